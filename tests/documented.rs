@@ -9,6 +9,6 @@ fn routes_are_documented() {
         include_str!("../docs/algorithm.md").split_once("|---|---|---|---|\n").unwrap();
     let rows = table.lines().map_while(|line| line.strip_prefix("| "));
     let documented: Vec<_> = rows.filter_map(|row| row.split(" |").next()).collect();
-    let name = |row: &RouteSpec| format!("{}{}", row.route, if row.of_thesis { "*" } else { "" });
+    let name = |row: &RouteSpec| format!("{}{}", row.route, if row.in_thesis { "*" } else { "" });
     assert_eq!(documented, ROUTES.each_ref().map(name));
 }

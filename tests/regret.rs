@@ -85,7 +85,9 @@ fn device(row: &Row) -> Arc<dyn Device> {
         return Arc::new(chip.unwrap_or_else(|| panic!("no preset is {}", row["device"])));
     }
     let scratch = row["model"].rsplit(' ').next().and_then(|bytes| bytes.parse().ok());
-    Arc::new(CpuDevice::new(number(row, "threads")).with_scratch(scratch.expect("a host's scratch")))
+    Arc::new(
+        CpuDevice::new(number(row, "threads")).with_scratch(scratch.expect("a host's scratch")),
+    )
 }
 
 fn recipe(row: &Row) -> Recipe {
@@ -94,9 +96,13 @@ fn recipe(row: &Row) -> Recipe {
         route: row["route"].clone(),
         mirrored: row["mirrored"] == "1",
         tile: TileSize { m: number(row, "tile_m"), n: number(row, "tile_n") },
-        ways: row["ways"].split(" -> ").filter(|way| !way.is_empty()).map(String::from).collect(),
+        variants: row["ways"]
+            .split(" -> ")
+            .filter(|way| !way.is_empty())
+            .map(String::from)
+            .collect(),
     };
-    Recipe { legs: vec![leg] }
+    Recipe { phases: vec![leg] }
 }
 
 /// A plan's line without the problem and the device.
@@ -134,7 +140,7 @@ fn choices_are_within_a_tenth_of_the_best_measured() {
             let seconds = |row: &Row| row["seconds"].parse::<f64>().unwrap();
             let best = rows.iter().min_by(|a, b| seconds(a).total_cmp(&seconds(b))).unwrap();
             let plan = Planner::on(device(&rows[0])).plan(&problem(&rows[0])).unwrap();
-            let several = plan.legs.len() > 1;
+            let several = plan.phases.len() > 1;
             let is_chosen = |row: &&Row| match several {
                 true => stages(&row["plan"]) == stages(&plan.to_string()),
                 false => recipe(row) == plan.recipe(),

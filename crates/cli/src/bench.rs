@@ -226,7 +226,7 @@ impl Row {
 
 /// The route, or those of several legs.
 pub fn routes(plan: &Plan) -> String {
-    if plan.legs.len() > 1 { plan.route_name() } else { plan.route().to_string() }
+    if plan.phases.len() > 1 { plan.route_name() } else { plan.route().to_string() }
 }
 
 /// To four digits, which is more than times are good for.

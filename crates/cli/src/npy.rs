@@ -104,10 +104,7 @@ impl Header {
         let (fortran, order_span) = fortran_order.ok_or_else(missing("fortran_order"))?;
         let (shape, shape_span) = shape.ok_or_else(missing("shape"))?;
         let axes = shape.len();
-        ensure!(
-            axes <= MOST_AXES,
-            "the header has {axes} axes, at most {MOST_AXES} can be given"
-        );
+        ensure!(axes <= MOST_AXES, "the header has {axes} axes, at most {MOST_AXES} can be given");
         // An axis too long to count is refused, even beside one of length 0.
         let counted = shape.iter().all(|&extent| extent <= isize::MAX as usize);
         let items = volume(&shape).filter(|_| counted);

@@ -204,7 +204,7 @@ pub fn run(args: &mut PlanArgs) -> Result<String> {
     let by = if remembered.is_some() { "wisdom" } else { "estimate" };
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
     Ok(if args.json {
-        json(std::slice::from_ref(&plan), &plan.declined, by, refused)
+        json(std::slice::from_ref(&plan), &plan.rejected, by, refused)
     } else {
         format!("{}\n\n{plan:#}\nchosen by {by}", words::of_plan(&plan))
     })
@@ -281,7 +281,7 @@ fn table(survey: &Candidates) -> String {
             bytes(plan.workspace_bytes),
         );
     }
-    for RejectedRoute { route, why, .. } in &survey.declined {
+    for RejectedRoute { route, reason: why, .. } in &survey.declined {
         let _ = writeln!(text, "{route:<22} not possible: {why}");
     }
     text.truncate(text.trim_end().len());
@@ -311,8 +311,9 @@ fn json(
     chosen_by: &str,
     refused: Option<StaleWisdom>,
 ) -> String {
-    let declined =
-        declined.iter().map(|one| json!({ "route": one.route.name(), "why": one.why.to_string() }));
+    let declined = declined
+        .iter()
+        .map(|one| json!({ "route": one.route.name(), "why": one.reason.to_string() }));
     json!({
         "candidates": candidates.iter().map(|plan| of_plan(plan, gb_per_s(plan))).collect::<Value>(),
         "declined": declined.collect::<Value>(),

@@ -10,7 +10,7 @@ pub fn of_plan(plan: &Plan) -> String {
     let mut text = format!("{}\n{}", plan.summary(), of_problem(&plan.problem));
     let several = plan.stages().count() > 1;
     for (k, stage) in plan.stages().enumerate() {
-        let stage = of_stage(&stage.shape);
+        let stage = of_stage(&stage.map);
         text += "\n";
         text += &match (several, k) {
             (false, _) => sentence(&stage),
@@ -73,16 +73,16 @@ fn of_stage(shape: &StageMap) -> String {
         StageMap::Cut { .. } => "the columns that no tile covers are set apart".to_string(),
         StageMap::Slide(slide) if slide.is_up() => "the rows are moved apart".to_string(),
         StageMap::Slide(_) => "the rows are moved together again".to_string(),
-        StageMap::Retile(_) => "the fields of each tile of records are brought together, \
+        StageMap::RecordTiles(_) => "the fields of each tile of records are brought together, \
              or its records are"
             .to_string(),
-        StageMap::FieldGather { direction, .. } if back(direction) => {
+        StageMap::RecordGather { direction, .. } if back(direction) => {
             "the pieces are scattered to their records".to_string()
         }
-        StageMap::FieldGather { .. } => {
+        StageMap::RecordGather { .. } => {
             "some records at a time are turned into pieces of their fields".to_string()
         }
-        StageMap::FieldMove { .. } => "the pieces are moved to their places".to_string(),
+        StageMap::RecordMove { .. } => "the pieces are moved to their places".to_string(),
         // In its own notation.
         ref other => other.to_string(),
     }

@@ -48,7 +48,7 @@ impl BandedGather {
         let pieces = parallel::cut(copy, lens).into_iter().enumerate();
         let mut unkept = heads.iter_mut();
         let shares: Vec<_> = pieces.map(|(part, piece)| (part, piece, unkept.next())).collect();
-        parallel::run_on(shares, &mut [], 0, |(part, piece, kept), _| {
+        parallel::for_each_thread(shares, &mut [], 0, |(part, piece, kept), _| {
             if let Some(kept) = kept {
                 let next = parallel::share(full, parts, part).end * self.chunks.chunk_bytes();
                 kept.copy_from_slice(&data[next..][..head]);
@@ -99,7 +99,7 @@ impl BandedGather {
         let bytes = |part: usize| columns(part).len() * elem_bytes;
         let pieces = parallel::cut(copy, (0..parts).map(|part| count * bytes(part)));
         let shares: Vec<_> = pieces.into_iter().zip(&mut ends).enumerate().collect();
-        parallel::run_on(shares, &mut [], 0, |(part, (piece, ends)), _| {
+        parallel::for_each_thread(shares, &mut [], 0, |(part, (piece, ends)), _| {
             let first = parallel::share(full, parts, part).start;
             chunks.keep_tails(first, chunks.before(first, data), ends);
             let tails = match full {
@@ -111,7 +111,7 @@ impl BandedGather {
         let (data, last) = data.split_at_mut(full * self.chunks.chunk_bytes());
         let rows = |part| parallel::share(count, parts, part);
         let shares = parallel::cut(last, (0..parts).map(|part| rows(part).len() * row_bytes));
-        parallel::run_on(shares.into_iter().enumerate(), &mut [], 0, |(part, to), _| {
+        parallel::for_each_thread(shares.into_iter().enumerate(), &mut [], 0, |(part, to), _| {
             for (row, mut to) in rows(part).zip(to.chunks_exact_mut(row_bytes)) {
                 let mut rest = &*copy;
                 for part in 0..parts {

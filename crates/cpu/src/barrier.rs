@@ -23,7 +23,7 @@ pub fn run(
     let turn = parallel::grain(batch, parts) * instance_bytes;
     let turns = Mutex::new(data.chunks_mut(turn.max(1)));
     let each = scratch.len() / parts.max(1);
-    parallel::run_on(0..parts, scratch, each.min(instance_bytes), |_, scratch| {
+    parallel::for_each_thread(0..parts, scratch, each.min(instance_bytes), |_, scratch| {
         // The lock is let go before the work.
         let draw = || turns.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some(instances) = draw() {

@@ -26,7 +26,7 @@ pub fn in_blocks(
     let shared = SharedBytes::new(data);
     let blocks = rows.blocks(block);
     let Some((begun, read)) = flags.split_first() else { return };
-    parallel::run_on(0..parts, scratch, block, |_, scratch| {
+    parallel::for_each_thread(0..parts, scratch, block, |_, scratch| {
         loop {
             let number = begun.fetch_add(1, Ordering::Relaxed) as usize;
             if number >= blocks {

@@ -80,7 +80,7 @@ impl<K> ChunkQueue<K> {
         K: Send,
     {
         let pieces = Cells::new(data, chunk_bytes);
-        parallel::run_on(0..self.parts(), scratch, each, |part, scratch| {
+        parallel::for_each_thread(0..self.parts(), scratch, each, |part, scratch| {
             let mut kept = None;
             let keep = |n: usize, kept: &mut K| keep(n, &pieces.read(n), kept);
             while let Some(Claim { chunks, beside }) = self.draw(part, &mut kept, keep) {

@@ -99,25 +99,25 @@ struct Profile {
 
 impl Profile {
     fn of(way: &CpuKernelConfig) -> Self {
-        let batch = way.shape.batch();
-        let (operation, starts, pieces) = match way.mover() {
-            CpuKernel::Squares(squares) if squares.mid > 1 => (Operation::Tiles, 1, 0),
-            CpuKernel::AxisSwap(_) => (Operation::AxisSwap, 1, 0),
-            CpuKernel::Squares(_) => (Operation::Swap, 1, 0),
+        let batch = way.map.batch();
+        let (operation, starts, pieces) = match way.kernel() {
+            CpuKernel::SquareSwap(squares) if squares.mid > 1 => (Operation::Tiles, 1, 0),
+            CpuKernel::InvolutionSwap(_) => (Operation::AxisSwap, 1, 0),
+            CpuKernel::SquareSwap(_) => (Operation::Swap, 1, 0),
             CpuKernel::Barrier => (Operation::Barrier, 1, batch),
             CpuKernel::Gather(chunks, _) => (Operation::Gather, batch, chunks.slots.chunks()),
             // What every thread reads beyond its own is kept first; backward the last chunk is written before the others.
-            CpuKernel::GatherBands(_, direction) => {
+            CpuKernel::BandedGather(_, direction) => {
                 (Operation::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
             }
-            CpuKernel::Retile(retile) => {
+            CpuKernel::RecordTiles(retile) => {
                 let periods = retile.fields().records().div_ceil(retile.period());
                 (Operation::Barrier, 1, periods)
             }
-            CpuKernel::FieldGather(chunks, _) => (Operation::Gather, 1, chunks.slots.chunks()),
+            CpuKernel::RecordGather(chunks, _) => (Operation::Gather, 1, chunks.slots.chunks()),
             // Segments, then what is in none.
             CpuKernel::Cycles => (Operation::Cycles, 2, 0),
-            CpuKernel::TileRuns(_) => (Operation::Cycles, 1, 0),
+            CpuKernel::TileRows(_) => (Operation::Cycles, 1, 0),
             CpuKernel::OwnCycles(_) => (Operation::OwnCycles, 1, batch),
             CpuKernel::Rotate => (Operation::Rotate, 1, 0),
             CpuKernel::Slide(rows, SlideMethod::Shares) if rows.is_up() => {
@@ -130,8 +130,10 @@ impl Profile {
             },
             CpuKernel::OutOfPlace => (Operation::OutOfPlace, 1, 0),
             // What was not measured is priced as what is most like it.
-            CpuKernel::Turn(_) | CpuKernel::Through(_) => (Operation::Swap, 1, 0),
-            CpuKernel::Keep(..) | CpuKernel::Exchange(..) => (Operation::Rounds, 1, 0),
+            CpuKernel::TransposeRows(_) | CpuKernel::TransposeThroughScratch(_) => {
+                (Operation::Swap, 1, 0)
+            }
+            CpuKernel::SaveGaps(..) | CpuKernel::SwapGaps(..) => (Operation::Rounds, 1, 0),
             CpuKernel::Copy => return Profile { operation: None, starts: 1, pieces: 0 },
         };
         Profile { operation: Some(operation), starts, pieces }
@@ -159,28 +161,28 @@ pub struct Estimate<'a> {
 impl<'a> Estimate<'a> {
     /// Of a way, for its own number of threads and others.
     pub fn new(way: &'a CpuKernelConfig, costs: &'a CostTable) -> Self {
-        let (shape, elem_bytes) = (&way.shape, way.elem_bytes);
+        let (shape, elem_bytes) = (&way.map, way.elem_bytes);
         let yes = |is: bool| f64::from(u8::from(is));
         let (row, slot, backward) = match shape {
             StageMap::SlotGather { slots, direction, .. } => {
                 (0, slots.slot(), *direction == Direction::Backward)
             }
-            StageMap::FieldGather { slots, direction } => {
+            StageMap::RecordGather { slots, direction } => {
                 (0, slots.slot(), *direction == Direction::Backward)
             }
             StageMap::Slide(rows) => (rows.cols(), 0, false),
             StageMap::Cut { rows, .. } => (rows.cols(), 0, false),
-            _ => match way.mover() {
-                CpuKernel::AxisSwap(together) => (together * shape.unit(), 0, false),
+            _ => match way.kernel() {
+                CpuKernel::InvolutionSwap(together) => (together * shape.unit(), 0, false),
                 _ => (shape.elementary().map_or(0, |e| e.rows), 0, false),
             },
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
         // Of slots, what is held at a time.
         let instance = match shape {
-            StageMap::SlotGather { .. } | StageMap::FieldGather { .. } | StageMap::Retile(_) => {
-                way.needs().scratch_bytes.max(1) as f64
-            }
+            StageMap::SlotGather { .. }
+            | StageMap::RecordGather { .. }
+            | StageMap::RecordTiles(_) => way.resources().scratch_bytes.max(1) as f64,
             _ => bytes_of(shape.instance_len()),
         };
         let mut quantities = [0.0; QUANTITIES.len()];
@@ -210,7 +212,7 @@ impl<'a> Estimate<'a> {
         const SHORT_CYCLES: usize = Quantity::ShortCycles as usize;
         let is_short = || {
             let most = self.constant(Constant::ShortCycle) as usize;
-            self.way.shape.has_short_cycles(most)
+            self.way.map.has_short_cycles(most)
         };
         match which {
             THREADS => parts as f64,
@@ -232,7 +234,7 @@ impl<'a> Estimate<'a> {
 
     /// Seconds beside the start and those of the bytes.
     fn waits(&self, parts: usize) -> f64 {
-        match self.way.mover() {
+        match self.way.kernel() {
             CpuKernel::Cut(_, _, columns, _) => {
                 // Columns that are cut go aside and back by one thread, transposed.
                 let bytes = 2.0 * 2.0 * (columns.gaps() * self.way.elem_bytes) as f64;
@@ -259,7 +261,11 @@ impl<'a> Estimate<'a> {
     fn copy(&self, parts: usize) -> f64 {
         let bytes = self.bytes();
         let cached = self.costs.fraction(Operation::Cached as usize, |_| bytes);
-        let passes = if matches!(self.way.mover(), CpuKernel::Through(_)) { 2.0 } else { 1.0 };
+        let passes = if matches!(self.way.kernel(), CpuKernel::TransposeThroughScratch(_)) {
+            2.0
+        } else {
+            1.0
+        };
         2.0 * passes * bytes / (copy_speed(self.costs, parts) * cached)
     }
 
@@ -275,7 +281,7 @@ impl<'a> Estimate<'a> {
 
 /// What a way that took `seconds` reached of a copy; none for a copy itself, and where most of the time is not the bytes'.
 pub fn sample(way: &CpuKernelConfig, costs: &CostTable, seconds: f64) -> Option<Sample> {
-    let (price, parts) = (Estimate::new(way, costs), way.needs().parts);
+    let (price, parts) = (Estimate::new(way, costs), way.resources().threads);
     let fixed = price.fixed(parts);
     // Where starts take most of the time, they are what was measured.
     if fixed > seconds / 2.0 {
@@ -354,8 +360,10 @@ mod tests {
             let problem = turntile_plan::Problem::new(rows, cols, elem_bytes).unwrap();
             for plan in planner.survey(&problem).candidates {
                 for stage in plan.stages() {
-                    let way = stage.offer.geometry.get::<CpuKernelConfig>().unwrap();
-                    let Some(sample) = sample(way, &costs, stage.offer.seconds) else { continue };
+                    let way = stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();
+                    let Some(sample) = sample(way, &costs, stage.implementation.seconds) else {
+                        continue;
+                    };
                     let says = costs.fraction(sample.operation, |k| sample.quantities[k]);
                     assert!((sample.fraction / says - 1.0).abs() < 1e-6, "{stage}: {sample:?}");
                     seen += 1;

@@ -160,17 +160,23 @@ impl CpuDevice {
     /// Seconds that its table says of a stage of elements of so many bytes; none for another device's.
     pub fn estimated(&self, stage: &Stage, elem_bytes: usize) -> Option<f64> {
         let config = self.way_of(stage, elem_bytes)?;
-        Some(Estimate::new(config, &self.costs).seconds(config.needs().parts))
+        Some(Estimate::new(config, &self.costs).seconds(config.resources().threads))
     }
 
     fn way_of<'a>(&self, stage: &'a Stage, elem_bytes: usize) -> Option<&'a CpuKernelConfig> {
-        let config = stage.offer.geometry.get::<CpuKernelConfig>()?;
-        config.is_for(&stage.shape, elem_bytes * stage.joined, stage.offer.method).then_some(config)
+        let config = stage.implementation.launch_config.get::<CpuKernelConfig>()?;
+        config
+            .is_for(&stage.map, elem_bytes * stage.elems_per_unit, stage.implementation.method)
+            .then_some(config)
     }
 
     /// Threads of a stage of a host's plan; 1 of another device's.
     pub fn threads_of(stage: &Stage) -> usize {
-        stage.offer.geometry.get::<CpuKernelConfig>().map_or(1, |config| config.needs().parts)
+        stage
+            .implementation
+            .launch_config
+            .get::<CpuKernelConfig>()
+            .map_or(1, |config| config.resources().threads)
     }
 
     /// Threads.
@@ -199,7 +205,7 @@ impl CpuDevice {
     ) -> Result<(), Infeasible> {
         let (mut any, mut least, mut bound) = (false, None, f64::INFINITY);
         for &method in kernel_config::methods(shape, request.out_of_place) {
-            if !request.want.accepts(method) {
+            if !request.methods.accepts(method) {
                 continue;
             }
             let by = |threads| {
@@ -213,7 +219,7 @@ impl CpuDevice {
             let (price, mut parts) = (Estimate::new(&widest, &self.costs), usize::MAX);
             for count in self.counts() {
                 // What has no work for so many has been visited.
-                let fewer = count.min(widest.needs().parts);
+                let fewer = count.min(widest.resources().threads);
                 if fewer == parts {
                     continue;
                 }
@@ -222,9 +228,9 @@ impl CpuDevice {
                 if seconds >= bound {
                     continue;
                 }
-                let fewer = if parts == widest.needs().parts { None } else { by(parts) };
+                let fewer = if parts == widest.resources().threads { None } else { by(parts) };
                 let config = fewer.as_ref().unwrap_or(&widest);
-                let need = config.needs().bytes();
+                let need = config.resources().bytes();
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
                 if need <= request.cap {
                     any = true;
@@ -242,7 +248,7 @@ impl CpuDevice {
     fn refusal(&self, shape: &StageMap, request: &StageRequest) -> Infeasible {
         let need = shape.instance_len().saturating_mul(request.elem_bytes);
         let held = matches!(shape, StageMap::Axes(_) | StageMap::SlotGather { .. });
-        if held && request.want.accepts(Method::BarrierSync) && need > self.means.scratch {
+        if held && request.methods.accepts(Method::BarrierSync) && need > self.means.scratch {
             Infeasible::OnChip { need, have: self.means.scratch }
         } else {
             Infeasible::NoWay { shape: shape.to_string() }
@@ -253,7 +259,7 @@ impl CpuDevice {
         Implementation::new(
             config.method,
             LaunchConfig::new(*config),
-            config.needs().bytes(),
+            config.resources().bytes(),
             seconds,
         )
     }
@@ -274,7 +280,7 @@ impl Device for CpuDevice {
         problem.bytes() / 50 + self.means.threads.min(MOST_MIB) * (1 << 20)
     }
 
-    fn holds(&self) -> [usize; 2] {
+    fn on_chip_bytes(&self) -> [usize; 2] {
         [self.means.scratch; 2]
     }
 
@@ -283,22 +289,22 @@ impl Device for CpuDevice {
     }
 
     /// In row order where chunks have one slot's rows, a power of two.
-    fn slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
+    fn aligned_slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         let by_rows = || AlignedSlots::by_rows(s.rows, s.cols, s.slot).filter(|_| s.slot == chunk);
         by_rows().or_else(|| AlignedSlots::new(s.rows, s.cols, s.slot, chunk))
     }
 
     /// Of one slot, and of all that scratch holds with the rows that are read beyond it.
-    fn chunks(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
+    fn chunk_lengths(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
         let held = self.means.scratch;
         if every {
-            slotting.doubling(held).collect()
+            slotting.chunk_lengths(held).collect()
         } else {
-            vec![slotting.slot, slotting.fitting(held)[0]]
+            vec![slotting.slot, slotting.chunks_that_fit(held)[0]]
         }
     }
 
-    fn offers(
+    fn implementations(
         &self,
         shape: &StageMap,
         request: &StageRequest,

@@ -34,14 +34,14 @@ pub fn run(
     finish: Option<&Epilogue>,
 ) {
     use Direction::{Backward, Forward};
-    let (elem_bytes, needs) = (way.elem_bytes, way.needs());
-    let parts = needs.parts;
-    let (kept, scratch) = bytes.split_at_mut(needs.kept_bytes);
+    let (elem_bytes, needs) = (way.elem_bytes, way.resources());
+    let parts = needs.threads;
+    let (kept, scratch) = bytes.split_at_mut(needs.saved_bytes);
     let scratch = &mut scratch[..(parts * needs.scratch_bytes).max(way.buffer_bytes())];
-    let path = || SourceMap::new(way.shape, elem_bytes);
-    match *way.mover() {
-        CpuKernel::Squares(squares) => turn_squares(data, squares, parts, None),
-        CpuKernel::AxisSwap(_) => {
+    let path = || SourceMap::new(way.map, elem_bytes);
+    match *way.kernel() {
+        CpuKernel::SquareSwap(squares) => turn_squares(data, squares, parts, None),
+        CpuKernel::InvolutionSwap(_) => {
             let swap =
                 InvolutionSwap::new(way.axes(), elem_bytes).expect("what the way was made of");
             swap.run(data, parts, scratch);
@@ -55,7 +55,7 @@ pub fn run(
                 }
             }
         }
-        CpuKernel::GatherBands(banded, direction) => {
+        CpuKernel::BandedGather(banded, direction) => {
             for matrix in data.chunks_exact_mut(banded.chunks.bytes()) {
                 match direction {
                     Forward => banded.gather(matrix, parts, kept, scratch),
@@ -63,11 +63,11 @@ pub fn run(
                 }
             }
         }
-        CpuKernel::Retile(retile) => {
+        CpuKernel::RecordTiles(retile) => {
             record_gather::retile(data, retile, elem_bytes, parts, scratch)
         }
-        CpuKernel::FieldGather(chunks, Forward) => chunks.gather(data, parts, kept, scratch),
-        CpuKernel::FieldGather(chunks, Backward) => chunks.scatter(data, parts, kept, scratch),
+        CpuKernel::RecordGather(chunks, Forward) => chunks.gather(data, parts, kept, scratch),
+        CpuKernel::RecordGather(chunks, Backward) => chunks.scatter(data, parts, kept, scratch),
         CpuKernel::Cycles => follow_cycles(data, &path(), flags, parts, scratch),
         CpuKernel::OwnCycles(e) => own_cycles(data, e, elem_bytes, needs, flags, scratch),
         CpuKernel::Rotate => rotate_cycles(data, &path(), parts),
@@ -78,15 +78,15 @@ pub fn run(
                 slide(data, rows, by, parts, flags, heads, scratch);
             });
         }
-        CpuKernel::TileRuns(runs) => {
+        CpuKernel::TileRows(runs) => {
             move_runs(data, &runs, elem_bytes, VisitedBits(flags), scratch)
         }
-        CpuKernel::Turn(matrix) => matrix.turn(data, parts, finish, scratch),
-        CpuKernel::Through(matrix) => matrix.turn_through(data, scratch),
-        CpuKernel::Keep(matrix, Forward) => matrix.keep(data, kept),
-        CpuKernel::Keep(matrix, Backward) => matrix.restore(data, kept),
-        CpuKernel::Exchange(rows, Forward) => GapSwap::new(rows, parts).together(data),
-        CpuKernel::Exchange(rows, Backward) => GapSwap::new(rows, parts).apart(data),
+        CpuKernel::TransposeRows(matrix) => matrix.turn(data, parts, finish, scratch),
+        CpuKernel::TransposeThroughScratch(matrix) => matrix.turn_through(data, scratch),
+        CpuKernel::SaveGaps(matrix, Forward) => matrix.keep(data, kept),
+        CpuKernel::SaveGaps(matrix, Backward) => matrix.restore(data, kept),
+        CpuKernel::SwapGaps(rows, Forward) => GapSwap::new(rows, parts).together(data),
+        CpuKernel::SwapGaps(rows, Backward) => GapSwap::new(rows, parts).apart(data),
         CpuKernel::OutOfPlace | CpuKernel::Copy => unreachable!("{way} is out of place"),
     }
 }
@@ -117,14 +117,14 @@ fn own_cycles(
     flags: &[AtomicU32],
     scratch: &mut [Byte],
 ) {
-    let Resources { parts, scratch_bytes, .. } = needs;
+    let Resources { threads: parts, scratch_bytes, .. } = needs;
     let path = SourceMap::new(StageMap::from(Elementary { batch: 1, ..shape }), elem_bytes);
     let (batch, positions) = (shape.batch, shape.instance_units());
     let words = VisitedBits::words(positions);
     let instance_bytes = positions * path.unit_bytes();
     let lens = (0..parts).map(|part| parallel::share(batch, parts, part).len() * instance_bytes);
     let shares = parallel::cut(data, lens).into_iter().zip(flags.chunks(words));
-    parallel::run_on(shares, scratch, scratch_bytes, |(own, flags), scratch| {
+    parallel::for_each_thread(shares, scratch, scratch_bytes, |(own, flags), scratch| {
         for instance in own.chunks_exact_mut(instance_bytes) {
             flags.iter().for_each(|word| word.store(0, Ordering::Relaxed));
             follow_cycles(instance, &path, flags, 1, scratch);

@@ -20,9 +20,9 @@ use crate::{dispatch, views};
 #[derive(Clone, Debug)]
 pub struct Executor {
     plan: Plan,
-    ways: Vec<CpuKernelConfig>,
+    configs: Vec<CpuKernelConfig>,
     /// Of the workspace's start, for gaps.
-    kept_bytes: usize,
+    saved_gap_bytes: usize,
 }
 
 /// The way that runs stage `number` of a plan for elements of `elem_bytes` bytes: its own, or one in place of another
@@ -33,11 +33,12 @@ fn way_of(
     elem_bytes: usize,
     threads: usize,
 ) -> Result<CpuKernelConfig, RunError> {
-    let (shape, method, elem_bytes) = (stage.shape, stage.offer.method, elem_bytes * stage.joined);
-    match stage.offer.geometry.get::<CpuKernelConfig>() {
+    let (shape, method, elem_bytes) =
+        (stage.map, stage.implementation.method, elem_bytes * stage.elems_per_unit);
+    match stage.implementation.launch_config.get::<CpuKernelConfig>() {
         Some(way) if way.is_for(&shape, elem_bytes, method) => Ok(*way),
         Some(_) => Err(InvalidPlan::Geometry { number, stage: stage.to_string() }.into()),
-        None => CpuKernelConfig::in_place_of(shape, elem_bytes, method, threads.max(1))
+        None => CpuKernelConfig::substitute(shape, elem_bytes, method, threads.max(1))
             .ok_or_else(|| InvalidPlan::Method { number, stage: stage.to_string() }.into()),
     }
 }
@@ -54,8 +55,8 @@ impl Executor {
             way_of(stage, number, plan.problem.elem_bytes(), threads)
         };
         let ways = (1..).zip(plan.stages()).map(way).collect::<Result<_, _>>()?;
-        let kept_bytes = plan.kept_bytes();
-        Ok(Executor { plan, ways, kept_bytes })
+        let kept_bytes = plan.saved_gap_bytes();
+        Ok(Executor { plan, configs: ways, saved_gap_bytes: kept_bytes })
     }
 
     /// Creates an executor of one stage, over as many elements as it reads or writes. A stage that moves rows apart leaves
@@ -76,14 +77,14 @@ impl Executor {
         let uncounted = || InvalidPlan::Uncounted { number: 1, stage: format!("{shape:?}") };
         shape.counted_len().ok_or_else(uncounted)?;
         let plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
-        let stage = &plan.legs[0].stages[0];
+        let stage = &plan.phases[0].stages[0];
         stage.check()?;
         let way = way_of(stage, 1, elem_bytes, threads)?;
-        if way.keeps() {
+        if way.saves_gaps() {
             let (problem, stages) = (Box::new(plan.problem), stage.to_string());
             return Err(InvalidPlan::Leading { problem, stages }.into());
         }
-        Ok(Executor { plan, ways: vec![way], kept_bytes: 0 })
+        Ok(Executor { plan, configs: vec![way], saved_gap_bytes: 0 })
     }
 
     /// The plan.
@@ -94,18 +95,18 @@ impl Executor {
     /// Bytes of workspace that a run needs: for a host's plan what the plan says, for another's the
     /// on-chip memory of the groups that run at a time besides.
     pub fn workspace_bytes(&self) -> usize {
-        let own = self.ways.iter().filter(|way| !way.keeps());
-        self.kept_bytes + own.map(|way| way.needs().bytes()).max().unwrap_or(0)
+        let own = self.configs.iter().filter(|way| !way.saves_gaps());
+        self.saved_gap_bytes + own.map(|way| way.resources().bytes()).max().unwrap_or(0)
     }
 
     /// The most threads that a stage runs on.
     pub fn threads(&self) -> usize {
-        self.ways.iter().map(|way| way.needs().parts).max().unwrap_or(1)
+        self.configs.iter().map(|way| way.resources().threads).max().unwrap_or(1)
     }
 
     /// Whether elements can be [finished](Epilogue) in the pass that brings them to their places.
     pub fn can_finish(&self) -> bool {
-        matches!(&self.ways[..], [way] if matches!(way.mover(), CpuKernel::Turn(_)))
+        matches!(&self.configs[..], [way] if matches!(way.kernel(), CpuKernel::TransposeRows(_)))
     }
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
@@ -146,16 +147,16 @@ impl Executor {
             return Err(RunError::Workspace { need, have });
         }
         let mut own =
-            buffer(self.ways.iter().map(CpuKernelConfig::buffer_bytes).max().unwrap_or(0))?;
-        let (kept, words) = words.split_at_mut(self.kept_bytes / size_of::<u64>());
+            buffer(self.configs.iter().map(CpuKernelConfig::buffer_bytes).max().unwrap_or(0))?;
+        let (kept, words) = words.split_at_mut(self.saved_gap_bytes / size_of::<u64>());
         let mut passes = 0;
-        for (way, stage) in self.ways.iter().zip(self.plan.stages()) {
-            let (read, written) = way.shape.spans();
+        for (way, stage) in self.configs.iter().zip(self.plan.stages()) {
+            let (read, written) = way.map.spans();
             let reach = read.max(written) * way.elem_bytes;
             let reach = reach.min(data.len());
             let data = &mut data[..reach];
-            let words = if way.keeps() { &mut *kept } else { &mut *words };
-            let (flags, bytes) = views::split_flags(words, way.needs().flag_words);
+            let words = if way.saves_gaps() { &mut *kept } else { &mut *words };
+            let (flags, bytes) = views::split_flags(words, way.resources().flag_words);
             let bytes = if way.buffer_bytes() > 0 { &mut own } else { bytes };
             dispatch::run(way, data, flags, bytes, finish);
             if stage.passes() > 0 {
@@ -197,13 +198,13 @@ impl Executor {
             }
         }
         let is_into =
-            |way: &CpuKernelConfig| matches!(way.mover(), CpuKernel::OutOfPlace | CpuKernel::Copy);
+            |way: &CpuKernelConfig| matches!(way.kernel(), CpuKernel::OutOfPlace | CpuKernel::Copy);
         let place = InvalidPlan::Place { out_of_place: false };
-        self.ways.iter().all(is_into).then_some(()).ok_or(place)?;
+        self.configs.iter().all(is_into).then_some(()).ok_or(place)?;
         let begins = to.as_ptr().addr() % CACHE_LINE;
-        self.ways.iter().try_for_each(|way| {
+        self.configs.iter().try_for_each(|way| {
             let tiles = PlaneTiling::into_buffer(way.axes(), way.elem_bytes, begins);
-            tiles_into(to, from, &tiles, way.needs().parts)
+            tiles_into(to, from, &tiles, way.resources().threads)
         })
     }
 }

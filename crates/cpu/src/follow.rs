@@ -45,7 +45,7 @@ pub fn follow_cycles(
         // The parts' own super-elements come after those of the milestones.
         let milestones = room - parts;
         let keepers = if milestones * path.unit_bytes() < KEPT_BYTES { 1 } else { parts };
-        parallel::run_on(0..keepers, &mut [], 0, |part, _| {
+        parallel::for_each_thread(0..keepers, &mut [], 0, |part, _| {
             let starts = parallel::share(milestones, keepers, part).filter_map(|rank| {
                 let from = path.offset(milestone(path, ranks, rank)?);
                 Some(UnitMove { from, to: kept(path, rank) })
@@ -56,7 +56,7 @@ pub fn follow_cycles(
             run(&worker, path, starts);
         });
         let drawn = AtomicUsize::new(0);
-        parallel::run_on(planes.iter(), &mut [], 0, |&marks, _| {
+        parallel::for_each_thread(planes.iter(), &mut [], 0, |&marks, _| {
             let drawn = &drawn;
             // SAFETY: a segment is drawn by one worker, which alone reads what is kept of its last milestone and the
             // positions between, and fills them. The scope's end is before the next workers.
@@ -65,7 +65,7 @@ pub fn follow_cycles(
             run(&worker, path, segments);
         });
     }
-    parallel::run_on(0..parts, &mut [], 0, |part, _| {
+    parallel::for_each_thread(0..parts, &mut [], 0, |part, _| {
         // Of instances, or of positions.
         let each = if own { positions / instances } else { 1 };
         let Range { start, end } = parallel::share(positions / each, parts, part);
@@ -111,7 +111,7 @@ fn ask(worker: &Worker, path: &SourceMap, place: usize) {
 /// Every cycle is moved by the thread whose share its leader lies in: contents are swapped from hole to hole.
 pub fn rotate_cycles(data: &mut [Byte], path: &SourceMap, parts: usize) {
     let shared = SharedBytes::new(data);
-    parallel::run_on(0..parts, &mut [], 0, |part, _| {
+    parallel::for_each_thread(0..parts, &mut [], 0, |part, _| {
         // SAFETY: a cycle has one leader, and that lies in one share.
         let worker = unsafe { shared.worker() };
         for leader in parallel::share(path.positions(), parts, part) {

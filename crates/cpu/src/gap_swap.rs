@@ -35,7 +35,7 @@ impl GapSwap {
             if together && self.parts > 1 {
                 self.round(data, rows);
             } else {
-                rows.flat_map(|row| self.rows.exchanges(row)).for_each(|runs| swap(data, runs));
+                rows.flat_map(|row| self.rows.gap_swaps(row)).for_each(|runs| swap(data, runs));
             }
         }
     }
@@ -47,7 +47,7 @@ impl GapSwap {
             if together && self.parts > 1 {
                 self.round(data, rows);
             } else {
-                let runs = rows.rev().flat_map(|row| self.rows.exchanges(row).rev());
+                let runs = rows.rev().flat_map(|row| self.rows.gap_swaps(row).rev());
                 runs.for_each(|runs| swap(data, runs));
             }
         }
@@ -60,7 +60,7 @@ impl GapSwap {
         let places = &mut places[rows.start * cols..rows.end * cols];
         let each = rows.len().div_ceil(self.parts);
         let shares = places.chunks_mut(each * cols).zip(from.chunks_mut(each * pitch));
-        parallel::run_on(shares, &mut [], 0, |(places, from), _| {
+        parallel::for_each_thread(shares, &mut [], 0, |(places, from), _| {
             let rows = places.chunks_exact_mut(cols).zip(from.chunks_mut(pitch));
             rows.for_each(|(place, row)| place.swap_with_slice(&mut row[..cols]));
         });
@@ -85,8 +85,8 @@ mod tests {
         assert!((0..rows.len()).all(|k| data[k] == rows.offset(k)), "{rows:?} {least} {parts}");
         if data.len() < 500 {
             for from in 0..data.len() {
-                let to = rows.exchanged(from, false);
-                assert_eq!((data[to], rows.exchanged(to, true)), (from, from), "{rows:?}");
+                let to = rows.swapped_with_gaps(from, false);
+                assert_eq!((data[to], rows.swapped_with_gaps(to, true)), (from, from), "{rows:?}");
             }
         }
         exchange.apart(&mut data);

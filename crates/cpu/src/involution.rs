@@ -93,7 +93,7 @@ impl InvolutionSwap {
     pub fn run(&self, data: &mut [Byte], parts: usize, scratch: &mut [Byte]) {
         let shared = SharedBytes::new(data);
         let draws = WorkCounter::new(self.pairs(), parts);
-        parallel::run_on(0..parts, scratch, self.scratch_bytes(), |_, scratch| {
+        parallel::for_each_thread(0..parts, scratch, self.scratch_bytes(), |_, scratch| {
             // SAFETY: a pair of tiles is drawn by one part, and tiles of different pairs share no element.
             let worker = unsafe { shared.worker() };
             let (strip, tiles) = scratch.split_at_mut(self.strip_bytes());

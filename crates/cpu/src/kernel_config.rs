@@ -22,19 +22,19 @@ use crate::square::SquareTiling;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuKernel {
     /// Squares, tile pair by tile pair where they lie.
-    Squares(SquareTiling),
+    SquareSwap(SquareTiling),
     /// Axes that change places in pairs, tile pair by tile pair; so many super-elements of a row become a column's.
-    AxisSwap(usize),
+    InvolutionSwap(usize),
     /// Instances through scratch.
     Barrier,
     /// Slots gathered chunk by chunk, or scattered.
     Gather(ChunkGather, Direction),
     /// The same in row order, cut in bands.
-    GatherBands(BandedGather, Direction),
+    BandedGather(BandedGather, Direction),
     /// Records from tiles of one length to another, as many as both have whole tiles of, through scratch.
-    Retile(LayoutChange),
+    RecordTiles(LayoutChange),
     /// Records' slots gathered chunk by chunk, or scattered.
-    FieldGather(record_gather::RecordGather, Direction),
+    RecordGather(record_gather::RecordGather, Direction),
     /// Cycles of all instances at once, by workers with marks.
     Cycles,
     /// Cycles of an instance at a time, by one worker each.
@@ -50,15 +50,15 @@ pub enum CpuKernel {
     /// Everything to another place, in the order that it has.
     Copy,
     /// Rows of tiles along chains, by one worker with marks.
-    TileRuns(TileRows),
+    TileRows(TileRows),
     /// Rows of equal pitches transposed where they lie.
-    Turn(LeadingMatrix),
+    TransposeRows(LeadingMatrix),
     /// A matrix transposed into scratch and copied out row by row.
-    Through(LeadingMatrix),
+    TransposeThroughScratch(LeadingMatrix),
     /// Gaps copied to the workspace, or back.
-    Keep(LeadingMatrix, Direction),
+    SaveGaps(LeadingMatrix, Direction),
     /// Rows, counted in bytes, that change places with their gaps.
-    Exchange(PitchedRows, Direction),
+    SwapGaps(PitchedRows, Direction),
 }
 
 /// How rows slide.
@@ -78,24 +78,24 @@ pub enum SlideMethod {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuKernelConfig {
     /// What it does to offsets.
-    pub(crate) shape: StageMap,
+    pub(crate) map: StageMap,
     /// Bytes of an element.
     pub(crate) elem_bytes: usize,
     /// The method.
     pub(crate) method: Method,
-    mover: CpuKernel,
-    needs: Resources,
+    kernel: CpuKernel,
+    resources: Resources,
 }
 
 /// What a stage needs beyond the matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
     /// Threads.
-    pub parts: usize,
+    pub threads: usize,
     /// Flag words, all planes of all threads.
     pub flag_words: usize,
     /// Bytes set aside, all threads together: rows (gather, shares) and columns (cut).
-    pub kept_bytes: usize,
+    pub saved_bytes: usize,
     /// Bytes of scratch of each thread.
     pub scratch_bytes: usize,
 }
@@ -104,8 +104,8 @@ impl Resources {
     /// Bytes in all, a multiple of 8; more than there can be when they cannot be counted.
     pub fn bytes(&self) -> usize {
         let flags = self.flag_words.saturating_mul(4);
-        let scratch = self.parts.saturating_mul(self.scratch_bytes);
-        let bytes = flags.saturating_add(self.kept_bytes).saturating_add(scratch);
+        let scratch = self.threads.saturating_mul(self.scratch_bytes);
+        let bytes = flags.saturating_add(self.saved_bytes).saturating_add(scratch);
         bytes.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 }
@@ -139,25 +139,25 @@ const SEGMENT_BYTES: usize = 512 << 10;
 /// The methods that a host has for a shape, in the order in which ties are broken.
 pub fn methods(shape: &StageMap, out_of_place: bool) -> &'static [Method] {
     use Method::{
-        BarrierSync, Blocks, Exchange, Keep, OutOfPlace, PerCycle, PttwacGlobal, PttwacOnChip,
-        Rounds, Shares, ThroughWorkspace, TileSwap,
+        BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, PttwacGlobal, PttwacOnChip, Rounds,
+        SaveGaps, Shares, ThroughWorkspace, TileSwap,
     };
     match shape {
         StageMap::Axes(_) if out_of_place => &[OutOfPlace],
-        StageMap::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PerCycle],
+        StageMap::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PIpt],
         StageMap::SlotGather { .. } => &[BarrierSync],
-        StageMap::FieldGather { .. } => &[BarrierSync],
-        StageMap::SlotMove { .. } | StageMap::FieldMove { .. } => &[PttwacGlobal, PerCycle],
-        StageMap::Retile(_) => &[BarrierSync, PttwacGlobal, PerCycle],
+        StageMap::RecordGather { .. } => &[BarrierSync],
+        StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => &[PttwacGlobal, PIpt],
+        StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],
         StageMap::Slide(rows) if rows.is_alike() => &[Rounds, Blocks, Shares],
         StageMap::Slide(_) => &[Rounds],
         // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
         // side of tiles took longer than the rest of planning.
         StageMap::Cut { .. } => &[Blocks, Shares],
-        StageMap::TileRuns(_) => &[PttwacGlobal],
-        StageMap::Turn(_) => &[TileSwap, ThroughWorkspace],
-        StageMap::Gaps { .. } => &[Keep],
-        StageMap::Exchange { .. } => &[Exchange],
+        StageMap::TileRows(_) => &[PttwacGlobal],
+        StageMap::TransposeRows(_) => &[TileSwap, ThroughWorkspace],
+        StageMap::Gaps { .. } => &[SaveGaps],
+        StageMap::SwapGaps { .. } => &[GapSwap],
     }
 }
 
@@ -172,12 +172,12 @@ impl CpuKernelConfig {
     ) -> Option<CpuKernelConfig> {
         shape.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
         let (mover, needs) = choose(&shape, elem_bytes, method, means)?;
-        Some(CpuKernelConfig { shape, elem_bytes, method, mover, needs })
+        Some(CpuKernelConfig { map: shape, elem_bytes, method, kernel: mover, resources: needs })
     }
 
     /// The way that runs a stage which another device was to run by `method`, on at most `threads` threads, with
     /// scratch in place of what that device holds on chip.
-    pub fn in_place_of(
+    pub fn substitute(
         shape: StageMap,
         elem_bytes: usize,
         method: Method,
@@ -187,17 +187,17 @@ impl CpuKernelConfig {
         let by = |method, threads| {
             CpuKernelConfig::new(shape, elem_bytes, method, Limits::new(threads, usize::MAX))
         };
-        match (method, shape.form()) {
+        match (method, shape.swap_kind()) {
             // Such a device holds squares that lie side by side one by one.
             (Method::BarrierSync, Some(SwapKind::SquareTiles(_))) => by(Method::TileSwap, threads),
             // A host follows the short cycles of cubes, and of pairs that it does not swap by tiles.
             (Method::TileSwap, Some(_)) => {
-                by(method, threads).or_else(|| by(Method::PerCycle, threads))
+                by(method, threads).or_else(|| by(Method::PIpt, threads))
             }
             _ => {
                 let way = by(method, threads)?;
                 // Such a device works on one chunk after another.
-                if matches!(way.mover, CpuKernel::Gather(..) | CpuKernel::FieldGather(..)) {
+                if matches!(way.kernel, CpuKernel::Gather(..) | CpuKernel::RecordGather(..)) {
                     by(method, 1)
                 } else {
                     Some(way)
@@ -208,8 +208,8 @@ impl CpuKernelConfig {
 
     /// Whether a host plans it: squares side by side are swapped and not held, and chunks in row order are for bands.
     pub fn is_offered(&self) -> bool {
-        match self.mover {
-            CpuKernel::Barrier => !matches!(self.shape.form(), Some(SwapKind::SquareTiles(_))),
+        match self.kernel {
+            CpuKernel::Barrier => !matches!(self.map.swap_kind(), Some(SwapKind::SquareTiles(_))),
             CpuKernel::Gather(chunks, _) => chunks.slots.order() != SlotOrder::Rows,
             _ => true,
         }
@@ -217,38 +217,38 @@ impl CpuKernelConfig {
 
     /// Whether it was made for this stage.
     pub fn is_for(&self, shape: &StageMap, elem_bytes: usize, method: Method) -> bool {
-        (&self.shape, self.elem_bytes, self.method) == (shape, elem_bytes, method)
+        (&self.map, self.elem_bytes, self.method) == (shape, elem_bytes, method)
     }
 
     /// Bytes of the threads' buffers that are no workspace: a run allocates them before it touches data.
     pub(crate) fn buffer_bytes(&self) -> usize {
-        match self.mover {
-            CpuKernel::Turn(matrix) => matrix.buffer_bytes(self.needs.parts),
+        match self.kernel {
+            CpuKernel::TransposeRows(matrix) => matrix.buffer_bytes(self.resources.threads),
             _ => 0,
         }
     }
 
     /// The axes of a shape that permutes some.
     pub fn axes(&self) -> &AxisPermutation {
-        match &self.shape {
+        match &self.map {
             StageMap::Axes(axes) => axes,
             other => unreachable!("{other} permutes no axes"),
         }
     }
 
     /// The mover.
-    pub fn mover(&self) -> &CpuKernel {
-        &self.mover
+    pub fn kernel(&self) -> &CpuKernel {
+        &self.kernel
     }
 
     /// What it needs.
-    pub fn needs(&self) -> Resources {
-        self.needs
+    pub fn resources(&self) -> Resources {
+        self.resources
     }
 
     /// Whether its workspace keeps what lies in gaps, from this stage to one that puts it back.
-    pub fn keeps(&self) -> bool {
-        matches!(self.mover, CpuKernel::Keep(..))
+    pub fn saves_gaps(&self) -> bool {
+        matches!(self.kernel, CpuKernel::SaveGaps(..))
     }
 }
 
@@ -268,8 +268,8 @@ fn choose(
         (Method::TileSwap, StageMap::Axes(axes)) => {
             if let Some(e) = axes.elementary().filter(Elementary::is_squares) {
                 let squares = SquareTiling::new(e.batch, e.rows, e.mid, elem_bytes);
-                let needs = Resources { parts: at_most(squares.pairs()), ..none };
-                return Some((CpuKernel::Squares(squares), needs));
+                let needs = Resources { threads: at_most(squares.pairs()), ..none };
+                return Some((CpuKernel::SquareSwap(squares), needs));
             }
             // Matrices of super-elements have short cycles of whole runs.
             if let SwapKind::Transpose(_) = axes.form() {
@@ -277,12 +277,12 @@ fn choose(
             }
             let swap = InvolutionSwap::new(&axes, elem_bytes)?;
             let (parts, scratch_bytes) = (at_most(swap.pairs()), swap.scratch_bytes());
-            let needs = Resources { parts, scratch_bytes, ..none };
-            suits(scratch_bytes).then_some((CpuKernel::AxisSwap(swap.together()), needs))
+            let needs = Resources { threads: parts, scratch_bytes, ..none };
+            suits(scratch_bytes).then_some((CpuKernel::InvolutionSwap(swap.together()), needs))
         }
         (Method::BarrierSync, StageMap::Axes(_)) => {
             let scratch_bytes = shape.instance_len() * elem_bytes;
-            let needs = Resources { parts: at_most(batch), scratch_bytes, ..none };
+            let needs = Resources { threads: at_most(batch), scratch_bytes, ..none };
             suits(scratch_bytes).then_some((CpuKernel::Barrier, needs))
         }
         (Method::BarrierSync, StageMap::SlotGather { slots, direction, .. }) => {
@@ -291,38 +291,44 @@ fn choose(
                 let parts = at_most(BandTiling::most_parts(&slots));
                 let kept_bytes = BandTiling::kept_bytes(&chunks, direction, parts);
                 let scratch_bytes = bands.scratch_bytes(&chunks);
-                let needs = Resources { parts, kept_bytes, scratch_bytes, ..none };
+                let needs =
+                    Resources { threads: parts, saved_bytes: kept_bytes, scratch_bytes, ..none };
                 return Some((
-                    CpuKernel::GatherBands(BandedGather { chunks, bands }, direction),
+                    CpuKernel::BandedGather(BandedGather { chunks, bands }, direction),
                     needs,
                 ));
             }
             let parts = at_most(slots.chunks());
             let kept_bytes = parts.saturating_mul(chunks.kept_bytes());
             let scratch_bytes = chunks.scratch_bytes();
-            let needs = Resources { parts, kept_bytes, scratch_bytes, ..none };
+            let needs =
+                Resources { threads: parts, saved_bytes: kept_bytes, scratch_bytes, ..none };
             Some((CpuKernel::Gather(chunks, direction), needs))
         }
-        (Method::BarrierSync, StageMap::Retile(retile)) => {
+        (Method::BarrierSync, StageMap::RecordTiles(retile)) => {
             let (fields, period) = (retile.fields(), retile.period());
             let scratch_bytes = bytes(period.saturating_mul(fields.words()));
             let parts = at_most(fields.records().div_ceil(period));
-            let needs = Resources { parts, scratch_bytes, ..none };
-            suits(scratch_bytes).then_some((CpuKernel::Retile(retile), needs))
+            let needs = Resources { threads: parts, scratch_bytes, ..none };
+            suits(scratch_bytes).then_some((CpuKernel::RecordTiles(retile), needs))
         }
-        (Method::BarrierSync, StageMap::FieldGather { slots, direction }) => {
+        (Method::BarrierSync, StageMap::RecordGather { slots, direction }) => {
             let chunks = record_gather::RecordGather { slots, word_bytes: elem_bytes };
             let parts = at_most(slots.chunks());
             let kept_bytes = parts.saturating_mul(chunks.kept_bytes());
-            let needs =
-                Resources { parts, kept_bytes, scratch_bytes: chunks.scratch_bytes(), ..none };
-            Some((CpuKernel::FieldGather(chunks, direction), needs))
+            let needs = Resources {
+                threads: parts,
+                saved_bytes: kept_bytes,
+                scratch_bytes: chunks.scratch_bytes(),
+                ..none
+            };
+            Some((CpuKernel::RecordGather(chunks, direction), needs))
         }
         (Method::PttwacOnChip, StageMap::Axes(axes)) => {
             let SwapKind::Transpose(e) = axes.form() else { return None };
             let (parts, words) = (at_most(batch), VisitedBits::words(e.instance_units()));
             let flag_words = parts.saturating_mul(words);
-            let needs = Resources { parts, flag_words, scratch_bytes: unit_bytes, ..none };
+            let needs = Resources { threads: parts, flag_words, scratch_bytes: unit_bytes, ..none };
             suits(words.saturating_mul(4)).then_some((CpuKernel::OwnCycles(e), needs))
         }
         (Method::PttwacGlobal, _) if moves_units(shape) => {
@@ -332,15 +338,18 @@ fn choose(
             let kept = (SEGMENT_BYTES / unit_bytes).clamp(2, segments(units, parts) + 1);
             let scratch_bytes =
                 if parts > 1 { kept.saturating_mul(unit_bytes) } else { unit_bytes };
-            Some((CpuKernel::Cycles, Resources { parts, flag_words, scratch_bytes, ..none }))
+            Some((
+                CpuKernel::Cycles,
+                Resources { threads: parts, flag_words, scratch_bytes, ..none },
+            ))
         }
-        (Method::PerCycle, _) if moves_units(shape) => {
-            Some((CpuKernel::Rotate, Resources { parts: at_most(units), ..none }))
+        (Method::PIpt, _) if moves_units(shape) => {
+            Some((CpuKernel::Rotate, Resources { threads: at_most(units), ..none }))
         }
         (Method::OutOfPlace, StageMap::Axes(axes)) => {
             let tiles = PlaneTiling::into_buffer(&axes, elem_bytes, 0);
             let mover = if tiles.stay() { CpuKernel::Copy } else { CpuKernel::OutOfPlace };
-            Some((mover, Resources { parts: tiles.parts(means.threads), ..none }))
+            Some((mover, Resources { threads: tiles.parts(means.threads), ..none }))
         }
         (_, StageMap::Slide(slide)) => {
             let slide = slide.scaled(elem_bytes)?;
@@ -350,31 +359,35 @@ fn choose(
         (Method::Shares | Method::Blocks, StageMap::Cut { rows, direction }) => {
             let slide = shape.slide()?.scaled(elem_bytes)?;
             let (by, needs) = slides(slide, elem_bytes, method, means)?;
-            let kept_bytes = needs.kept_bytes.saturating_add(bytes(rows.gaps()));
-            Some((CpuKernel::Cut(slide, by, rows, direction), Resources { kept_bytes, ..needs }))
+            let kept_bytes = needs.saved_bytes.saturating_add(bytes(rows.gaps()));
+            Some((
+                CpuKernel::Cut(slide, by, rows, direction),
+                Resources { saved_bytes: kept_bytes, ..needs },
+            ))
         }
-        (Method::PttwacGlobal, StageMap::TileRuns(runs)) => {
+        (Method::PttwacGlobal, StageMap::TileRows(runs)) => {
             let (flag_words, scratch_bytes) = (VisitedBits::words(runs.places()), 2 * unit_bytes);
-            let needs = Resources { parts: 1, flag_words, scratch_bytes, ..none };
-            suits(scratch_bytes).then_some((CpuKernel::TileRuns(runs), needs))
+            let needs = Resources { threads: 1, flag_words, scratch_bytes, ..none };
+            suits(scratch_bytes).then_some((CpuKernel::TileRows(runs), needs))
         }
-        (Method::TileSwap, StageMap::Turn(leading)) => {
+        (Method::TileSwap, StageMap::TransposeRows(leading)) => {
             let matrix = LeadingMatrix { leading, elem_bytes };
             let parts = matrix.turning_parts(means.threads)?;
-            Some((CpuKernel::Turn(matrix), Resources { parts, ..none }))
+            Some((CpuKernel::TransposeRows(matrix), Resources { threads: parts, ..none }))
         }
-        (Method::ThroughWorkspace, StageMap::Turn(leading)) if leading.is_transposed() => {
-            let needs = Resources { parts: 1, scratch_bytes: bytes(leading.len()), ..none };
-            let mover = CpuKernel::Through(LeadingMatrix { leading, elem_bytes });
+        (Method::ThroughWorkspace, StageMap::TransposeRows(leading)) if leading.is_transposed() => {
+            let needs = Resources { threads: 1, scratch_bytes: bytes(leading.len()), ..none };
+            let mover = CpuKernel::TransposeThroughScratch(LeadingMatrix { leading, elem_bytes });
             suits(needs.scratch_bytes).then_some((mover, needs))
         }
-        (Method::Keep, StageMap::Gaps { leading, direction }) => {
-            let needs = Resources { parts: 1, kept_bytes: bytes(leading.kept_len()), ..none };
-            Some((CpuKernel::Keep(LeadingMatrix { leading, elem_bytes }, direction), needs))
+        (Method::SaveGaps, StageMap::Gaps { leading, direction }) => {
+            let needs =
+                Resources { threads: 1, saved_bytes: bytes(leading.saved_gap_len()), ..none };
+            Some((CpuKernel::SaveGaps(LeadingMatrix { leading, elem_bytes }, direction), needs))
         }
-        (Method::Exchange, StageMap::Exchange { rows, direction }) => {
-            let needs = Resources { parts: at_most(rows.rows()), ..none };
-            Some((CpuKernel::Exchange(rows.scaled(elem_bytes)?, direction), needs))
+        (Method::GapSwap, StageMap::SwapGaps { rows, direction }) => {
+            let needs = Resources { threads: at_most(rows.rows()), ..none };
+            Some((CpuKernel::SwapGaps(rows.scaled(elem_bytes)?, direction), needs))
         }
         _ => None,
     }
@@ -382,8 +395,8 @@ fn choose(
 
 /// Whether its super-elements move along cycles.
 fn moves_units(shape: &StageMap) -> bool {
-    use StageMap::{Axes, FieldMove, Retile, SlotMove};
-    matches!(shape, Axes(_) | SlotMove { .. } | FieldMove { .. } | Retile(_))
+    use StageMap::{Axes, RecordMove, RecordTiles, SlotMove};
+    matches!(shape, Axes(_) | SlotMove { .. } | RecordMove { .. } | RecordTiles(_))
 }
 
 /// Segments for each of `parts` threads. Of `n` each, `n · parts` super-elements are moved twice, and at the end threads
@@ -406,13 +419,14 @@ fn slides(
             let parts = if rows.is_alike() { parts } else { 1 };
             Some((
                 SlideMethod::Rounds(least_rows(rows.cols(), means.round)),
-                Resources { parts, ..none },
+                Resources { threads: parts, ..none },
             ))
         }
         _ if !rows.is_alike() => None,
-        Method::Shares => {
-            Some((SlideMethod::Shares, Resources { parts, kept_bytes: rows.heads(parts), ..none }))
-        }
+        Method::Shares => Some((
+            SlideMethod::Shares,
+            Resources { threads: parts, saved_bytes: rows.heads(parts), ..none },
+        )),
         Method::Blocks => {
             // Whole elements, which a panic between two blocks then leaves whole; and whole vectors where they can be, so
             // that blocks begin as aligned as the matrix.
@@ -426,7 +440,8 @@ fn slides(
             let blocks = rows.blocks(block);
             let parts = means.threads.clamp(1, blocks.max(1));
             // A flag for each block, and a count of those that have begun.
-            let needs = Resources { parts, flag_words: blocks + 1, scratch_bytes: block, ..none };
+            let needs =
+                Resources { threads: parts, flag_words: blocks + 1, scratch_bytes: block, ..none };
             Some((SlideMethod::Blocks(block), needs))
         }
         _ => None,
@@ -435,7 +450,7 @@ fn slides(
 
 impl LaunchConfigData for CpuKernelConfig {
     fn variant(&self) -> String {
-        match self.needs.parts {
+        match self.resources.threads {
             1 => String::new(),
             parts => format!(" x{parts}"),
         }
@@ -444,11 +459,12 @@ impl LaunchConfigData for CpuKernelConfig {
 
 impl fmt::Display for CpuKernelConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Resources { parts, flag_words, kept_bytes, scratch_bytes } = self.needs;
+        let Resources { threads: parts, flag_words, saved_bytes: kept_bytes, scratch_bytes } =
+            self.resources;
         let plural = if parts == 1 { "" } else { "s" };
         write!(f, "{parts} thread{plural}")?;
-        match self.mover {
-            CpuKernel::GatherBands(BandedGather { bands, .. }, _) => {
+        match self.kernel {
+            CpuKernel::BandedGather(BandedGather { bands, .. }, _) => {
                 write!(f, ", bands of {} chunks by {} columns", bands.chunks, bands.width)?;
             }
             CpuKernel::Slide(_, SlideMethod::Rounds(least)) => {

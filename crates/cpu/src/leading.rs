@@ -94,7 +94,7 @@ impl LeadingMatrix {
         }
         let parts = rest.parts(parts);
         let shared = SharedBytes::new(data);
-        parallel::run_on(0..parts, buffers, rest.tile_bytes(), |part, buffer| {
+        parallel::for_each_thread(0..parts, buffers, rest.tile_bytes(), |part, buffer| {
             // SAFETY: a tile belongs to one part, and neither the places that tiles leave nor those that they go to
             // share an element with another's: the pitch is no less than the rows and columns.
             let worker = unsafe { shared.worker() };
@@ -135,7 +135,7 @@ impl LeadingMatrix {
 
     fn kept_runs(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let elem_bytes = self.elem_bytes;
-        self.leading.kept().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
+        self.leading.saved_gaps().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
     }
 }
 

@@ -56,7 +56,7 @@ pub fn tiles_into(
     let mut buffers = buffer(parts.saturating_mul(each))?;
     let shared = SharedBytes::new(to);
     let draws = WorkCounter::new(tiles.count(), parts);
-    parallel::run_on(0..parts, &mut buffers, each, |_, buffer| {
+    parallel::for_each_thread(0..parts, &mut buffers, each, |_, buffer| {
         // SAFETY: a tile is drawn by one part, and tiles share no element.
         let worker = unsafe { shared.worker() };
         while let Some(drawn) = draws.draw() {
@@ -78,7 +78,9 @@ fn copy(to: &mut [Byte], from: &[Byte], parts: usize) {
     let shares = || (0..parts).map(|part| parallel::share(from.len(), parts, part));
     let pieces: Vec<_> =
         shares().zip(parallel::cut(to, shares().map(|share| share.len()))).collect();
-    parallel::run_on(pieces, &mut [], 0, |(share, to), _| to.copy_from_slice(&from[share]));
+    parallel::for_each_thread(pieces, &mut [], 0, |(share, to), _| {
+        to.copy_from_slice(&from[share])
+    });
 }
 
 /// Tiles through a buffer, whose rows are written past the caches.

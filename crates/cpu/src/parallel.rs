@@ -12,7 +12,7 @@ use turntile_simd::Byte;
 ///
 /// The first share runs in the calling thread, which would else wait for the others; one share alone touches no thread
 /// pool. More run where [`threads`] says.
-pub fn run_on<S: Send>(
+pub fn for_each_thread<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
     scratch: &mut [Byte],
     each: usize,
@@ -73,7 +73,7 @@ pub fn over_runs(
     let runs = (0..parts).map(|part| share(items, parts, part));
     let own = cut(data, runs.clone().map(|run| bytes(&run)));
     let shares: Vec<_> = own.into_iter().zip(runs).enumerate().collect();
-    run_on(shares, scratch, each_scratch, |(part, (own, run)), scratch| {
+    for_each_thread(shares, scratch, each_scratch, |(part, (own, run)), scratch| {
         work(own, run, &kept[part * each_kept..][..each_kept], scratch);
     });
 }
@@ -87,7 +87,7 @@ mod tests {
         for items in [0, 1, 7, 1000] {
             for parts in 1..5 {
                 let (draws, seen) = (WorkCounter::new(items, parts), AtomicUsize::new(0));
-                run_on(0..parts, &mut [], 0, |_, _| {
+                for_each_thread(0..parts, &mut [], 0, |_, _| {
                     while let Some(run) = draws.draw() {
                         seen.fetch_add(run.map(|item| item + 1).sum(), Ordering::Relaxed);
                     }
@@ -104,7 +104,7 @@ mod tests {
         for parts in 1..5 {
             let mut scratch = vec![Byte::new(0); parts * 3];
             let seen = AtomicUsize::new(0);
-            run_on(0..parts, &mut scratch, 3, |part, mine| {
+            for_each_thread(0..parts, &mut scratch, 3, |part, mine| {
                 mine.fill(Byte::new(part as u8));
                 seen.fetch_add(1 << (8 * part), Ordering::Relaxed);
             });

@@ -167,7 +167,7 @@ pub fn retile(
     let period = retile.period() * record_bytes;
     let turn = parallel::grain(data.len().div_ceil(period), parts) * period;
     let turns = Mutex::new(data.chunks_mut(turn));
-    parallel::run_on(0..parts, scratch, period, |_, scratch| {
+    parallel::for_each_thread(0..parts, scratch, period, |_, scratch| {
         // The lock is let go before the work.
         let draw = || turns.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some(own) = draw() {

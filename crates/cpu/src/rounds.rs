@@ -50,7 +50,7 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, parts: usize, heads: &mut [
     let mut heads = parallel::cut(heads, shares.iter().map(|rows| head_rows(rows) * cols));
     if slide.is_up() {
         let source = &*data;
-        parallel::run_on(shares.iter().zip(&mut heads), &mut [], 0, |(rows, head), _| {
+        parallel::for_each_thread(shares.iter().zip(&mut heads), &mut [], 0, |(rows, head), _| {
             copy((&source[rows.start * from..], from), (head, cols), cols);
         });
     }
@@ -59,7 +59,7 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, parts: usize, heads: &mut [
     let before = |row: usize| end.min(row * from.max(to));
     let lens = shares.iter().map(|rows| before(rows.end) - before(rows.start));
     let pieces = parallel::cut(data, lens).into_iter().zip(&mut heads);
-    parallel::run_on(shares.iter().zip(pieces), &mut [], 0, |(rows, (data, head)), _| {
+    parallel::for_each_thread(shares.iter().zip(pieces), &mut [], 0, |(rows, (data, head)), _| {
         let moved = rows.start + head_rows(rows)..rows.end;
         if slide.is_up() {
             one_by_one(data, &slide, moved, rows.start);
@@ -160,7 +160,7 @@ fn copy_shared(
     let (from, to) = (&from[..end(from_pitch)], &mut to[..end(to_pitch)]);
     let shares = from.chunks(each * from_pitch).zip(to.chunks_mut(each * to_pitch));
     let shares: Vec<_> = shares.collect();
-    parallel::run_on(shares, &mut [], 0, |(from, to), _| {
+    parallel::for_each_thread(shares, &mut [], 0, |(from, to), _| {
         copy((from, from_pitch), (to, to_pitch), cols);
     });
 }

@@ -240,8 +240,8 @@ impl SourceMap {
             StageMap::SlotMove { slots, direction, .. } => {
                 Map::Slots(Box::new(SlotPath::new(slots, direction)))
             }
-            StageMap::Retile(retile) => Map::Retile(retile),
-            StageMap::FieldMove { slots, direction } => Map::FieldSlots(slots, direction),
+            StageMap::RecordTiles(retile) => Map::Retile(retile),
+            StageMap::RecordMove { slots, direction } => Map::FieldSlots(slots, direction),
             _ => unreachable!("{shape} moves no super-elements"),
         };
         // Any axes are divided off one by one, the batch among them.

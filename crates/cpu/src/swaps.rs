@@ -18,7 +18,7 @@ pub fn turn_squares(
 ) {
     let shared = SharedBytes::new(data);
     let draws = WorkCounter::new(squares.pairs(), parts);
-    parallel::run_on(0..parts, &mut [], 0, |_, _| {
+    parallel::for_each_thread(0..parts, &mut [], 0, |_, _| {
         // SAFETY: a pair of blocks is drawn by one part, and blocks of different pairs share no element.
         let worker = unsafe { shared.worker() };
         let mut buffer = [Byte::uninit(); TILE_BYTES];

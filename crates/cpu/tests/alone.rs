@@ -20,21 +20,21 @@ const METHODS: [Method; 12] = [
     Method::BarrierSync,
     Method::PttwacOnChip,
     Method::PttwacGlobal,
-    Method::PerCycle,
+    Method::PIpt,
     Method::Rounds,
     Method::Shares,
     Method::Blocks,
     Method::OutOfPlace,
     Method::ThroughWorkspace,
-    Method::Keep,
-    Method::Exchange,
+    Method::SaveGaps,
+    Method::GapSwap,
 ];
 
 /// A matrix whose rows slide has no room for its transpose: threads would write where others read.
 #[test]
 fn rows_that_slide_are_not_transposed() {
     for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {
-        let shape = StageMap::Turn(LeadingDims::slid(rows, cols, lda, ldb).unwrap());
+        let shape = StageMap::TransposeRows(LeadingDims::row_slide(rows, cols, lda, ldb).unwrap());
         for method in [Method::TileSwap, Method::ThroughWorkspace] {
             assert!(CpuKernelConfig::new(shape, 1, method, Limits::new(2, 1 << 30)).is_none());
             let error = Executor::of_stage(shape, elsewhere(method), 1, 2).unwrap_err();
@@ -53,9 +53,9 @@ fn gaps_are_not_restored_from_a_workspace_that_saved_none() {
     for direction in [Direction::Forward, Direction::Backward] {
         let shape = StageMap::Gaps { leading, direction };
         let of_host =
-            CpuKernelConfig::new(shape, 4, Method::Keep, Limits::new(1, 1 << 20)).unwrap();
+            CpuKernelConfig::new(shape, 4, Method::SaveGaps, Limits::new(1, 1 << 20)).unwrap();
         for geometry in [LaunchConfig::new(of_host), LaunchConfig::new(Elsewhere)] {
-            let offer = Implementation::new(Method::Keep, geometry, 0, 0.0);
+            let offer = Implementation::new(Method::SaveGaps, geometry, 0, 0.0);
             let error = Executor::of_stage(shape, offer, 4, 1).unwrap_err();
             assert!(matches!(error, RunError::Plan(InvalidPlan::Leading { .. })), "{error}");
         }
@@ -74,10 +74,10 @@ fn shapes_without_elements_have_no_way() {
         StageMap::Axes(axes(&[0, 7], &[1, 0])),
         StageMap::SlotMove { batch: 0, slots, direction },
         StageMap::SlotGather { batch: 0, slots, direction },
-        StageMap::Retile(retile),
-        StageMap::Turn(LeadingDims::transposed(0, 1, 2, 2).unwrap()),
-        StageMap::Turn(LeadingDims::transposed(1, 0, 2, 2).unwrap()),
-        StageMap::Exchange { rows: empty_rows, direction },
+        StageMap::RecordTiles(retile),
+        StageMap::TransposeRows(LeadingDims::transposed(0, 1, 2, 2).unwrap()),
+        StageMap::TransposeRows(LeadingDims::transposed(1, 0, 2, 2).unwrap()),
+        StageMap::SwapGaps { rows: empty_rows, direction },
         StageMap::Cut { rows: PitchedRows::new(0, 3, 5).unwrap(), direction },
         StageMap::Slide(RowSlide::new(0, 3, 5, 4).unwrap()),
     ] {
@@ -119,14 +119,14 @@ fn out_of_place_stages_run_from_one_buffer_into_another() {
 fn a_single_row_may_have_any_pitch() {
     for (rows, cols, pitch) in [(3, 1, [2, 1 << 61]), (1, 3, [1 << 61, 2]), (1, 1, [1 << 61; 2])] {
         let leading = LeadingDims::transposed(rows, cols, pitch[0], pitch[1]).unwrap();
-        let shape = StageMap::Turn(leading);
+        let shape = StageMap::TransposeRows(leading);
         let mut ran = 0;
         for method in [Method::ThroughWorkspace, Method::TileSwap] {
             let Some(way) = CpuKernelConfig::new(shape, 8, method, Limits::new(1, 1 << 20)) else {
                 continue;
             };
             let offer =
-                Implementation::new(method, LaunchConfig::new(way), way.needs().bytes(), 0.0);
+                Implementation::new(method, LaunchConfig::new(way), way.resources().bytes(), 0.0);
             let executor = Executor::of_stage(shape, offer, 8, 1).unwrap();
             let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
             let before = numbered(leading.span(), 8);

@@ -55,12 +55,12 @@ fn slots_of_any_length() {
                 for direction in [Direction::Forward, Direction::Backward] {
                     let sections = (1..chunk).filter_map(|section| slots.in_sections(section));
                     for slots in sections.filter(|slots| slots.section().is_some()) {
-                        check_all_methods(StageMap::FieldGather { slots, direction }, 3);
-                        check_all_methods(StageMap::FieldMove { slots, direction }, 3);
+                        check_all_methods(StageMap::RecordGather { slots, direction }, 3);
+                        check_all_methods(StageMap::RecordMove { slots, direction }, 3);
                     }
                     for bytes in [1, 4, 8] {
-                        check_all_methods(StageMap::FieldGather { slots, direction }, bytes);
-                        check_all_methods(StageMap::FieldMove { slots, direction }, bytes);
+                        check_all_methods(StageMap::RecordGather { slots, direction }, bytes);
+                        check_all_methods(StageMap::RecordMove { slots, direction }, bytes);
                     }
                 }
             }

@@ -128,21 +128,21 @@ fn ways(p: &Problem, threads: usize) -> Vec<Plan> {
 /// Those by tiles, of all sides.
 fn tiled(p: &Problem, threads: usize) -> Vec<Plan> {
     let planner = Planner::new(CpuDevice::new(threads)).with_tiles(TileRule::Exhaustive);
-    let runs = |stage: &Stage| matches!(stage.shape, StageMap::TileRuns(_));
+    let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
     planner.survey(p).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
 }
 
 /// Its methods, those of the transposition in the middle left out.
 fn methods(plan: &Plan) -> Vec<Method> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
-    let legs = plan.legs.iter().filter(|leg| frame(leg.route));
-    legs.flat_map(|leg| &leg.stages).map(|stage| stage.offer.method).collect()
+    let legs = plan.phases.iter().filter(|leg| frame(leg.route));
+    legs.flat_map(|leg| &leg.stages).map(|stage| stage.implementation.method).collect()
 }
 
 /// The legs and numbers of the same stages.
 fn frame_stages(plan: &Plan) -> Vec<(usize, usize)> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
-    let legs = plan.legs.iter().enumerate().filter(|(_, leg)| frame(leg.route));
+    let legs = plan.phases.iter().enumerate().filter(|(_, leg)| frame(leg.route));
     legs.flat_map(|(k, leg)| (0..leg.stages.len()).map(move |number| (k, number))).collect()
 }
 
@@ -174,22 +174,24 @@ fn all_small_matrices() {
 fn gaps_travel_where_there_is_room() {
     let slides = |plan: &Plan| -> Vec<String> {
         let alike =
-            |stage: &&Stage| matches!(stage.shape, StageMap::Slide(slide) if slide.is_alike());
-        plan.stages().filter(alike).map(|stage| stage.shape.to_string()).collect()
+            |stage: &&Stage| matches!(stage.map, StageMap::Slide(slide) if slide.is_alike());
+        plan.stages().filter(alike).map(|stage| stage.map.to_string()).collect()
     };
     let [before, after] = ["slide(40x30, pitch 39 to 30)", "slide(30x40, pitch 40 to 49)"];
     for (gaps, once) in [([2, 9], Some(after)), ([9, 3], Some(before)), ([3, 4], None)] {
         let p = turned([40, 30], gaps, 4);
-        let around: Vec<Plan> =
-            ways(&p, 2).into_iter().filter(|plan| methods(plan).contains(&Method::Keep)).collect();
+        let around: Vec<Plan> = ways(&p, 2)
+            .into_iter()
+            .filter(|plan| methods(plan).contains(&Method::SaveGaps))
+            .collect();
         let found: Vec<Vec<String>> = around.iter().map(slides).collect();
         assert_eq!(found.len(), 1 + once.iter().len(), "{found:?}");
         assert!(found.iter().any(|slides| slides.len() == 2), "{found:?}");
         assert!(once.is_none_or(|once| found.contains(&vec![once.to_owned()])), "{found:?}");
         // Each has room for what it keeps itself.
         for plan in &around {
-            let capped = ways(&p.with_cap(plan.kept_bytes()), 2);
-            assert!(capped.iter().all(|other| other.kept_bytes() <= plan.kept_bytes()));
+            let capped = ways(&p.with_cap(plan.saved_gap_bytes()), 2);
+            assert!(capped.iter().all(|other| other.saved_gap_bytes() <= plan.saved_gap_bytes()));
             assert!(capped.iter().any(|other| slides(other) == slides(plan)), "{plan:#}");
         }
     }
@@ -208,9 +210,9 @@ fn tiles_go_between_pitches() {
                 // Runs go first, or tiles do.
                 let last = plan
                     .stages()
-                    .filter(|stage| !matches!(stage.shape, StageMap::Gaps { .. }))
+                    .filter(|stage| !matches!(stage.map, StageMap::Gaps { .. }))
                     .last();
-                met[usize::from(matches!(last.unwrap().shape, StageMap::TileRuns(_)))] += 1;
+                met[usize::from(matches!(last.unwrap().map, StageMap::TileRows(_)))] += 1;
                 assert_eq!(plan.passes(), 2, "{plan:#}");
             }
             check_all(all, 2);
@@ -275,11 +277,11 @@ fn rows_slide_by_every_method() {
         for gaps in (0..5).flat_map(|a| (0..5).map(move |b| [a, b])) {
             let p = turned(sides, gaps, 3);
             for mut plan in ways(&p, 3) {
-                let stages = plan.legs.iter_mut().flat_map(|leg| &mut leg.stages);
+                let stages = plan.phases.iter_mut().flat_map(|leg| &mut leg.stages);
                 let mut moved = 0;
-                let alike = |stage: &&mut Stage| matches!(stage.shape, StageMap::Slide(slide) if slide.is_alike());
+                let alike = |stage: &&mut Stage| matches!(stage.map, StageMap::Slide(slide) if slide.is_alike());
                 for stage in stages.filter(alike) {
-                    stage.offer = rows::by(stage.shape, 3 * stage.joined, way);
+                    stage.implementation = rows::by(stage.map, 3 * stage.elems_per_unit, way);
                     moved += 1;
                 }
                 if moved > 0 {
@@ -318,25 +320,25 @@ proptest! {
 /// What the planner takes, by how much is in the way and how much may be kept.
 #[test]
 fn the_way_is_of_fewest_passes_within_the_cap() {
-    use Method::{Exchange, Keep, Rounds, Shares, ThroughWorkspace};
+    use Method::{GapSwap, Rounds, SaveGaps, Shares, ThroughWorkspace};
     let dense = plan(&turned([2000, 3000], [0, 0], 4), 1);
     assert_eq!(methods(&dense), [], "a matrix without gaps is transposed as it is");
     let p = turned([2000, 3000], [7, 17], 4);
     let around = plan(&p, 1);
     let frame = methods(&around);
-    assert_eq!((frame.first(), frame.last(), frame.len()), (Some(&Keep), Some(&Keep), 4));
-    let shapes: Vec<String> = around.stages().map(|stage| stage.shape.to_string()).collect();
+    assert_eq!((frame.first(), frame.last(), frame.len()), (Some(&SaveGaps), Some(&SaveGaps), 4));
+    let shapes: Vec<String> = around.stages().map(|stage| stage.map.to_string()).collect();
     assert_eq!(shapes[1], "slide(2000x3000, pitch 3007 to 3000)");
     assert_eq!(shapes[shapes.len() - 2], "slide(3000x2000, pitch 2000 to 2017)");
-    let least = around.kept_bytes();
-    assert_eq!(least, (leading(&p).kept_len() * 4).next_multiple_of(16));
+    let least = around.saved_gap_bytes();
+    assert_eq!(least, (leading(&p).saved_gap_len() * 4).next_multiple_of(16));
     let most = p.bytes() / 50 + (1 << 20);
     assert!(least > 0 && around.workspace_bytes > least && around.workspace_bytes <= most);
     let way = |p: Problem| methods(&plan(&p, 1));
-    assert_eq!(way(p.with_cap(least))[0], Keep);
-    assert_eq!(way(p.with_cap(least - 1)), [Exchange, Exchange, Rounds]);
+    assert_eq!(way(p.with_cap(least))[0], SaveGaps);
+    assert_eq!(way(p.with_cap(least - 1)), [GapSwap, GapSwap, Rounds]);
     // As much as the matrix lies in the gaps of both.
-    assert_eq!(way(turned([2000, 3000], [5000, 4000], 4)), [Exchange, Exchange, Rounds]);
+    assert_eq!(way(turned([2000, 3000], [5000, 4000], 4)), [GapSwap, GapSwap, Rounds]);
     assert_eq!(way(turned([100, 300], [5, 4], 4)), [ThroughWorkspace]);
     assert_eq!(way(slid([100, 300], [5, 4], 4)), [Shares]);
     assert_eq!(way(slid([100, 300], [5, 5], 4)), []);
@@ -384,29 +386,29 @@ fn stages_of_other_problems_are_refused() {
         plan
     };
     let mut nothing = plan(&p, 1);
-    nothing.legs.clear();
+    nothing.phases.clear();
     leading_refused(nothing);
     for plan in ways(&other, 1) {
         leading_refused(of(p, plan.clone()));
         leading_refused(of(slid([300, 200], [7, 9], 4), plan.clone()));
         refused(of(dense, plan.clone()));
         // Without any one of its stages, or with two of them in the other's place.
-        for leg in 0..plan.legs.len() {
-            for number in 0..plan.legs[leg].stages.len() {
-                let frame = matches!(plan.legs[leg].route, Route::TOGETHER | Route::APART);
+        for leg in 0..plan.phases.len() {
+            for number in 0..plan.phases[leg].stages.len() {
+                let frame = matches!(plan.phases[leg].route, Route::TOGETHER | Route::APART);
                 let mut less = plan.clone();
-                less.legs[leg].stages.remove(number);
+                less.phases[leg].stages.remove(number);
                 if frame {
                     leading_refused(less);
                 }
                 let mut longer = plan.clone();
-                longer.legs[leg].stages[number].joined = 2;
+                longer.phases[leg].stages[number].elems_per_unit = 2;
                 refused(longer);
             }
         }
         let mut turned_about = plan.clone();
-        turned_about.legs.reverse();
-        if plan.legs.len() > 1 {
+        turned_about.phases.reverse();
+        if plan.phases.len() > 1 {
             leading_refused(turned_about);
         }
     }
@@ -420,20 +422,22 @@ fn stages_of_other_problems_are_refused() {
             for (leg, number) in frame_stages(&plan) {
                 let changed = |change: &dyn Fn(&mut Stage)| {
                     let mut plan = plan.clone();
-                    let stage = &mut plan.legs[leg].stages[number];
-                    stage.offer.geometry = LaunchConfig::new(Elsewhere);
+                    let stage = &mut plan.phases[leg].stages[number];
+                    stage.implementation.launch_config = LaunchConfig::new(Elsewhere);
                     change(stage);
                     plan
                 };
-                refused(changed(&|stage| stage.joined = 2));
-                let wrong: &[Method] = match plan.legs[leg].stages[number].shape {
-                    StageMap::Turn(_) => &[Method::TileSwap, Method::Keep, Method::Rounds],
-                    StageMap::Gaps { .. } => &[Method::TileSwap, Method::Exchange, Method::Rounds],
-                    StageMap::Exchange { .. } => &[Method::Keep, Method::Rounds],
-                    _ => &[Method::Keep, Method::Exchange, Method::ThroughWorkspace],
+                refused(changed(&|stage| stage.elems_per_unit = 2));
+                let wrong: &[Method] = match plan.phases[leg].stages[number].map {
+                    StageMap::TransposeRows(_) => {
+                        &[Method::TileSwap, Method::SaveGaps, Method::Rounds]
+                    }
+                    StageMap::Gaps { .. } => &[Method::TileSwap, Method::GapSwap, Method::Rounds],
+                    StageMap::SwapGaps { .. } => &[Method::SaveGaps, Method::Rounds],
+                    _ => &[Method::SaveGaps, Method::GapSwap, Method::ThroughWorkspace],
                 };
                 for &method in wrong {
-                    let plan = changed(&|stage| stage.offer.method = method);
+                    let plan = changed(&|stage| stage.implementation.method = method);
                     assert!(plan.check().is_err(), "{plan:#}");
                     refused(plan);
                 }

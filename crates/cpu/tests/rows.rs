@@ -12,8 +12,13 @@ use turntile_plan::{
 
 fn offer(slide: RowSlide, elem_bytes: usize, threads: usize) -> Implementation {
     let (alignment, cap) = (16, usize::MAX);
-    let request =
-        StageRequest { elem_bytes, alignment, out_of_place: false, cap, want: MethodFilter::Any };
+    let request = StageRequest {
+        elem_bytes,
+        alignment,
+        out_of_place: false,
+        cap,
+        methods: MethodFilter::Any,
+    };
     CpuDevice::new(threads).best(&slide.into(), &request).unwrap()
 }
 
@@ -28,14 +33,14 @@ pub fn methods(threads: usize) -> impl Iterator<Item = (Method, Limits)> {
 /// A shape by that method.
 pub fn by(shape: StageMap, elem_bytes: usize, (method, means): (Method, Limits)) -> Implementation {
     let way = CpuKernelConfig::new(shape, elem_bytes, method, means).unwrap();
-    Implementation::new(method, LaunchConfig::new(way), way.needs().bytes(), 1.0)
+    Implementation::new(method, LaunchConfig::new(way), way.resources().bytes(), 1.0)
 }
 
 /// Every element of the rows is where the closed form has it, and nothing else is touched; places that rows left may
 /// hold anything.
 fn check(slide: RowSlide, offer: Implementation, elem_bytes: usize, threads: usize) {
     let before = numbered(slide.span(), elem_bytes);
-    let way = offer.way();
+    let way = offer.name();
     let executor = Executor::of_stage(slide.into(), offer, elem_bytes, threads).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
     workspace.poison(0xC3);
@@ -86,7 +91,7 @@ fn blocks_are_of_whole_elements() {
         };
         let way = by(scratch).unwrap();
         assert!(
-            matches!(way.mover(), CpuKernel::Slide(_, SlideMethod::Blocks(got)) if *got == block),
+            matches!(way.kernel(), CpuKernel::Slide(_, SlideMethod::Blocks(got)) if *got == block),
             "{way}"
         );
         assert!(elem_bytes <= 16 || by(elem_bytes - 1).is_none(), "{elem_bytes}");

@@ -48,7 +48,7 @@ impl Case {
     }
 
     fn check(&self, offer: Implementation, threads: usize) {
-        let (mut data, way) = (self.from.clone(), offer.way());
+        let (mut data, way) = (self.from.clone(), offer.name());
         let plan = alone(self.shape, offer, self.elem_bytes);
         let executor = Executor::new(plan, threads).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
@@ -64,14 +64,14 @@ impl Case {
 
 fn request(elem_bytes: usize) -> StageRequest {
     let cap = usize::MAX;
-    StageRequest { elem_bytes, alignment: 16, out_of_place: false, cap, want: MethodFilter::Any }
+    StageRequest { elem_bytes, alignment: 16, out_of_place: false, cap, methods: MethodFilter::Any }
 }
 
 /// Every way that hosts offer, and every method that another device may have planned.
 pub fn check_all_methods(shape: StageMap, elem_bytes: usize) {
     let (case, mut checked) = (Case::new(shape, elem_bytes), 0);
     for host in [CpuDevice::new(1), CpuDevice::new(3)] {
-        for offer in host.offers(&shape, &request(elem_bytes)).unwrap_or_default() {
+        for offer in host.implementations(&shape, &request(elem_bytes)).unwrap_or_default() {
             case.check(offer, 2);
             checked += 1;
         }
@@ -205,10 +205,10 @@ fn shapes_beyond_the_block_sizes() {
 #[test]
 fn workspace_follows_the_documented_formulas() {
     let needs = |shape: StageMap, method, threads, elem_bytes| {
-        let offers = CpuDevice::new(threads).offers(&shape, &request(elem_bytes)).unwrap();
+        let offers = CpuDevice::new(threads).implementations(&shape, &request(elem_bytes)).unwrap();
         let offer = offers.into_iter().find(|offer| offer.method == method).unwrap();
-        let way: CpuKernelConfig = *offer.geometry.get().unwrap();
-        (way.needs(), offer.workspace_bytes)
+        let way: CpuKernelConfig = *offer.launch_config.get().unwrap();
+        (way.resources(), offer.workspace_bytes)
     };
     // As many runs as 512 KiB hold, 2 to 65.
     for (run_bytes, kept) in [(256, 65), (20_000, 26), (400_000, 2)] {
@@ -230,8 +230,8 @@ fn workspace_follows_the_documented_formulas() {
     ] {
         let shape = StageMap::SlotGather { batch: 1, slots, direction };
         let (needs, _) = needs(shape, Method::BarrierSync, threads, 4);
-        assert_eq!(needs.parts, threads);
-        assert_eq!(needs.kept_bytes, (last + further * 63) * 997 * 4, "{shape} on {threads}");
+        assert_eq!(needs.threads, threads);
+        assert_eq!(needs.saved_bytes, (last + further * 63) * 997 * 4, "{shape} on {threads}");
     }
 }
 
@@ -258,25 +258,26 @@ fn workspace_is_what_the_offer_says() {
     for threads in [1, 2, 7] {
         let host = CpuDevice::new(threads);
         for &shape in &shapes {
-            let offers = host.offers(&shape, &request(4)).unwrap();
+            let offers = host.implementations(&shape, &request(4)).unwrap();
             for offer in &offers {
                 let told = offer.workspace_bytes;
                 let executor = Executor::of_stage(shape, offer.clone(), 4, 1).unwrap();
-                assert_eq!(executor.workspace_bytes(), told, "{shape} {}", offer.way());
-                let way: &kernel_config::CpuKernelConfig = offer.geometry.get().unwrap();
-                assert_eq!(way.needs().bytes(), told, "{shape} {}", offer.way());
-                assert!(way.needs().parts <= threads);
+                assert_eq!(executor.workspace_bytes(), told, "{shape} {}", offer.name());
+                let way: &kernel_config::CpuKernelConfig = offer.launch_config.get().unwrap();
+                assert_eq!(way.resources().bytes(), told, "{shape} {}", offer.name());
+                assert!(way.resources().threads <= threads);
             }
             for cap in [0, 1000, 100_000, 1 << 20] {
-                for offer in
-                    host.offers(&shape, &StageRequest { cap, ..request(4) }).unwrap_or_default()
+                for offer in host
+                    .implementations(&shape, &StageRequest { cap, ..request(4) })
+                    .unwrap_or_default()
                 {
-                    assert!(offer.workspace_bytes <= cap, "{shape} {}", offer.way());
+                    assert!(offer.workspace_bytes <= cap, "{shape} {}", offer.name());
                 }
             }
             let best = host.best(&shape, &request(4)).unwrap();
             let least = offers.iter().map(|offer| offer.seconds).fold(f64::INFINITY, f64::min);
-            assert_eq!(best.seconds, least, "{shape}: {}", best.way());
+            assert_eq!(best.seconds, least, "{shape}: {}", best.name());
         }
     }
 }
@@ -298,7 +299,7 @@ fn geometry_of_another_stage_is_refused() {
     };
     refused(other, 4, offer.method);
     refused(small, 8, offer.method);
-    refused(small, 4, Method::PerCycle);
+    refused(small, 4, Method::PIpt);
     let mut rows = offer.clone();
     rows.method = Method::Rounds;
     let flaw = Executor::new(alone(small, rows, 4), 1);
@@ -338,8 +339,8 @@ fn what_stays_in_order_is_copied() {
     {
         let problem = Problem::new(rows, cols, elem_bytes).unwrap().out_of_place().unwrap();
         let plan = planner.plan(&problem).unwrap();
-        let [stage] = &plan.legs[0].stages[..] else { panic!("{plan}") };
-        let way: &CpuKernelConfig = stage.offer.geometry.get().unwrap();
-        assert!(matches!(way.mover(), CpuKernel::Copy) && way.needs().parts == 3, "{plan}");
+        let [stage] = &plan.phases[0].stages[..] else { panic!("{plan}") };
+        let way: &CpuKernelConfig = stage.implementation.launch_config.get().unwrap();
+        assert!(matches!(way.kernel(), CpuKernel::Copy) && way.resources().threads == 3, "{plan}");
     }
 }

@@ -141,13 +141,13 @@ impl Chip {
     /// another device's stage, for one without launches, and for one that did not take longer than to start.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
         let (launches, at) = self.launches_of(stage, elem_bytes)?;
-        estimate::sample(&stage.shape, launches, at, &self.costs, seconds)
+        estimate::sample(&stage.map, launches, at, &self.costs, seconds)
     }
 
     /// Seconds that its table says of a stage of elements of so many bytes; none for another device's.
     pub fn estimated(&self, stage: &Stage, elem_bytes: usize) -> Option<f64> {
         let (launches, at) = self.launches_of(stage, elem_bytes)?;
-        Some(estimate::seconds(&stage.shape, launches, at, &self.costs, &OnceCell::new()))
+        Some(estimate::seconds(&stage.map, launches, at, &self.costs, &OnceCell::new()))
     }
 
     fn launches_of<'a>(
@@ -155,10 +155,10 @@ impl Chip {
         stage: &'a Stage,
         elem_bytes: usize,
     ) -> Option<(&'a Launches, At<'a>)> {
-        let elem_bytes = elem_bytes * stage.joined;
-        let launches = stage.offer.geometry.get::<Launches>()?;
+        let elem_bytes = elem_bytes * stage.elems_per_unit;
+        let launches = stage.implementation.launch_config.get::<Launches>()?;
         let at = At { elem_bytes, alignment: launches.alignment, limits: &self.limits };
-        launches.is_for(&stage.shape, elem_bytes).then_some((launches, at))
+        launches.is_for(&stage.map, elem_bytes).then_some((launches, at))
     }
 
     /// On-chip bytes of the whole device, as a barrier over the grid can use them.
@@ -188,7 +188,7 @@ impl Chip {
         let (grid_bytes, short_cycles) = (self.grid_bytes(), OnceCell::new());
         let mut bound = f64::INFINITY;
         for way in offers::ways(shape, request.out_of_place, at, grid_bytes) {
-            if !request.want.accepts(way.method()) {
+            if !request.methods.accepts(way.method()) {
                 continue;
             }
             let costs = &self.costs;
@@ -252,15 +252,15 @@ impl Device for Chip {
 
     /// 2% of the matrix, or 16 MiB where that is more, and what is kept of gaps, which nothing here exchanges.
     fn default_cap(&self, problem: &Problem) -> usize {
-        (problem.bytes() / 50).max(LEAST_CAP).saturating_add(problem.kept_bytes())
+        (problem.bytes() / 50).max(LEAST_CAP).saturating_add(problem.saved_gap_bytes())
     }
 
-    fn holds(&self) -> [usize; 2] {
+    fn on_chip_bytes(&self) -> [usize; 2] {
         let Limits { shared_bytes, cluster, .. } = self.limits;
         [shared_bytes, shared_bytes * cluster]
     }
 
-    fn holds_whole(&self) -> usize {
+    fn on_chip_bytes_in_all(&self) -> usize {
         self.grid_bytes()
     }
 
@@ -269,17 +269,17 @@ impl Device for Chip {
     }
 
     /// Column by column.
-    fn slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
+    fn aligned_slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         AlignedSlots::new(s.rows, s.cols, s.slot, chunk)
     }
 
     /// Of one slot and of two, and what a block holds of matrices with few columns.
-    fn chunks(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
+    fn chunk_lengths(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
         let &SlotParams { rows, cols, slot, elem_bytes } = slotting;
         let mut chunks: Vec<usize> = if every {
-            slotting.doubling(self.limits.shared_bytes.max(self.gather_bytes())).collect()
+            slotting.chunk_lengths(self.limits.shared_bytes.max(self.gather_bytes())).collect()
         } else {
-            [1, 2].map(|k| (k * slot).min(slotting.longest())).to_vec()
+            [1, 2].map(|k| (k * slot).min(slotting.longest_chunk())).to_vec()
         };
         if slot * elem_bytes <= runs::SLOT_BYTES {
             let held = runs::chunk_slots(slot, cols, elem_bytes, &self.limits);
@@ -288,11 +288,11 @@ impl Device for Chip {
         chunks
     }
 
-    fn chunks_of_records(&self) -> Option<[usize; 2]> {
+    fn record_chunk_bytes(&self) -> Option<[usize; 2]> {
         Some([fields::chunk_bytes(self.limits.shared_bytes), fields::SLOT_BYTES])
     }
 
-    fn offers(
+    fn implementations(
         &self,
         shape: &StageMap,
         request: &StageRequest,
@@ -333,7 +333,7 @@ impl LowerError {
 
 /// The way that launches of a plan's stage are, if they are of this crate.
 pub fn way_of(offer: &Implementation) -> Option<Way> {
-    offer.geometry.get::<Launches>().map(|launches| launches.way)
+    offer.launch_config.get::<Launches>().map(|launches| launches.way)
 }
 
 #[cfg(test)]

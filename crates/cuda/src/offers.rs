@@ -52,13 +52,13 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
             found
         }
         StageMap::SlotMove { .. } => along_cycles(shape, at),
-        StageMap::TileRuns(_) => vec![Way::Moves],
+        StageMap::TileRows(_) => vec![Way::Moves],
         StageMap::SlotGather { batch, slots, .. } => gather::ways(&slots, batch, at),
         StageMap::Slide(rows) if rows.is_alike() => {
             vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]
         }
         StageMap::Cut { .. } => vec![Way::Blocks { block: slide_block(at.limits) }],
-        StageMap::Turn(leading) => {
+        StageMap::TransposeRows(leading) => {
             let (source, result) = (leading.source(), leading.result());
             let side = source.rows().min(source.cols());
             let tile = || swap_tile(side, source.pitch() * at.elem_bytes, at).unwrap_or(1);
@@ -67,11 +67,11 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
             swap.into_iter().chain([Way::ThroughWorkspace]).collect()
         }
         StageMap::Gaps { .. } => vec![Way::Keep],
-        StageMap::Retile(_) => vec![Way::Barrier(Scope::Block)],
-        StageMap::FieldGather { slots, direction } => fields::ways(&slots, direction, at),
-        StageMap::FieldMove { .. } => vec![Way::Moves],
+        StageMap::RecordTiles(_) => vec![Way::Barrier(Scope::Block)],
+        StageMap::RecordGather { slots, direction } => fields::ways(&slots, direction, at),
+        StageMap::RecordMove { .. } => vec![Way::Moves],
         // Only hosts exchange, after which rows become others.
-        StageMap::Slide(_) | StageMap::Exchange { .. } => Vec::new(),
+        StageMap::Slide(_) | StageMap::SwapGaps { .. } => Vec::new(),
     }
 }
 
@@ -157,7 +157,7 @@ fn along_cycles(shape: &StageMap, at: At) -> Vec<Way> {
 
 /// Tilings from one place to another, those of matrices each in swaths of its own and of the others' height.
 fn elsewhere(shape: &StageMap, at: At) -> Vec<Way> {
-    let mut tilings = match shape.form() {
+    let mut tilings = match shape.swap_kind() {
         Some(SwapKind::Transpose(e)) => into::tilings(&e, at),
         Some(_) => Vec::new(),
         None => return Vec::new(),

@@ -43,7 +43,7 @@ impl Work {
         let launches = launches_of(plan)?;
         let alignment = widest_word(&[plan.problem.alignment()]);
         let bytes = plan.problem.span_bytes();
-        let work = Self::of_launches(&launches, plan.kept_bytes(), bytes, alignment);
+        let work = Self::of_launches(&launches, plan.saved_gap_bytes(), bytes, alignment);
         let (problem, out_of_place) = (Some(plan.problem), plan.problem.is_out_of_place());
         Ok(Work { problem, out_of_place, ..work })
     }
@@ -316,9 +316,9 @@ fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]>
     launches.calls().iter().enumerate().map(move |(number, call)| {
         let reads = call.params.second() == Some(Second::Source);
         match (launches.shape, launches.way.method()) {
-            (_, Method::Keep) => [data, Spot::Workspace(0)],
+            (_, Method::SaveGaps) => [data, Spot::Workspace(0)],
             (_, Method::ThroughWorkspace) => [[own, data], [data, own]][number.min(1)],
-            (StageMap::Turn(leading), _) if reads => {
+            (StageMap::TransposeRows(leading), _) if reads => {
                 let (_, [from, to]) = rest(&leading, launches.elem_bytes);
                 [Spot::Data(to), Spot::Data(from)]
             }
@@ -345,11 +345,11 @@ fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
     let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
     let mut all = Vec::new();
     for (number, stage) in (1..).zip(plan.stages()) {
-        let Some(launches) = stage.offer.geometry.get::<Launches>() else {
+        let Some(launches) = stage.implementation.launch_config.get::<Launches>() else {
             return Err(CudaError::NotForGpu { device: plan.device.clone() });
         };
-        let same = launches.is_for(&stage.shape, elem_bytes * stage.joined)
-            && launches.way.method() == stage.offer.method
+        let same = launches.is_for(&stage.map, elem_bytes * stage.elems_per_unit)
+            && launches.way.method() == stage.implementation.method
             && alignment.is_multiple_of(launches.alignment);
         if !same {
             return Err(InvalidPlan::Geometry { number, stage: stage.to_string() }.into());

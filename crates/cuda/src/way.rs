@@ -127,12 +127,12 @@ impl Way {
             Way::Barrier(_) | Way::Runs { .. } | Way::Teams { .. } => Method::BarrierSync,
             Way::OnChipMoves { .. } => Method::PttwacOnChip,
             Way::Moves => Method::PttwacGlobal,
-            Way::PerCycle => Method::PerCycle,
+            Way::PerCycle => Method::PIpt,
             Way::Rounds { .. } => Method::Rounds,
             Way::Blocks { .. } => Method::Blocks,
             Way::OutOfPlace { .. } => Method::OutOfPlace,
             Way::ThroughWorkspace => Method::ThroughWorkspace,
-            Way::Keep => Method::Keep,
+            Way::Keep => Method::SaveGaps,
         }
     }
 

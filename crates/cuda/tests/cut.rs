@@ -111,8 +111,8 @@ fn large_matrices() {
                 "{plan}, byte {offset}"
             );
         }
-        let cut = plan.stages().find_map(|stage| match stage.shape {
-            StageMap::Cut { rows, .. } => Some((stage.offer.workspace_bytes, rows)),
+        let cut = plan.stages().find_map(|stage| match stage.map {
+            StageMap::Cut { rows, .. } => Some((stage.implementation.workspace_bytes, rows)),
             _ => None,
         });
         let (need, cut) = cut.unwrap();
@@ -133,9 +133,9 @@ fn what_cannot_be_cut_is_refused() {
             alignment: 16,
             out_of_place: false,
             cap,
-            want: MethodFilter::Any,
+            methods: MethodFilter::Any,
         };
-        chip.offers(&shape, &request)
+        chip.implementations(&shape, &request)
     };
     for (rows, cols, pitch) in [(5, 7, 7), (1, 3, 7), (5, 0, 7)] {
         assert!(offers(PitchedRows::new(rows, cols, pitch).unwrap(), usize::MAX).is_err());

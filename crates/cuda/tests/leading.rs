@@ -33,8 +33,9 @@ fn leading(problem: &Problem) -> LeadingDims {
 
 /// Whether it moves the matrix in one pass where it lies.
 fn is_turned(plan: &Plan) -> bool {
-    let methods: Vec<_> = plan.stages().map(|stage| (stage.shape, stage.offer.method)).collect();
-    matches!(methods[..], [(StageMap::Turn(_), Method::TileSwap)])
+    let methods: Vec<_> =
+        plan.stages().map(|stage| (stage.map, stage.implementation.method)).collect();
+    matches!(methods[..], [(StageMap::TransposeRows(_), Method::TileSwap)])
 }
 
 /// Runs launches on numbered bytes, one after the other.
@@ -59,7 +60,7 @@ pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
         let (before, held) = (data.to_vec(), workspace.clone());
         // Flags lie in the workspace, behind what is kept, and are overwritten.
         if let (WorkspacePart::Flags(bytes), Spot::Workspace(start)) = (call.workspace, second) {
-            assert!(start >= plan.kept_bytes(), "flags from {start} on: {plan}");
+            assert!(start >= plan.saved_gap_bytes(), "flags from {start} on: {plan}");
             assert!(start + bytes <= workspace.len(), "flags to {}: {plan}", start + bytes);
             workspace[start..start + bytes].fill(NOTHING);
         }
@@ -151,7 +152,7 @@ fn tiled(problem: &Problem) -> Vec<Plan> {
         return Vec::new();
     }
     let planner = planner().with_tiles(TileRule::Exhaustive);
-    let runs = |stage: &Stage| matches!(stage.shape, StageMap::TileRuns(_));
+    let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
     planner.survey(problem).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
 }
 
@@ -306,7 +307,7 @@ fn large_matrices_go_by_wide_words() {
     assert_eq!(kernels(of([20000, 12000], [20480; 2])), rest);
     let around = of([8000, 5000], [5100, 8100]);
     let plan = plan(&around);
-    let kept = leading(&around).kept_len();
+    let kept = leading(&around).saved_gap_len();
     let all = kernels(around);
     assert!(kept > 0 && all[0] == "pitched.w4/gaps_keep", "{all:?}");
     assert_eq!(all.last().map(String::as_str), Some("pitched.w4/gaps_restore"));
@@ -317,7 +318,7 @@ fn large_matrices_go_by_wide_words() {
 #[test]
 fn the_fastest_frame_is_taken() {
     let around =
-        |plan: &&Plan| plan.stages().all(|stage| !matches!(stage.shape, StageMap::Turn(_)));
+        |plan: &&Plan| plan.stages().all(|stage| !matches!(stage.map, StageMap::TransposeRows(_)));
     for (sides, lds, frames, passes) in [
         // By tiles that divide both pitches, and by one slide or two.
         ([8000, 5000], [5100, 8100], 3, 2),
@@ -337,11 +338,11 @@ fn the_fastest_frame_is_taken() {
     }
     // What travels may leave more to be kept than there is room for.
     let problem = transposed([8000, 5000], [5100, 8100], 4);
-    let [more, least] = [plan(&problem).kept_bytes(), problem.kept_bytes()];
+    let [more, least] = [plan(&problem).saved_gap_bytes(), problem.saved_gap_bytes()];
     assert!(more > least);
     let tight = |cap| {
         let plan = plan(&problem.with_cap(cap));
-        (plan.passes(), plan.kept_bytes())
+        (plan.passes(), plan.saved_gap_bytes())
     };
     assert_eq!(tight(more + (1 << 20)), (2, more));
     let (passes, kept) = tight(more - 1);
@@ -352,7 +353,7 @@ fn the_fastest_frame_is_taken() {
 #[test]
 fn caps_are_kept_to() {
     let problem = turned([3000, 2000], [2000, 3000], 4);
-    let need = (leading(&problem).kept_len() * 4).next_multiple_of(16);
+    let need = (leading(&problem).saved_gap_len() * 4).next_multiple_of(16);
     assert!(need > 5 << 20);
     assert!(planner().plan(&problem).is_ok(), "by default there is room");
     let refused = |problem: Problem| match planner().plan(&problem) {
@@ -367,7 +368,8 @@ fn caps_are_kept_to() {
     assert_eq!(least.workspace_bytes, need, "{least:#}");
     // Rows slide with a flag a block, or in rounds without.
     let slide = slid([3000, 2000], [0, 100], 4);
-    let method = |plan: &Plan| plan.stages().map(|stage| stage.offer.method).collect::<Vec<_>>();
+    let method =
+        |plan: &Plan| plan.stages().map(|stage| stage.implementation.method).collect::<Vec<_>>();
     let [blocks, rounds] = [plan(&slide), plan(&slide.with_cap(0))];
     assert_eq!((method(&blocks), method(&rounds)), (vec![Method::Blocks], vec![Method::Rounds]));
     let flags = (3000 * 2000 * 4usize).div_ceil(48_384) + 1;
@@ -395,16 +397,16 @@ fn plans_put_together_by_hand_are_refused() {
     };
     is_leading(&of(around.problem, &equal));
     is_leading(&of(turned([8000, 5000], [3200, 200], 4), &equal));
-    for leg in 0..around.legs.len() {
-        for stage in 0..around.legs[leg].stages.len() {
+    for leg in 0..around.phases.len() {
+        for stage in 0..around.phases[leg].stages.len() {
             let mut less = around.clone();
-            less.legs[leg].stages.remove(stage);
+            less.phases[leg].stages.remove(stage);
             if leg != 1 {
                 is_leading(&less);
             }
             // As if nothing were kept: flags would overlap what is.
             let mut other = around.clone();
-            other.legs[leg].stages[stage].offer.method = Method::OutOfPlace;
+            other.phases[leg].stages[stage].implementation.method = Method::OutOfPlace;
             assert!(matches!(refused(&other), CudaError::Flawed(_)));
         }
     }

@@ -145,7 +145,7 @@ fn what_only_a_host_does_has_no_kernel() {
     let rows = PitchedRows::new(500, 490, 500).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
         let (cut, shape) =
-            (StageMap::Cut { rows, direction }, StageMap::Exchange { rows, direction });
+            (StageMap::Cut { rows, direction }, StageMap::SwapGaps { rows, direction });
         for way in ways(&[1]).into_iter().chain(elsewhere(1)) {
             let calls = lower(&shape, way, at(4, 16));
             assert_eq!(calls, Err(LowerError::NoKernel), "{shape} {way}");
@@ -154,8 +154,8 @@ fn what_only_a_host_does_has_no_kernel() {
         }
         for chip in Chip::presets() {
             let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);
-            let offers =
-                chip.offers(&shape, &StageRequest::new(&problem, &chip, MethodFilter::Any));
+            let offers = chip
+                .implementations(&shape, &StageRequest::new(&problem, &chip, MethodFilter::Any));
             let none = turntile_plan::Infeasible::NoWay { shape: shape.to_string() };
             assert_eq!(offers, Err(none));
         }
@@ -198,7 +198,7 @@ fn squares_of_too_many_tiles_are_declined() {
         count: 11_575 * 11_576 / 2 * 64,
         most: i32::MAX as usize,
     };
-    assert_eq!(survey.declined.first().map(|declined| &declined.why), Some(&too_many));
+    assert_eq!(survey.declined.first().map(|declined| &declined.reason), Some(&too_many));
 }
 
 #[test]

@@ -259,8 +259,8 @@ fn slots_of_records() {
     let mut meet = |fields: RecordSchema, tile, slot, chunk| {
         let Some(slots) = FieldSlots::new(fields, tile, slot, chunk) else { return };
         for direction in DIRECTIONS {
-            lowered += follow(StageMap::FieldGather { slots, direction }, &runs);
-            lowered += follow(StageMap::FieldMove { slots, direction }, &[Way::Moves]);
+            lowered += follow(StageMap::RecordGather { slots, direction }, &runs);
+            lowered += follow(StageMap::RecordMove { slots, direction }, &[Way::Moves]);
         }
     };
     for widths in

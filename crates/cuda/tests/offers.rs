@@ -79,17 +79,17 @@ fn breaks(calls: &[Call], alignment: usize, bytes: usize) -> bool {
 
 /// The launches of an offer do what its shape says, with the workspace that it names and no less.
 fn check(offer: &Implementation, shape: &StageMap, request: &StageRequest) {
-    let launches: &Launches = offer.geometry.get().expect("a GPU's");
+    let launches: &Launches = offer.launch_config.get().expect("a GPU's");
     let (elem, calls) = (request.elem_bytes, launches.calls());
     assert!(request.alignment.is_multiple_of(launches.alignment()));
     agrees(calls, shape, elem, request.alignment);
-    prints(offer.geometry.to_string().lines(), calls);
+    prints(offer.launch_config.to_string().lines(), calls);
     let need = offer.workspace_bytes;
-    assert!(!breaks(calls, request.alignment, need), "{shape} {}: {need} bytes", offer.way());
+    assert!(!breaks(calls, request.alignment, need), "{shape} {}: {need} bytes", offer.name());
     if let Some(less) = need.checked_sub(8) {
-        assert!(breaks(calls, request.alignment, less), "{shape} {}: {less} bytes", offer.way());
+        assert!(breaks(calls, request.alignment, less), "{shape} {}: {less} bytes", offer.name());
     }
-    assert!(offer.seconds > 0.0 && offer.seconds.is_finite(), "{shape} {}", offer.way());
+    assert!(offer.seconds > 0.0 && offer.seconds.is_finite(), "{shape} {}", offer.name());
 }
 
 /// Every form of shape: those that have kernels, and those that a GPU has none for.
@@ -124,9 +124,14 @@ fn every_offer_does_what_it_says() {
                 for alignment in alignments(elem_bytes) {
                     for out_of_place in [false, true] {
                         let (cap, want) = (usize::MAX, MethodFilter::Any);
-                        let request =
-                            StageRequest { elem_bytes, alignment, out_of_place, cap, want };
-                        let found = chip.offers(&shape, &request);
+                        let request = StageRequest {
+                            elem_bytes,
+                            alignment,
+                            out_of_place,
+                            cap,
+                            methods: want,
+                        };
+                        let found = chip.implementations(&shape, &request);
                         refused += usize::from(found.is_err());
                         // Axes can be moved in any order, in place and from one place to another.
                         let none = !matches!(shape, StageMap::Axes(_));
@@ -153,13 +158,13 @@ fn caps_leave_out_what_needs_more() {
             alignment: 16,
             out_of_place: false,
             cap,
-            want: MethodFilter::Any,
+            methods: MethodFilter::Any,
         };
-        let all = chip.offers(&shape, &request(usize::MAX)).unwrap_or_default();
+        let all = chip.implementations(&shape, &request(usize::MAX)).unwrap_or_default();
         for cap in all.iter().flat_map(|o| [o.workspace_bytes, o.workspace_bytes.saturating_sub(1)])
         {
             let fits = all.iter().filter(|offer| offer.workspace_bytes <= cap).cloned();
-            let capped = chip.offers(&shape, &request(cap)).unwrap_or_default();
+            let capped = chip.implementations(&shape, &request(cap)).unwrap_or_default();
             assert_eq!(capped, fits.collect::<Vec<_>>(), "{shape} with {cap} bytes");
         }
     }

@@ -88,7 +88,7 @@ fn row(
         from: tile(from),
         to: tile(to),
         threads: how.threads(),
-        ways: joined(plan.stages().map(|stage| stage.offer.way()), " -> "),
+        ways: joined(plan.stages().map(|stage| stage.implementation.name()), " -> "),
         workspace_bytes,
         megabytes: short(bytes / 1e6),
         seconds: short(seconds),

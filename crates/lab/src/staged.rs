@@ -16,36 +16,36 @@ pub const FOUR_STAGE_FUSED: Route = Route::named("four-stage-fused");
 pub static FOUR_STAGES: [RouteSpec; 2] = [
     RouteSpec {
         route: FOUR_STAGE,
-        about: "0100! on n, 0010! on m x n tiles, 1000! on m·n, 0100! on m",
+        summary: "0100! on n, 0010! on m x n tiles, 1000! on m·n, 0100! on m",
         source: "thesis section 4.4; Gustavson 2012, Karlsson 2009",
-        of_thesis: true,
-        passes: 4,
+        in_thesis: true,
+        min_passes: 4,
         any_axes: false,
-        ways: |_| [true, false],
+        orientations: |_| [true, false],
         tiles,
-        steps: |part, tile| {
+        stages: |part, tile| {
             let (TurnedTiles { batch, rows, cols, m, n }, [first, last]) = stages(part, tile);
             let tiles = step(batch * rows * cols, m, n, 1);
             vec![first, tiles, step(batch, rows, cols, m * n), last]
         },
-        mirrored_steps: None,
+        mirrored_stages: None,
     },
     RouteSpec {
         route: FOUR_STAGE_FUSED,
-        about: "0100! on n, 1010! moving and transposing m x n tiles, 0100! on m",
+        summary: "0100! on n, 1010! moving and transposing m x n tiles, 0100! on m",
         source: "thesis section 4.8.3 (+fusion)",
-        of_thesis: true,
-        passes: 3,
+        in_thesis: true,
+        min_passes: 3,
         any_axes: false,
-        ways: |_| [true, false],
+        orientations: |_| [true, false],
         tiles,
-        steps: |part, tile| {
+        stages: |part, tile| {
             let (turned, [first, last]) = stages(part, tile);
             let turned =
-                StageSpec { shape: StageMap::Axes(turned.into()), want: MethodFilter::Any };
+                StageSpec { map: StageMap::Axes(turned.into()), methods: MethodFilter::Any };
             vec![first, turned, last]
         },
-        mirrored_steps: None,
+        mirrored_stages: None,
     },
 ];
 
@@ -65,7 +65,7 @@ fn stages(part: &PhaseProblem, TileSize { m, n }: TileSize) -> (TurnedTiles, [St
 
 fn step(batch: usize, rows: usize, cols: usize, unit: usize) -> StageSpec {
     StageSpec {
-        shape: Elementary { batch, rows, mid: 1, cols, unit }.into(),
-        want: MethodFilter::Any,
+        map: Elementary { batch, rows, mid: 1, cols, unit }.into(),
+        methods: MethodFilter::Any,
     }
 }

@@ -42,7 +42,7 @@ impl Wider {
         let method = Method::PttwacGlobal;
         let TurnedTiles { batch, rows, cols, m, n } = tiles;
         let moves = Elementary { batch, rows, mid: 1, cols, unit: m * n };
-        let cycles = StageRequest { want: MethodFilter::Cycles, ..*request };
+        let cycles = StageRequest { methods: MethodFilter::Cycles, ..*request };
         let seconds = self.inner.best(&moves.into(), &cycles).ok()?.seconds;
         let (geometry, workspace_bytes) = match self.place {
             Place::Host { threads } => (LaunchConfig::new(OnHost { tiles, threads }), 0),
@@ -53,7 +53,7 @@ impl Wider {
                 (LaunchConfig::new(way), way.flag_bytes())
             }
         };
-        let allowed = request.want.accepts(method) && workspace_bytes <= request.cap;
+        let allowed = request.methods.accepts(method) && workspace_bytes <= request.cap;
         allowed.then_some(Implementation::new(method, geometry, workspace_bytes, seconds))
     }
 }
@@ -71,32 +71,32 @@ impl Device for Wider {
         self.inner.default_cap(problem)
     }
 
-    fn holds(&self) -> [usize; 2] {
-        self.inner.holds()
+    fn on_chip_bytes(&self) -> [usize; 2] {
+        self.inner.on_chip_bytes()
     }
 
-    fn holds_whole(&self) -> usize {
-        self.inner.holds_whole()
+    fn on_chip_bytes_in_all(&self) -> usize {
+        self.inner.on_chip_bytes_in_all()
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {
         self.inner.least_seconds(bytes)
     }
 
-    fn slots(&self, slotting: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
-        self.inner.slots(slotting, chunk)
+    fn aligned_slots(&self, slotting: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
+        self.inner.aligned_slots(slotting, chunk)
     }
 
-    fn chunks(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
-        self.inner.chunks(slotting, every)
+    fn chunk_lengths(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
+        self.inner.chunk_lengths(slotting, every)
     }
 
-    fn offers(
+    fn implementations(
         &self,
         shape: &StageMap,
         request: &StageRequest,
     ) -> Result<Vec<Implementation>, Infeasible> {
-        let own = self.inner.offers(shape, request);
+        let own = self.inner.implementations(shape, request);
         match self.turned(shape, request) {
             Some(turned) => Ok([vec![turned], own.unwrap_or_default()].concat()),
             None => own,

@@ -84,7 +84,7 @@ impl PitchedRows {
     /// Where what lies at an offset goes when the gaps are cut off: the gaps' columns, one after the other, follow the
     /// rows.
     #[inline]
-    pub fn cut(&self, offset: usize) -> usize {
+    pub fn with_gaps_last(&self, offset: usize) -> usize {
         self.index(offset).unwrap_or_else(|| {
             let (row, col) = (offset / self.pitch, offset % self.pitch);
             self.len() + (col - self.cols) * self.rows + row
@@ -93,7 +93,7 @@ impl PitchedRows {
 
     /// Its inverse: where what lies at `k` of what was cut goes when columns are put back.
     #[inline]
-    pub fn joined(&self, k: usize) -> usize {
+    pub fn with_gaps_between(&self, k: usize) -> usize {
         match k.checked_sub(self.len()) {
             None => self.offset(k),
             Some(k) => k % self.rows * self.pitch + self.cols + k / self.rows,
@@ -102,7 +102,7 @@ impl PitchedRows {
 
     /// Where what lies at an offset goes when rows [change places](#method.exchanges) with their gaps until they lie
     /// together, or back. Takes time in proportion to the rows.
-    pub fn exchanged(&self, offset: usize, back: bool) -> usize {
+    pub fn swapped_with_gaps(&self, offset: usize, back: bool) -> usize {
         let step = |at: usize, (first, second, run): (usize, usize, usize)| match at {
             _ if (first..first + run).contains(&at) => at - first + second,
             _ if (second..second + run).contains(&at) => at - second + first,
@@ -111,15 +111,15 @@ impl PitchedRows {
         if offset >= self.span() {
             offset
         } else if back {
-            (0..self.rows).rev().flat_map(|row| self.exchanges(row).rev()).fold(offset, step)
+            (0..self.rows).rev().flat_map(|row| self.gap_swaps(row).rev()).fold(offset, step)
         } else {
-            (0..self.rows).flat_map(|row| self.exchanges(row)).fold(offset, step)
+            (0..self.rows).flat_map(|row| self.gap_swaps(row)).fold(offset, step)
         }
     }
 
     /// The runs that change places, in order, when a row goes to where it lies once rows are together and what lies
     /// there goes the other way: two offsets and a length, in steps as long as the places are apart.
-    pub fn exchanges(
+    pub fn gap_swaps(
         &self,
         row: usize,
     ) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> + use<> {
@@ -189,7 +189,7 @@ impl LeadingDims {
     }
 
     /// The same to stay as it is but for its pitch; `None` where `lda < cols` or `ldb < cols` and so on.
-    pub fn slid(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
+    pub fn row_slide(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) =
             (PitchedRows::new(rows, cols, lda)?, PitchedRows::new(rows, cols, ldb)?);
         Some(LeadingDims { source, result, transposed: false, covered: 0, kept: 0 })
@@ -197,7 +197,7 @@ impl LeadingDims {
 
     /// The same of which the first `covered` elements are moved as if they had no gaps: as many as it has, or more where
     /// gaps travel as elements. `None` where these reach beyond the span, or beyond a side's last gap.
-    pub fn covering(&self, covered: usize) -> Option<Self> {
+    pub fn with_dense_len(&self, covered: usize) -> Option<Self> {
         let LeadingDims { source, result, .. } = *self;
         let most = source.area().min(result.area()).min(self.span());
         let kept = (covered <= most).then(|| kept_len(source, result, covered))?;
@@ -250,8 +250,8 @@ impl LeadingDims {
 
     /// Where what lies at an offset goes when gaps are [kept](Self::kept) behind the [span](Self::span), or `back` where
     /// they are put back: anything else stays.
-    pub fn kept_dest(&self, offset: usize, back: bool) -> usize {
-        let (mut kept, span) = (self.kept(), self.span());
+    pub fn saved_gap_dest(&self, offset: usize, back: bool) -> usize {
+        let (mut kept, span) = (self.saved_gaps(), self.span());
         let mut at = span;
         let found = kept.find_map(|run| {
             let (from, to) = if back { (at..at + run.len(), run.start) } else { (run.clone(), at) };
@@ -262,7 +262,7 @@ impl LeadingDims {
     }
 
     /// Whether every element stays where it is.
-    pub fn stays(&self) -> bool {
+    pub fn is_identity(&self) -> bool {
         let LeadingDims { source, result, transposed, .. } = *self;
         // A row or a column alone is the same transposed where it lies in one piece.
         let line = source.rows <= 1 || source.cols <= 1;
@@ -273,13 +273,13 @@ impl LeadingDims {
 
     /// Elements that lie where the matrix has no gaps for a while: its own, or [more](Self::covering). None where rows
     /// slide, which never lie together.
-    pub fn covered(&self) -> usize {
+    pub fn dense_len(&self) -> usize {
         self.covered
     }
 
     /// Offsets among the first [`covered`](Self::covered) that are in a gap of the source and of the result both: run by
     /// run.
-    pub fn kept(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub fn saved_gaps(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let LeadingDims { source, result, covered: len, .. } = *self;
         let mut offset = 0;
         std::iter::from_fn(move || {
@@ -301,7 +301,7 @@ impl LeadingDims {
     }
 
     /// How many those are.
-    pub fn kept_len(&self) -> usize {
+    pub fn saved_gap_len(&self) -> usize {
         self.kept
     }
 }
@@ -336,7 +336,7 @@ mod tests {
         sides.flat_map(move |(rows, cols)| {
             gaps.clone().flat_map(move |(a, b)| {
                 let turned = LeadingDims::transposed(rows, cols, cols + a, rows + b).unwrap();
-                [turned, LeadingDims::slid(rows, cols, cols + a, cols + b).unwrap()]
+                [turned, LeadingDims::row_slide(rows, cols, cols + a, cols + b).unwrap()]
             })
         })
     }
@@ -352,7 +352,7 @@ mod tests {
             LeadingDims::transposed(3, 5, 4, 3).is_none()
                 && LeadingDims::transposed(3, 5, 5, 2).is_none()
         );
-        assert!(LeadingDims::slid(3, 5, 5, 4).is_none());
+        assert!(LeadingDims::row_slide(3, 5, 5, 4).is_none());
         assert!(PitchedRows::new(3, 1, usize::MAX / 2).is_none());
         assert!(PitchedRows::new(2, 1, usize::MAX / 2).unwrap().scaled(2).is_none());
         assert_eq!(PitchedRows::new(3, 4, 5).unwrap().span(), 14);
@@ -379,7 +379,10 @@ mod tests {
                     true => row * rows.cols() + col,
                     false => rows.len() + (col - rows.cols()) * rows.rows() + row,
                 };
-                assert_eq!((rows.cut(offset), rows.joined(there)), (there, offset));
+                assert_eq!(
+                    (rows.with_gaps_last(offset), rows.with_gaps_between(there)),
+                    (there, offset)
+                );
             }
         }
     }
@@ -389,19 +392,19 @@ mod tests {
         for leading in small() {
             let [source, result] = [leading.source(), leading.result()].map(offsets);
             let together = if leading.is_transposed() { leading.len() } else { 0 };
-            assert_eq!(leading.covered(), together);
+            assert_eq!(leading.dense_len(), together);
             let areas = [leading.source().area(), leading.result().area()];
             let most = leading.span().min(areas[0]).min(areas[1]);
-            assert!(leading.covering(most + 1).is_none(), "{leading:?}");
+            assert!(leading.with_dense_len(most + 1).is_none(), "{leading:?}");
             for covered in [together].into_iter().chain(together..=most) {
-                let covering = leading.covering(covered);
+                let covering = leading.with_dense_len(covered);
                 assert_eq!(covering.is_some(), leading.is_transposed());
                 let leading = covering.unwrap_or(leading);
                 let free = |at: &usize| !source.contains(at) && !result.contains(at);
-                let want: Vec<usize> = (0..leading.covered()).filter(free).collect();
-                let kept: Vec<usize> = leading.kept().flatten().collect();
-                assert_eq!((leading.kept_len(), &kept), (want.len(), &want), "{leading:?}");
-                assert!(leading.kept().all(|run| !run.is_empty()));
+                let want: Vec<usize> = (0..leading.dense_len()).filter(free).collect();
+                let kept: Vec<usize> = leading.saved_gaps().flatten().collect();
+                assert_eq!((leading.saved_gap_len(), &kept), (want.len(), &want), "{leading:?}");
+                assert!(leading.saved_gaps().all(|run| !run.is_empty()));
             }
         }
     }
@@ -415,7 +418,7 @@ mod tests {
                 false => result.offset(k),
             };
             let stays = (0..leading.len()).all(|k| to(k) == source.offset(k));
-            assert_eq!(leading.stays(), stays, "{leading:?}");
+            assert_eq!(leading.is_identity(), stays, "{leading:?}");
         }
     }
 }

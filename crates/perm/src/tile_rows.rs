@@ -153,7 +153,7 @@ mod tests {
             }
         }
         assert!(found > 1000, "{found}");
-        assert!(TileRows::new(&LeadingDims::slid(4, 4, 4, 8).unwrap(), 2).is_none());
+        assert!(TileRows::new(&LeadingDims::row_slide(4, 4, 4, 8).unwrap(), 2).is_none());
         assert!(TileRows::new(&LeadingDims::transposed(0, 4, 4, 8).unwrap(), 2).is_none());
     }
 }

@@ -31,7 +31,7 @@ impl MethodFilter {
             MethodFilter::Any => true,
             MethodFilter::Barrier => method == Method::BarrierSync,
             MethodFilter::Tiles => matches!(method, Method::BarrierSync | Method::TileSwap),
-            MethodFilter::Cycles => matches!(method, Method::PttwacGlobal | Method::PerCycle),
+            MethodFilter::Cycles => matches!(method, Method::PttwacGlobal | Method::PIpt),
             MethodFilter::Swap => method == Method::TileSwap,
         }
     }
@@ -49,7 +49,7 @@ pub struct StageRequest {
     /// Bytes of workspace at most.
     pub cap: usize,
     /// The methods that will do.
-    pub want: MethodFilter,
+    pub methods: MethodFilter,
 }
 
 impl StageRequest {
@@ -60,7 +60,7 @@ impl StageRequest {
             alignment: problem.alignment(),
             out_of_place: problem.is_out_of_place(),
             cap: device.cap(problem),
-            want,
+            methods: want,
         }
     }
 }
@@ -80,22 +80,22 @@ pub struct SlotParams {
 
 impl SlotParams {
     /// Rows of the longest chunk: whole slots.
-    pub fn longest(&self) -> usize {
+    pub fn longest_chunk(&self) -> usize {
         self.rows / self.slot * self.slot
     }
 
     /// Rows of the longest chunks that fit `bytes` bytes: with room for the rows that are read beyond them, and
     /// without. Never less than a slot.
-    pub fn fitting(&self, bytes: usize) -> [usize; 2] {
+    pub fn chunks_that_fit(&self, bytes: usize) -> [usize; 2] {
         let most = bytes / (self.cols * self.elem_bytes) / self.slot * self.slot;
-        let most = most.clamp(self.slot, self.longest());
+        let most = most.clamp(self.slot, self.longest_chunk());
         [most.saturating_sub(2 * self.slot).max(self.slot), most]
     }
 
     /// Rows of chunks of every length that fits `bytes` bytes: one slot's, twice as many each, and those that
     /// [fit](Self::fitting).
-    pub fn doubling(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
-        let fitting = self.fitting(bytes);
+    pub fn chunk_lengths(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
+        let fitting = self.chunks_that_fit(bytes);
         let doubled = std::iter::successors(Some(self.slot), |chunk| Some(chunk * 2));
         doubled.take_while(move |&chunk| chunk < fitting[1]).chain(fitting)
     }
@@ -124,26 +124,26 @@ pub trait Device: fmt::Debug + Send + Sync {
 
     /// Bytes that can be held on chip before any is written: by one worker, and by as many as can wait
     /// for each other while others do the same.
-    fn holds(&self) -> [usize; 2];
+    fn on_chip_bytes(&self) -> [usize; 2];
 
     /// Bytes of the largest array that is held on chip whole, by all workers that wait for each other.
-    fn holds_whole(&self) -> usize {
-        self.holds()[1]
+    fn on_chip_bytes_in_all(&self) -> usize {
+        self.on_chip_bytes()[1]
     }
 
     /// Seconds that no pass over `bytes` bytes can be faster than.
     fn least_seconds(&self, bytes: usize) -> f64;
 
     /// Those slots with chunks of `chunk` rows, in the order that suits the device; `None` where there are none.
-    fn slots(&self, slotting: &SlotParams, chunk: usize) -> Option<AlignedSlots>;
+    fn aligned_slots(&self, slotting: &SlotParams, chunk: usize) -> Option<AlignedSlots>;
 
     /// Rows of the chunks that are worth a try with those slots, in any order, some perhaps twice; with `every`, of
     /// all that could be.
-    fn chunks(&self, slotting: &SlotParams, every: bool) -> Vec<usize>;
+    fn chunk_lengths(&self, slotting: &SlotParams, every: bool) -> Vec<usize>;
 
     /// Bytes of a chunk of records, and of the longest slots that it is cut into, on a device that gathers chunks in runs: every
     /// length of slots is worth a try, and longer chunks are worth nothing.
-    fn chunks_of_records(&self) -> Option<[usize; 2]> {
+    fn record_chunk_bytes(&self) -> Option<[usize; 2]> {
         None
     }
 
@@ -151,7 +151,7 @@ pub trait Device: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Why there is none, or none within the cap.
-    fn offers(
+    fn implementations(
         &self,
         shape: &StageMap,
         request: &StageRequest,
@@ -162,7 +162,7 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// # Errors
     /// As [`offers`](Self::offers).
     fn best(&self, shape: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
-        let offers = self.offers(shape, request)?;
+        let offers = self.implementations(shape, request)?;
         let best = offers.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Ok(best.expect("a device that offers nothing says why"))
     }
@@ -176,10 +176,10 @@ mod tests {
     fn chunks_fit_what_holds_them() {
         let slotting = SlotParams { rows: 1000, cols: 10, slot: 8, elem_bytes: 4 };
         // 100 rows of 40 bytes: twelve slots, ten with the rows beyond.
-        assert_eq!(slotting.fitting(4039), [80, 96]);
-        assert_eq!(slotting.doubling(4039).collect::<Vec<_>>(), [8, 16, 32, 64, 80, 96]);
-        assert_eq!(slotting.fitting(0), [8, 8], "one slot at least");
-        assert_eq!(slotting.fitting(1 << 30), [984, 1000], "no more than there are");
-        assert_eq!(SlotParams { rows: 1007, ..slotting }.longest(), 1000);
+        assert_eq!(slotting.chunks_that_fit(4039), [80, 96]);
+        assert_eq!(slotting.chunk_lengths(4039).collect::<Vec<_>>(), [8, 16, 32, 64, 80, 96]);
+        assert_eq!(slotting.chunks_that_fit(0), [8, 8], "one slot at least");
+        assert_eq!(slotting.chunks_that_fit(1 << 30), [984, 1000], "no more than there are");
+        assert_eq!(SlotParams { rows: 1007, ..slotting }.longest_chunk(), 1000);
     }
 }

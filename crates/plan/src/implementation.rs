@@ -18,7 +18,7 @@ pub enum Method {
     /// Cycles followed by many workers, flags in memory (Algorithm 2).
     PttwacGlobal,
     /// One worker a cycle, leaders found by walking, no flags (P-IPT). Needs no workspace.
-    PerCycle,
+    PIpt,
     /// Rows padded or unpadded in rounds, as many at a time as have room (equation 4.1).
     Rounds,
     /// Rows padded or unpadded one by one, a share of them for each worker; those whose packed places
@@ -32,9 +32,9 @@ pub enum Method {
     /// Everything into the workspace, and from there to its place.
     ThroughWorkspace,
     /// Rows change places with what lies where they go.
-    Exchange,
+    GapSwap,
     /// Copied to the start of the workspace, or back.
-    Keep,
+    SaveGaps,
 }
 
 impl Method {
@@ -45,14 +45,14 @@ impl Method {
             Method::BarrierSync => "barrier",
             Method::PttwacOnChip => "pttwac/on-chip",
             Method::PttwacGlobal => "pttwac/global",
-            Method::PerCycle => "p-ipt",
+            Method::PIpt => "p-ipt",
             Method::Rounds => "rounds",
             Method::Shares => "shares",
             Method::Blocks => "blocks",
             Method::OutOfPlace => "out-of-place",
             Method::ThroughWorkspace => "through-workspace",
-            Method::Exchange => "exchange",
-            Method::Keep => "keep",
+            Method::GapSwap => "exchange",
+            Method::SaveGaps => "keep",
         }
     }
 }
@@ -133,7 +133,7 @@ pub struct Implementation {
     /// How.
     pub method: Method,
     /// With what geometry.
-    pub geometry: LaunchConfig,
+    pub launch_config: LaunchConfig,
     /// Bytes of workspace beside the data.
     pub workspace_bytes: usize,
     /// Estimated seconds.
@@ -148,12 +148,12 @@ impl Implementation {
         workspace_bytes: usize,
         seconds: f64,
     ) -> Self {
-        Implementation { method, geometry, workspace_bytes, seconds }
+        Implementation { method, launch_config: geometry, workspace_bytes, seconds }
     }
 
     /// Method and variant, as plans print them and wisdom remembers them: `barrier/grid`.
-    pub fn way(&self) -> String {
-        format!("{}{}", self.method, self.geometry.variant())
+    pub fn name(&self) -> String {
+        format!("{}{}", self.method, self.launch_config.variant())
     }
 }
 
@@ -162,38 +162,43 @@ impl Implementation {
 #[non_exhaustive]
 pub struct Stage {
     /// What it does to offsets, in elements of its own.
-    pub shape: StageMap,
+    pub map: StageMap,
     /// Elements of the problem that are one of the stage's: more than one where a short last axis stays, which then
     /// moves as a longer element.
-    pub joined: usize,
+    pub elems_per_unit: usize,
     /// How it does it.
-    pub offer: Implementation,
+    pub implementation: Implementation,
 }
 
 impl Stage {
     /// Of the problem's own elements.
     pub fn new(shape: StageMap, offer: Implementation) -> Self {
-        Stage { shape, joined: 1, offer }
+        Stage { map: shape, elems_per_unit: 1, implementation: offer }
     }
 
     /// Trips of the whole array through memory.
     pub fn passes(&self) -> usize {
-        match self.offer.method {
+        match self.implementation.method {
             Method::ThroughWorkspace => 2,
-            Method::Keep => 0,
+            Method::SaveGaps => 0,
             _ => 1,
         }
     }
 
     /// Where the problem's element at `offset` goes.
     pub fn dest(&self, offset: usize) -> usize {
-        self.shape.dest(offset / self.joined) * self.joined + offset % self.joined
+        self.map.dest(offset / self.elems_per_unit) * self.elems_per_unit
+            + offset % self.elems_per_unit
     }
 }
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.shape, self.offer.way())?;
-        if self.joined > 1 { write!(f, " of {} elements each", self.joined) } else { Ok(()) }
+        write!(f, "{} {}", self.map, self.implementation.name())?;
+        if self.elems_per_unit > 1 {
+            write!(f, " of {} elements each", self.elems_per_unit)
+        } else {
+            Ok(())
+        }
     }
 }

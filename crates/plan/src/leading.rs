@@ -44,7 +44,8 @@ impl LeadingPlanner<'_> {
         for found in self.ways(false) {
             match found {
                 Ok(found) => return Ok(found.into_iter().next().unwrap_or_default()),
-                Err(RejectedRoute { why: Infeasible::NoWay { .. }, .. }) if refused.is_some() => {}
+                Err(RejectedRoute { reason: Infeasible::NoWay { .. }, .. })
+                    if refused.is_some() => {}
                 Err(declined) => refused = Some(declined),
             }
         }
@@ -75,8 +76,8 @@ impl LeadingPlanner<'_> {
         let (route, why) = (self.planner.route.unwrap_or(Route::ONE_STAGE), Infeasible::OneStage);
         let others = route != Route::ONE_STAGE || self.planner.mirrored == Some(true);
         let (alone, ways) = match (others, one) {
-            _ if self.leading.stays() => (Some(Ok(vec![Candidate::default()])), 0..0),
-            (true, true) => (Some(Err(RejectedRoute { route, why })), 0..0),
+            _ if self.leading.is_identity() => (Some(Ok(vec![Candidate::default()])), 0..0),
+            (true, true) => (Some(Err(RejectedRoute { route, reason: why })), 0..0),
             (true, false) => (None, 1..WAYS.len()),
             (false, _) => (None, 0..if self.leading.is_transposed() { WAYS.len() } else { 1 }),
         };
@@ -92,8 +93,10 @@ impl LeadingPlanner<'_> {
         let (shape, route) = (whole(self.leading), Route::ONE_STAGE);
         let shape = shape.expect("what is empty stays");
         let request = StageRequest::new(self.problem, self.device(), MethodFilter::Any);
-        let mut offers =
-            self.device().offers(&shape, &request).map_err(|why| RejectedRoute { route, why })?;
+        let mut offers = self
+            .device()
+            .implementations(&shape, &request)
+            .map_err(|why| RejectedRoute { route, reason: why })?;
         offers.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let mut methods = Vec::new();
         offers.retain(|offer| {
@@ -143,7 +146,8 @@ impl LeadingPlanner<'_> {
         let need = self.problem.kept_bytes_of(&frame.cover.leading);
         let cap = self.device().cap(self.problem);
         let why = Infeasible::Workspace { need, cap };
-        let left = cap.checked_sub(need).ok_or(RejectedRoute { route: Route::TOGETHER, why })?;
+        let left =
+            cap.checked_sub(need).ok_or(RejectedRoute { route: Route::TOGETHER, reason: why })?;
         self.framed(frame, left, bound)
     }
 
@@ -198,11 +202,11 @@ impl LeadingPlanner<'_> {
             Ok(Stage::new(shape, offer))
         };
         let stages = shapes.iter().map(|&shape| stage(shape)).collect::<Result<_, _>>();
-        Ok(self.leg(route, order, stages.map_err(|why| RejectedRoute { route, why })?))
+        Ok(self.leg(route, order, stages.map_err(|why| RejectedRoute { route, reason: why })?))
     }
 
     fn leg(&self, route: Route, order: Vec<usize>, stages: Vec<Stage>) -> Candidate {
-        let seconds = stages.iter().map(|stage| stage.offer.seconds).sum();
+        let seconds = stages.iter().map(|stage| stage.implementation.seconds).sum();
         let tile = TileSize { m: self.leading.source().rows(), n: self.leading.source().cols() };
         Candidate { legs: vec![Phase { order, route, mirrored: false, tile, stages }], seconds }
     }
@@ -211,7 +215,7 @@ impl LeadingPlanner<'_> {
 /// The whole matrix in one stage; none where it is empty and only to slide.
 fn whole(leading: &LeadingDims) -> Option<StageMap> {
     match leading.is_transposed() {
-        true => Some(StageMap::Turn(*leading)),
+        true => Some(StageMap::TransposeRows(*leading)),
         false => RowSlide::between(leading.source(), leading.result()).map(StageMap::Slide),
     }
 }
@@ -239,7 +243,7 @@ fn covers(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = Cover> {
     let some =
         |longer: [usize; 2]| Some(longer).filter(|_| longer != sides && rows > 1 && cols > 1);
     let cover = |sides: [usize; 2]| {
-        let leading = leading.covering(sides[0] * sides[1])?;
+        let leading = leading.with_dense_len(sides[0] * sides[1])?;
         Some(Cover { sides, leading })
     };
     let all = [some([rows, source.pitch()]), some([result.pitch(), cols]), Some(sides)];
@@ -310,7 +314,7 @@ impl Cover {
         let (batch, mid) = (rows / side, pitch / side);
         let tiles = Elementary { batch, rows: side, mid, cols: side, unit: 1 }.into();
         let [first, last] = if of_source { [None, Some(runs)] } else { [Some(runs), None] };
-        let runs = |runs: Option<TileRows>| runs.map(StageMap::TileRuns);
+        let runs = |runs: Option<TileRows>| runs.map(StageMap::TileRows);
         Some(self.frame(runs(first), Some(tiles), runs(last)))
     }
 }
@@ -318,7 +322,7 @@ impl Cover {
 /// The same without workspace: rows change places with gaps; afterwards back, so that every gap is as it was, and slide.
 fn exchanged(leading: &LeadingDims) -> Frame {
     let rows = leading.source();
-    let exchange = |direction| StageMap::Exchange { rows, direction };
+    let exchange = |direction| StageMap::SwapGaps { rows, direction };
     let slide = RowSlide::between(rows, leading.result()).map(StageMap::Slide);
     let (first, last) = (exchange(Direction::Forward), exchange(Direction::Backward));
     let stages = [vec![first], [last].into_iter().chain(slide).collect()];
@@ -333,7 +337,7 @@ fn exchanged(leading: &LeadingDims) -> Frame {
 pub fn dense_stages(leading: &LeadingDims, shapes: &[StageMap]) -> Option<(Range<usize>, usize)> {
     let nothing = (0..0, leading.len());
     if shapes.is_empty() {
-        return leading.stays().then_some(nothing);
+        return leading.is_identity().then_some(nothing);
     }
     // A matrix without elements has no rows to move.
     if leading.is_empty() {
@@ -346,7 +350,7 @@ pub fn dense_stages(leading: &LeadingDims, shapes: &[StageMap]) -> Option<(Range
         return None;
     }
     let side = shapes.iter().find_map(|shape| match shape {
-        StageMap::TileRuns(runs) => Some(runs.side()),
+        StageMap::TileRows(runs) => Some(runs.side()),
         _ => None,
     });
     let between = |Frame { cover, first, tiles, last }: Frame| {
@@ -354,7 +358,7 @@ pub fn dense_stages(leading: &LeadingDims, shapes: &[StageMap]) -> Option<(Range
         let framed = first.len() <= end && shapes.starts_with(&first) && shapes.ends_with(&last);
         let range = framed.then_some(first.len()..end)?;
         let right = tiles.is_none_or(|tiles| shapes[range.clone()] == [tiles]);
-        right.then_some((range, cover.leading.covered()))
+        right.then_some((range, cover.leading.dense_len()))
     };
     if let Some(side) = side {
         return covers(leading).filter_map(|cover| cover.tiled(side)).find_map(between);

@@ -91,13 +91,13 @@ impl Planner {
         let (mut best, mut declined): (Option<Candidate>, _) = (None, Vec::new());
         for row in self.rows(part) {
             let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
-            if row.passes as f64 * part.pass_seconds() >= bound {
+            if row.min_passes as f64 * part.min_pass_seconds() >= bound {
                 continue;
             }
             match self.on_route(row, part, bound) {
                 // With every tile asked for there are plans beyond the bound too.
                 Ok(plans) => best = plans.into_iter().find(|plan| plan.seconds < bound).or(best),
-                Err(why) => declined.push(RejectedRoute { route: row.route, why }),
+                Err(why) => declined.push(RejectedRoute { route: row.route, reason: why }),
             }
         }
         (best, declined)
@@ -109,7 +109,7 @@ impl Planner {
         for row in self.rows(part) {
             match self.on_route(row, part, f64::INFINITY) {
                 Ok(plans) => found.extend(plans),
-                Err(why) => declined.push(RejectedRoute { route: row.route, why }),
+                Err(why) => declined.push(RejectedRoute { route: row.route, reason: why }),
             }
         }
         (found, declined)
@@ -143,19 +143,19 @@ impl Planner {
         if !row.any_axes && !part.is_matrices() {
             return Ok(None);
         }
-        let mut part = part.seen(recipe.mirrored);
-        part.every = true;
+        let mut part = part.oriented(recipe.mirrored);
+        part.exhaustive = true;
         if !(row.tiles)(&part)?.contains(&recipe.tile) {
             return Ok(None);
         }
-        let steps = row.moving(&part, recipe.tile);
-        if steps.len() != recipe.ways.len() {
+        let steps = row.stages_that_move(&part, recipe.tile);
+        if steps.len() != recipe.variants.len() {
             return Ok(None);
         }
         let mut offers = Vec::new();
-        for (step, way) in steps.iter().zip(&recipe.ways) {
-            let all = self.device.offers(&step.shape, &request(&part, step))?;
-            let Some(offer) = all.into_iter().find(|offer| offer.way() == *way) else {
+        for (step, way) in steps.iter().zip(&recipe.variants) {
+            let all = self.device.implementations(&step.map, &request(&part, step))?;
+            let Some(offer) = all.into_iter().find(|offer| offer.name() == *way) else {
                 return Ok(None);
             };
             offers.push(offer);
@@ -175,14 +175,14 @@ impl Planner {
         if !row.any_axes && !part.is_matrices() {
             return Err(Infeasible::MatricesOnly);
         }
-        let ways = (row.ways)(part);
+        let ways = (row.orientations)(part);
         let (mut plans, mut reason, mut feasible) = (Vec::<Candidate>::new(), None, false);
         for mirrored in [false, true].into_iter().filter(|&way| ways[usize::from(way)]) {
             if self.mirrored.is_some_and(|only| only != mirrored) {
                 continue;
             }
             let found = plans.first().filter(|_| bound.is_finite()).map(|plan| plan.seconds);
-            match self.one_way(row, &part.seen(mirrored), found.unwrap_or(bound)) {
+            match self.one_way(row, &part.oriented(mirrored), found.unwrap_or(bound)) {
                 Ok(found) => {
                     feasible = true;
                     plans.extend(found);
@@ -208,14 +208,14 @@ impl Planner {
     ) -> Result<Vec<Candidate>, Infeasible> {
         let (mut plans, mut reason, mut feasible) = (Vec::new(), None, false);
         for tile in (row.tiles)(part)? {
-            let found = match part.every {
+            let found = match part.exhaustive {
                 true => self.every_way(row, part, tile),
                 false => self.within(row, part, tile, bound).map(Vec::from_iter),
             };
             match found {
                 Ok(found) => {
                     feasible = true;
-                    if let (false, Some(plan)) = (part.every, found.first()) {
+                    if let (false, Some(plan)) = (part.exhaustive, found.first()) {
                         bound = plan.seconds;
                         plans.clear();
                     }
@@ -238,9 +238,9 @@ impl Planner {
         tile: TileSize,
         bound: f64,
     ) -> Result<Option<Candidate>, Infeasible> {
-        let steps = row.moving(part, tile);
+        let steps = row.stages_that_move(part, tile);
         let least =
-            |step: &StageSpec| self.device.least_seconds(step.shape.len() * part.elem_bytes());
+            |step: &StageSpec| self.device.least_seconds(step.map.len() * part.elem_bytes());
         // What steps take, and at least take while they are not looked at. Super-elements that are too short take
         // longest, and are looked at first.
         let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());
@@ -248,12 +248,12 @@ impl Planner {
             return Ok(None);
         }
         let mut offers = vec![None; steps.len()];
-        let runs = |(_, step): &(usize, &StageSpec)| step.shape.unit() > 1;
+        let runs = |(_, step): &(usize, &StageSpec)| step.map.unit() > 1;
         let first = steps.iter().enumerate().filter(runs);
         let then = steps.iter().enumerate().filter(|step| !runs(step));
         for (k, step) in first.chain(then) {
             left -= least(step);
-            let offer = self.device.best(&step.shape, &request(part, step))?;
+            let offer = self.device.best(&step.map, &request(part, step))?;
             seconds += offer.seconds;
             if seconds + left >= bound {
                 return Ok(None);
@@ -270,8 +270,8 @@ impl Planner {
         part: &PhaseProblem,
         tile: TileSize,
     ) -> Result<Vec<Candidate>, Infeasible> {
-        if let [step] = row.moving(part, tile)[..] {
-            let offers = self.device.offers(&step.shape, &request(part, &step))?;
+        if let [step] = row.stages_that_move(part, tile)[..] {
+            let offers = self.device.implementations(&step.map, &request(part, &step))?;
             let plan = |offer| leg(part, row.route, tile, &[step], [offer]);
             return Ok(offers.into_iter().map(plan).collect());
         }
@@ -281,7 +281,7 @@ impl Planner {
 
 /// What a device is asked for a step.
 fn request(part: &PhaseProblem, step: &StageSpec) -> StageRequest {
-    StageRequest { want: step.want, ..part.request }
+    StageRequest { methods: step.methods, ..part.request }
 }
 
 /// The leg of these steps, each by its offer.
@@ -292,10 +292,13 @@ fn leg(
     steps: &[StageSpec],
     offers: impl IntoIterator<Item = Implementation>,
 ) -> Candidate {
-    let stage =
-        |(step, offer): (&StageSpec, _)| Stage { shape: step.shape, joined: part.joined, offer };
+    let stage = |(step, offer): (&StageSpec, _)| Stage {
+        map: step.map,
+        elems_per_unit: part.elems_per_unit,
+        implementation: offer,
+    };
     let stages: Vec<Stage> = steps.iter().zip(offers).map(stage).collect();
-    let seconds = stages.iter().map(|stage| stage.offer.seconds).sum();
+    let seconds = stages.iter().map(|stage| stage.implementation.seconds).sum();
     let (order, mirrored) = (part.order.clone(), part.mirrored);
     Candidate { legs: vec![Phase { order, route, mirrored, tile, stages }], seconds }
 }

@@ -22,11 +22,11 @@ pub struct PhaseProblem<'a> {
     /// What the device is asked for, beside a shape and the methods that a step takes.
     pub request: StageRequest,
     /// Whether every tile is asked for, not only those that could be best by estimate.
-    pub every: bool,
+    pub exhaustive: bool,
     /// Whether these are the inverse axes, of which a route makes the steps and then runs them backwards.
     pub mirrored: bool,
     /// Elements of the whole problem that are one of these.
-    pub joined: usize,
+    pub elems_per_unit: usize,
     /// The order in which the whole problem's fused axes lie afterwards.
     pub order: Vec<usize>,
     /// The divisors of the rows and of the columns, found when they are asked for.
@@ -67,9 +67,9 @@ impl<'a> PhaseProblem<'a> {
             matrices,
             device,
             request,
-            every,
+            exhaustive: every,
             mirrored,
-            joined,
+            elems_per_unit: joined,
             order,
             sides,
         })
@@ -77,7 +77,7 @@ impl<'a> PhaseProblem<'a> {
 
     /// The same, or mirrored: the inverse, of matrices their transposes.
     #[must_use]
-    pub fn seen(&self, mirrored: bool) -> Self {
+    pub fn oriented(&self, mirrored: bool) -> Self {
         if mirrored == self.mirrored {
             return self.clone();
         }
@@ -98,7 +98,7 @@ impl<'a> PhaseProblem<'a> {
 
     /// Whether its last axis stays and is so long that it moves in runs, which is soon estimated.
     pub fn is_runs(&self) -> bool {
-        self.axes.unit() > 1 || (!self.is_matrices() && self.joined > 1)
+        self.axes.unit() > 1 || (!self.is_matrices() && self.elems_per_unit > 1)
     }
 
     /// Divisors of the rows, ascending.
@@ -113,12 +113,12 @@ impl<'a> PhaseProblem<'a> {
 
     /// Passes that it takes at least: one where axes of one extent change places in pairs or go round, an instance fits on chip,
     /// or whole runs move; two otherwise.
-    pub fn least_passes(&self) -> usize {
+    pub fn min_passes(&self) -> usize {
         let elem_bytes = self.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
         let one = self.axes.unit() > 1
-            || instance <= self.device.holds()[1]
-            || self.axes.len() * elem_bytes <= self.device.holds_whole()
+            || instance <= self.device.on_chip_bytes()[1]
+            || self.axes.len() * elem_bytes <= self.device.on_chip_bytes_in_all()
             || elem_bytes >= RUN_BYTES
             || self.axes.is_involution()
             || self.axes.elementary().is_some_and(|e| e.is_of_tiles());
@@ -126,7 +126,7 @@ impl<'a> PhaseProblem<'a> {
     }
 
     /// Seconds that a pass takes at least.
-    pub fn pass_seconds(&self) -> f64 {
+    pub fn min_pass_seconds(&self) -> f64 {
         self.device.least_seconds(self.axes.len() * self.elem_bytes())
     }
 }

@@ -18,7 +18,7 @@ pub struct RejectedRoute {
     /// The route.
     pub route: Route,
     /// What stood in the way.
-    pub why: Infeasible,
+    pub reason: Infeasible,
 }
 
 /// A permutation of axes as a sequence of stages: inert data, for any backend to run.
@@ -32,14 +32,14 @@ pub struct Plan {
     /// The device it was made for.
     pub device: String,
     /// The parts that it is done in, in order: of matrices one; none when nothing moves.
-    pub legs: Vec<Phase>,
+    pub phases: Vec<Phase>,
     /// Bytes beyond the data while it runs: what is [kept](Self::kept_bytes) of gaps, and the largest of the stages'
     /// workspaces, which share one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
     /// Routes further up the table that were not feasible for the whole.
-    pub declined: Vec<RejectedRoute>,
+    pub rejected: Vec<RejectedRoute>,
 }
 
 /// A part of a plan: the axes brought into another order by one route.
@@ -70,7 +70,7 @@ impl Phase {
 #[serde(transparent)]
 pub struct Recipe {
     /// The legs, in order.
-    pub legs: Vec<PhaseRecipe>,
+    pub phases: Vec<PhaseRecipe>,
 }
 
 /// The choices of a leg.
@@ -85,20 +85,20 @@ pub struct PhaseRecipe {
     /// Its tile.
     pub tile: TileSize,
     /// The way of each stage, as [`Implementation::way`] has it.
-    pub ways: Vec<String>,
+    pub variants: Vec<String>,
 }
 
 impl Recipe {
     /// The routes' names, as they are printed.
     pub fn routes(&self) -> String {
-        let names: Vec<&str> = self.legs.iter().map(|leg| leg.route.as_str()).collect();
+        let names: Vec<&str> = self.phases.iter().map(|leg| leg.route.as_str()).collect();
         names.join(" + ")
     }
 
     /// The ways of all stages.
-    pub fn ways(&self) -> String {
+    pub fn variants(&self) -> String {
         let ways: Vec<&str> =
-            self.legs.iter().flat_map(|leg| &leg.ways).map(String::as_str).collect();
+            self.phases.iter().flat_map(|leg| &leg.variants).map(String::as_str).collect();
         ways.join(", ")
     }
 }
@@ -134,16 +134,16 @@ impl Plan {
         Ok(Plan {
             problem,
             device,
-            legs: vec![leg],
+            phases: vec![leg],
             workspace_bytes,
             seconds,
-            declined: Vec::new(),
+            rejected: Vec::new(),
         })
     }
 
     /// All stages, in order.
     pub fn stages(&self) -> impl Iterator<Item = &Stage> + Clone {
-        self.legs.iter().flat_map(|leg| &leg.stages)
+        self.phases.iter().flat_map(|leg| &leg.stages)
     }
 
     /// Trips of the whole array through memory.
@@ -152,8 +152,8 @@ impl Plan {
     }
 
     /// Bytes at the workspace's start that hold what is kept of gaps: the stages' own workspace begins behind them.
-    pub fn kept_bytes(&self) -> usize {
-        let kept = |stage: &Stage| match stage.shape {
+    pub fn saved_gap_bytes(&self) -> usize {
+        let kept = |stage: &Stage| match stage.map {
             StageMap::Gaps { leading, .. } => self.problem.kept_bytes_of(&leading),
             _ => 0,
         };
@@ -162,7 +162,7 @@ impl Plan {
 
     /// The route, where there is one leg; `nothing` where there is none, `several` otherwise.
     pub fn route(&self) -> Route {
-        match &self.legs[..] {
+        match &self.phases[..] {
             [] => Route::NOTHING,
             [leg] => leg.route,
             _ => Route::SEVERAL,
@@ -171,13 +171,13 @@ impl Plan {
 
     /// Whether the one leg is mirrored.
     pub fn mirrored(&self) -> bool {
-        matches!(&self.legs[..], [leg] if leg.mirrored)
+        matches!(&self.phases[..], [leg] if leg.mirrored)
     }
 
     /// The first leg's tile; the whole as one row where nothing moves.
     pub fn tile(&self) -> TileSize {
         let whole = TileSize { m: self.problem.rows(), n: self.problem.cols() };
-        self.legs.first().map_or(whole, |leg| leg.tile)
+        self.phases.first().map_or(whole, |leg| leg.tile)
     }
 
     /// What makes it again.
@@ -187,9 +187,9 @@ impl Plan {
             route: leg.route.name().to_owned(),
             mirrored: leg.mirrored,
             tile: leg.tile,
-            ways: leg.stages.iter().map(|stage| stage.offer.way()).collect(),
+            variants: leg.stages.iter().map(|stage| stage.implementation.name()).collect(),
         };
-        Recipe { legs: self.legs.iter().map(recipe).collect() }
+        Recipe { phases: self.phases.iter().map(recipe).collect() }
     }
 
     /// Where the element at `offset` ends: the stages' maps one after the other.
@@ -205,10 +205,10 @@ impl Plan {
 
     /// The routes as they are printed: `panel`, `panel mirrored`, `panel + one-stage`.
     pub fn route_name(&self) -> String {
-        if self.legs.is_empty() {
+        if self.phases.is_empty() {
             return Route::NOTHING.to_string();
         }
-        let names: Vec<String> = self.legs.iter().map(Phase::route_name).collect();
+        let names: Vec<String> = self.phases.iter().map(Phase::route_name).collect();
         names.join(" + ")
     }
 
@@ -242,7 +242,7 @@ impl Plan {
     fn write_in_full(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "problem    {}, {} bytes", self.problem, self.problem.bytes())?;
         writeln!(f, "device     {}", self.device)?;
-        match &self.legs[..] {
+        match &self.phases[..] {
             [] => writeln!(f, "route      nothing")?,
             [Phase { tile, .. }] => {
                 writeln!(f, "route      {} (tile {} x {})", self.route_name(), tile.m, tile.n)?;
@@ -256,8 +256,8 @@ impl Plan {
             write!(f, ", {:.1} GB/s", self.gb_per_s())?;
         }
         let (fused, mut number) = (self.problem.fused(), 0);
-        for (k, leg) in self.legs.iter().enumerate() {
-            if self.legs.len() > 1 {
+        for (k, leg) in self.phases.iter().enumerate() {
+            if self.phases.len() > 1 {
                 let TileSize { m, n } = leg.tile;
                 write!(f, "\nleg {:<7}", k + 1)?;
                 // Records lie in tiles, not in axes.
@@ -269,12 +269,12 @@ impl Plan {
             for stage in &leg.stages {
                 number += 1;
                 write!(f, "\nstage {number}    {stage}")?;
-                for line in stage.offer.geometry.to_string().lines() {
+                for line in stage.implementation.launch_config.to_string().lines() {
                     write!(f, "\n           {line}")?;
                 }
             }
         }
-        for RejectedRoute { route, why } in &self.declined {
+        for RejectedRoute { route, reason: why } in &self.rejected {
             write!(f, "\nnot        {route}: {why}")?;
         }
         Ok(())

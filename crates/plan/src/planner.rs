@@ -116,8 +116,8 @@ impl Planner {
                 (None, None) => self.fastest(problem),
             });
         match found {
-            Ok((best, declined)) => Ok(Plan { declined, ..self.assemble(problem, best) }),
-            Err(RejectedRoute { route, why }) => {
+            Ok((best, declined)) => Ok(Plan { rejected: declined, ..self.assemble(problem, best) }),
+            Err(RejectedRoute { route, reason: why }) => {
                 let device = self.device().name().to_owned();
                 Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why })
             }
@@ -128,7 +128,7 @@ impl Planner {
     fn known_route(&self) -> Result<(), RejectedRoute> {
         let unknown = |route: &Route| self.table().all(|row| row.route != *route);
         let why = Infeasible::UnknownRoute;
-        self.route.filter(unknown).map_or(Ok(()), |route| Err(RejectedRoute { route, why }))
+        self.route.filter(unknown).map_or(Ok(()), |route| Err(RejectedRoute { route, reason: why }))
     }
 
     /// The legs of least estimated time, and the routes further up the table that were not feasible.
@@ -139,7 +139,8 @@ impl Planner {
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
-            let unestimated = RejectedRoute { route: Route::NOTHING, why: Infeasible::Unestimated };
+            let unestimated =
+                RejectedRoute { route: Route::NOTHING, reason: Infeasible::Unestimated };
             return Err(declined.into_iter().next().unwrap_or(unestimated));
         };
         let rank = |route| self.table().position(|row| row.route == route);
@@ -158,7 +159,7 @@ impl Planner {
             && (route == Route::OUT_OF_PLACE) != out_of_place
         {
             let why = Infeasible::Place { out_of_place: !out_of_place };
-            return Err(RejectedRoute { route, why });
+            return Err(RejectedRoute { route, reason: why });
         }
         // Out of place several legs would need a third place to lie in between.
         let several = asked.is_none() && !out_of_place;
@@ -170,7 +171,7 @@ impl Planner {
             Err(_) if several => Ok((None, true)),
             Err(why) => {
                 let only = if out_of_place { Route::OUT_OF_PLACE } else { Route::ONE_STAGE };
-                Err(RejectedRoute { route: asked.unwrap_or(only), why: why.into() })
+                Err(RejectedRoute { route: asked.unwrap_or(only), reason: why.into() })
             }
         }
     }
@@ -248,7 +249,7 @@ impl Planner {
         let fused = problem.fused();
         let mut at: Vec<usize> = (0..fused.order().len()).collect();
         let mut made = Candidate::default();
-        for leg in &recipe.legs {
+        for leg in &recipe.phases {
             let Ok(axes) = fused.between(&at, &leg.order) else { return Ok(None) };
             let Some(part) = self.part(problem, &axes, &leg.order) else { return Ok(None) };
             let Some(done) = self.remake_leg(&part, leg)? else { return Ok(None) };
@@ -268,14 +269,14 @@ impl Planner {
         let mut plan = Plan {
             problem: *problem,
             device,
-            legs,
+            phases: legs,
             workspace_bytes: 0,
             seconds,
-            declined: Vec::new(),
+            rejected: Vec::new(),
         };
-        let own = plan.stages().filter(|stage| stage.offer.method != Method::Keep);
-        let largest = own.map(|stage| stage.offer.workspace_bytes).max().unwrap_or(0);
-        plan.workspace_bytes = plan.kept_bytes() + largest;
+        let own = plan.stages().filter(|stage| stage.implementation.method != Method::SaveGaps);
+        let largest = own.map(|stage| stage.implementation.workspace_bytes).max().unwrap_or(0);
+        plan.workspace_bytes = plan.saved_gap_bytes() + largest;
         plan
     }
 }

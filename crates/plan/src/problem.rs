@@ -322,7 +322,7 @@ impl Problem {
             let whole = rows.scaled(elem_bytes).and_then(|r| r.rows().checked_mul(r.pitch()));
             whole.is_some_and(|bytes| bytes <= isize::MAX as usize)
         };
-        let make = if transposed { LeadingDims::transposed } else { LeadingDims::slid };
+        let make = if transposed { LeadingDims::transposed } else { LeadingDims::row_slide };
         let leading = make(rows, cols, lda, ldb)
             .filter(|leading| fits(leading.source()) && fits(leading.result()))
             .ok_or(ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes })?;
@@ -414,13 +414,13 @@ impl Problem {
 
     /// Bytes at the start of a workspace that hold what lies in the gaps of both leading dimensions where the rows lie
     /// while they are together: a multiple of 16.
-    pub fn kept_bytes(&self) -> usize {
+    pub fn saved_gap_bytes(&self) -> usize {
         self.leading().map_or(0, |leading| self.kept_bytes_of(leading))
     }
 
     /// The same of rows that cover as many elements as `leading` says.
     pub(crate) fn kept_bytes_of(&self, leading: &LeadingDims) -> usize {
-        (leading.kept_len() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
+        (leading.saved_gap_len() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
     }
 
     /// Where what lies at `offset` must end; offsets in gaps of leading dimensions and behind the end stay.

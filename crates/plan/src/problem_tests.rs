@@ -78,7 +78,7 @@ fn counts_and_offsets_beyond_the_end() {
     let shape = StageMap::SlotMove { batch: usize::MAX / 2, slots, direction: Direction::Forward };
     let planner = crate::Planner::new(crate::testing::Toy::default());
     let plan = planner.plan(&Problem::new(3, 5, 4).unwrap()).unwrap();
-    let offer = plan.stages().next().unwrap().offer.clone();
+    let offer = plan.stages().next().unwrap().implementation.clone();
     assert!(matches!(Plan::of_stage("toy", shape, offer, 4), Err(ProblemError::TooLarge { .. })));
     let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 1).unwrap();
     assert_eq!([24, 25, 99].map(|k| problem.dest(k)), [24, 25, 99]);
@@ -91,6 +91,6 @@ fn a_cut_of_elements_beyond_counting_is_a_flaw() {
     let planner = crate::Planner::new(Toy { held: 1 << 20, ..Toy::default() });
     let cut = planner.with_route(crate::Route::CUT).with_mirrored(false);
     let mut plan = cut.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
-    plan.legs[0].stages[0].joined = usize::MAX;
+    plan.phases[0].stages[0].elems_per_unit = usize::MAX;
     assert!(matches!(plan.check(), Err(crate::InvalidPlan::Length { number: 1, .. })));
 }

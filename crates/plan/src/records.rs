@@ -58,7 +58,7 @@ impl RecordPlanner<'_> {
         let best = found.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let unknown = || {
             let why = Infeasible::NoWay { shape: self.problem.to_string() };
-            RejectedRoute { route: self.planner.route.unwrap_or(Route::NOTHING), why }
+            RejectedRoute { route: self.planner.route.unwrap_or(Route::NOTHING), reason: why }
         };
         best.ok_or_else(|| declined.into_iter().next().unwrap_or_else(unknown))
     }
@@ -97,12 +97,12 @@ impl RecordPlanner<'_> {
         let (mut found, mut declined) = (Vec::new(), Vec::new());
         let mut take = |route, way: Result<Candidate, Infeasible>| match way {
             Ok(way) => found.push(way),
-            Err(why) => declined.push(RejectedRoute { route, why }),
+            Err(why) => declined.push(RejectedRoute { route, reason: why }),
         };
         if let Some(axes) = self.as_axes(&retile) {
             match (self.dense)(&axes) {
                 Ok(way) => take(Route::NOTHING, Ok(way.leading_to(&[]))),
-                Err(RejectedRoute { route, why }) => take(route, Err(why)),
+                Err(RejectedRoute { route, reason: why }) => take(route, Err(why)),
             }
         }
         let on_chip = self.leg(Route::ON_CHIP, &[(retile.into(), MethodFilter::Barrier)], 1);
@@ -143,8 +143,8 @@ impl RecordPlanner<'_> {
         for slots in self.slots(fields, tile) {
             let direction = if forward { Direction::Forward } else { Direction::Backward };
             let mut steps = [
-                (StageMap::FieldGather { slots, direction }, MethodFilter::Any),
-                (StageMap::FieldMove { slots, direction }, MethodFilter::Cycles),
+                (StageMap::RecordGather { slots, direction }, MethodFilter::Any),
+                (StageMap::RecordMove { slots, direction }, MethodFilter::Cycles),
             ];
             if !forward {
                 steps.reverse();
@@ -159,7 +159,7 @@ impl RecordPlanner<'_> {
         }
         let too_few = || Infeasible::OnChip {
             need: 2 * fields.words() * word_bytes,
-            have: self.device().holds()[0],
+            have: self.device().on_chip_bytes()[0],
         };
         best.ok_or_else(|| reason.unwrap_or_else(too_few))
     }
@@ -168,8 +168,8 @@ impl RecordPlanner<'_> {
     /// its own is then little. All that there are, where every tile is asked for.
     fn slots(&self, fields: RecordSchema, tile: usize) -> Vec<FieldSlots> {
         let word_bytes = self.problem.elem_bytes();
-        let in_runs = self.device().chunks_of_records();
-        let held = in_runs.map_or(self.device().holds()[0], |[bytes, _]| bytes);
+        let in_runs = self.device().record_chunk_bytes();
+        let held = in_runs.map_or(self.device().on_chip_bytes()[0], |[bytes, _]| bytes);
         let held = held / (fields.words() * word_bytes);
         let [least, most] = [SLOT_BYTES[0], in_runs.map_or(SLOT_BYTES[1], |[_, slot]| slot)];
         let [least, most] =
@@ -198,7 +198,7 @@ impl RecordPlanner<'_> {
     fn slots_in_sections(&self, fields: RecordSchema, tile: usize) -> Option<FieldSlots> {
         let word_bytes = self.problem.elem_bytes();
         let most = (SLOT_BYTES[1] / word_bytes).max(2).next_power_of_two();
-        let (least, held) = (fields.widths().min()?, self.device().holds()[0]);
+        let (least, held) = (fields.widths().min()?, self.device().on_chip_bytes()[0]);
         let of_slot = |slot: usize| {
             let step = FieldSlots::least_chunk(tile, slot)?;
             let chunk = (fields.records() / CHUNKS / step).max(1) * step;
@@ -231,13 +231,13 @@ impl RecordPlanner<'_> {
             let request = StageRequest::new(self.problem, self.device(), want);
             let request = StageRequest { elem_bytes: request.elem_bytes * words, ..request };
             let offer = self.device().best(&shape, &request)?;
-            Ok(Stage { shape, joined: words, offer })
+            Ok(Stage { map: shape, elems_per_unit: words, implementation: offer })
         };
         let moving = steps.iter().filter(|(shape, _)| !shape.is_identity());
         let stages = moving.map(stage).collect::<Result<Vec<_>, Infeasible>>()?;
-        let seconds = stages.iter().map(|stage| stage.offer.seconds).sum();
-        let tile = stages.iter().find_map(|stage| match stage.shape {
-            StageMap::FieldGather { slots, .. } => {
+        let seconds = stages.iter().map(|stage| stage.implementation.seconds).sum();
+        let tile = stages.iter().find_map(|stage| match stage.map {
+            StageMap::RecordGather { slots, .. } => {
                 Some(TileSize { m: slots.slot(), n: slots.longest_chunk() })
             }
             _ => None,

@@ -60,7 +60,7 @@ impl<'a> Search<'a> {
 
     /// The fastest single leg that takes less than `bound` seconds.
     fn leg(&self, part: &PhaseProblem, order: &[usize], bound: f64) -> Option<Candidate> {
-        match self.known.borrow().get(&(part.axes, part.joined)) {
+        match self.known.borrow().get(&(part.axes, part.elems_per_unit)) {
             Some(Ok(found)) => {
                 let found = (found.seconds < bound).then(|| found.clone());
                 return found.map(|found| found.leading_to(order));
@@ -70,7 +70,7 @@ impl<'a> Search<'a> {
         }
         let found = self.planner.fastest_leg(part, bound).0;
         let known = found.clone().ok_or(bound);
-        self.known.borrow_mut().insert((part.axes, part.joined), known);
+        self.known.borrow_mut().insert((part.axes, part.elems_per_unit), known);
         found
     }
 
@@ -145,7 +145,7 @@ impl<'a> Search<'a> {
     fn vias(&self, from: &[usize], to: &[usize], legs: usize) -> Vec<(usize, Vec<usize>)> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
-            Some(part.map_or(0, |part| part.least_passes()))
+            Some(part.map_or(0, |part| part.min_passes()))
         };
         let all = self.orders_between(from, to, legs).into_iter();
         let mut all: Vec<_> =
@@ -324,7 +324,7 @@ mod tests {
     fn primes_go_by_slots_and_runs() {
         let plan = plan(&[509, 641, 1021], &[2, 1, 0]);
         assert_eq!(plan.route(), Route::SEVERAL, "{plan:#}");
-        assert!(plan.legs.iter().any(|leg| leg.route == Route::ALIGNED_SLOTS), "{plan:#}");
+        assert!(plan.phases.iter().any(|leg| leg.route == Route::ALIGNED_SLOTS), "{plan:#}");
         assert!((0..10_000).all(|k| plan.dest(k * 31_013) == plan.problem.dest(k * 31_013)));
     }
 

@@ -50,16 +50,16 @@ pub enum StageMap {
         direction: Direction,
     },
     /// Records go from tiles of one length to tiles of another.
-    Retile(LayoutChange),
+    RecordTiles(LayoutChange),
     /// Pass 1 of records' aligned slots: every chunk's slots gathered into its own memory.
-    FieldGather {
+    RecordGather {
         /// The index maps.
         slots: FieldSlots,
         /// Forward gathers; backward scatters.
         direction: Direction,
     },
     /// Pass 2 of records' aligned slots: whole slots moved to their final places.
-    FieldMove {
+    RecordMove {
         /// The index maps.
         slots: FieldSlots,
         /// Forward moves slots to final places; backward fetches them.
@@ -77,9 +77,9 @@ pub enum StageMap {
     /// leading dimensions.
     Slide(RowSlide),
     /// A whole matrix transposed from one leading dimension to another, gaps left as they are.
-    Turn(LeadingDims),
+    TransposeRows(LeadingDims),
     /// Rows of square tiles moved from one leading dimension to another, gaps left as they are.
-    TileRuns(TileRows),
+    TileRows(TileRows),
     /// What lies in the gaps of both leading dimensions and in the way while rows lie together, kept in the workspace.
     /// Offsets behind the matrix's span are the workspace's.
     Gaps {
@@ -89,7 +89,7 @@ pub enum StageMap {
         direction: Direction,
     },
     /// Rows change places with what lies between them.
-    Exchange {
+    SwapGaps {
         /// The rows.
         rows: PitchedRows,
         /// Forward until they lie together; backward undoes that.
@@ -111,7 +111,7 @@ impl From<Elementary> for StageMap {
 
 impl From<LayoutChange> for StageMap {
     fn from(retile: LayoutChange) -> Self {
-        StageMap::Retile(retile)
+        StageMap::RecordTiles(retile)
     }
 }
 
@@ -133,7 +133,7 @@ impl StageMap {
 
     /// What the order of its axes is, if axes are what it permutes.
     #[inline]
-    pub fn form(&self) -> Option<SwapKind> {
+    pub fn swap_kind(&self) -> Option<SwapKind> {
         match self {
             StageMap::Axes(axes) => Some(axes.form()),
             _ => None,
@@ -156,16 +156,16 @@ impl StageMap {
         match *self {
             StageMap::Axes(axes) => axes.len() / axes.batch(),
             StageMap::SlotGather { slots, .. } | StageMap::SlotMove { slots, .. } => slots.len(),
-            StageMap::Retile(retile) => retile.fields().len(),
-            StageMap::FieldGather { slots, .. } | StageMap::FieldMove { slots, .. } => {
+            StageMap::RecordTiles(retile) => retile.fields().len(),
+            StageMap::RecordGather { slots, .. } | StageMap::RecordMove { slots, .. } => {
                 slots.fields().len()
             }
             StageMap::Cut { rows, .. } => rows.area(),
             StageMap::Slide(slide) => slide.len(),
-            StageMap::Turn(leading) => leading.len(),
-            StageMap::TileRuns(runs) => runs.len(),
-            StageMap::Gaps { leading, .. } => leading.kept_len(),
-            StageMap::Exchange { rows, .. } => rows.len(),
+            StageMap::TransposeRows(leading) => leading.len(),
+            StageMap::TileRows(runs) => runs.len(),
+            StageMap::Gaps { leading, .. } => leading.saved_gap_len(),
+            StageMap::SwapGaps { rows, .. } => rows.len(),
         }
     }
 
@@ -173,11 +173,11 @@ impl StageMap {
     /// writes: [`len`](Self::len) but where rows have gaps.
     pub fn spans(&self) -> (usize, usize) {
         match *self {
-            StageMap::Turn(leading) => (leading.source().span(), leading.result().span()),
+            StageMap::TransposeRows(leading) => (leading.source().span(), leading.result().span()),
             StageMap::Slide(slide) => (slide.from().span(), slide.to().span()),
-            StageMap::TileRuns(runs) => runs.spans().into(),
-            StageMap::Gaps { leading, .. } => (leading.covered(), leading.covered()),
-            StageMap::Exchange { rows, .. } => (rows.span(), rows.span()),
+            StageMap::TileRows(runs) => runs.spans().into(),
+            StageMap::Gaps { leading, .. } => (leading.dense_len(), leading.dense_len()),
+            StageMap::SwapGaps { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
         }
     }
@@ -207,13 +207,13 @@ impl StageMap {
     pub fn unit(&self) -> usize {
         match *self {
             StageMap::Axes(axes) => axes.unit(),
-            StageMap::SlotGather { .. } | StageMap::Turn(_) | StageMap::Gaps { .. } => 1,
-            StageMap::Retile(_) | StageMap::FieldGather { .. } => 1,
+            StageMap::SlotGather { .. } | StageMap::TransposeRows(_) | StageMap::Gaps { .. } => 1,
+            StageMap::RecordTiles(_) | StageMap::RecordGather { .. } => 1,
             StageMap::SlotMove { slots, .. } => slots.slot(),
-            StageMap::FieldMove { slots, .. } => slots.slot(),
-            StageMap::Cut { rows, .. } | StageMap::Exchange { rows, .. } => rows.cols().max(1),
+            StageMap::RecordMove { slots, .. } => slots.slot(),
+            StageMap::Cut { rows, .. } | StageMap::SwapGaps { rows, .. } => rows.cols().max(1),
             StageMap::Slide(slide) => slide.cols(),
-            StageMap::TileRuns(runs) => runs.side(),
+            StageMap::TileRows(runs) => runs.side(),
         }
     }
 
@@ -242,16 +242,16 @@ impl StageMap {
             StageMap::SlotMove { slots, direction: Direction::Backward, .. } => {
                 slots.slot_source(s)
             }
-            StageMap::Retile(retile) => retile.dest(s),
-            StageMap::FieldGather { slots, direction } => match direction {
+            StageMap::RecordTiles(retile) => retile.dest(s),
+            StageMap::RecordGather { slots, direction } => match direction {
                 Direction::Forward => slots.gather_dest(s),
                 Direction::Backward => slots.gather_source(s),
             },
-            StageMap::FieldMove { slots, direction } => match direction {
+            StageMap::RecordMove { slots, direction } => match direction {
                 Direction::Forward => slots.slot_dest(s),
                 Direction::Backward => slots.slot_source(s),
             },
-            StageMap::TileRuns(runs) => runs.succ(s).unwrap_or(usize::MAX),
+            StageMap::TileRows(runs) => runs.succ(s).unwrap_or(usize::MAX),
             // Rows keep their order; columns that are cut off are no super-elements.
             _ => s,
         }
@@ -278,19 +278,23 @@ impl StageMap {
     /// elements behind those that the stage covers.
     pub fn dest(&self, offset: usize) -> usize {
         match *self {
-            StageMap::Turn(leading) => return leading.dest(offset),
+            StageMap::TransposeRows(leading) => return leading.dest(offset),
             StageMap::Slide(slide) => return slide.dest(offset),
-            StageMap::TileRuns(runs) => return runs.dest(offset),
+            StageMap::TileRows(runs) => return runs.dest(offset),
             StageMap::Gaps { leading, direction } => {
-                return leading.kept_dest(offset, direction == Direction::Backward);
+                return leading.saved_gap_dest(offset, direction == Direction::Backward);
             }
-            StageMap::Exchange { rows, direction } => {
-                return rows.exchanged(offset, direction == Direction::Backward);
+            StageMap::SwapGaps { rows, direction } => {
+                return rows.swapped_with_gaps(offset, direction == Direction::Backward);
             }
             _ if offset >= self.len() => return offset,
             StageMap::Axes(axes) => return axes.dest(offset),
-            StageMap::Cut { rows, direction: Direction::Forward } => return rows.cut(offset),
-            StageMap::Cut { rows, direction: Direction::Backward } => return rows.joined(offset),
+            StageMap::Cut { rows, direction: Direction::Forward } => {
+                return rows.with_gaps_last(offset);
+            }
+            StageMap::Cut { rows, direction: Direction::Backward } => {
+                return rows.with_gaps_between(offset);
+            }
             _ => (),
         }
         let (len, unit) = (self.instance_len(), self.unit());
@@ -305,16 +309,16 @@ impl StageMap {
         match &mut shape {
             StageMap::Axes(axes) => *axes = axes.inverse(),
             StageMap::Slide(slide) => *slide = slide.inverse(),
-            StageMap::Turn(leading) => *leading = leading.inverse(),
-            StageMap::TileRuns(runs) => *runs = runs.inverse(),
-            StageMap::Retile(retile) => *retile = retile.inverse(),
+            StageMap::TransposeRows(leading) => *leading = leading.inverse(),
+            StageMap::TileRows(runs) => *runs = runs.inverse(),
+            StageMap::RecordTiles(retile) => *retile = retile.inverse(),
             StageMap::SlotGather { direction, .. }
             | StageMap::SlotMove { direction, .. }
-            | StageMap::FieldGather { direction, .. }
-            | StageMap::FieldMove { direction, .. }
+            | StageMap::RecordGather { direction, .. }
+            | StageMap::RecordMove { direction, .. }
             | StageMap::Cut { direction, .. }
             | StageMap::Gaps { direction, .. }
-            | StageMap::Exchange { direction, .. } => *direction = direction.reversed(),
+            | StageMap::SwapGaps { direction, .. } => *direction = direction.reversed(),
         }
         shape
     }
@@ -331,8 +335,8 @@ impl StageMap {
 
     /// Whether it goes around gaps between rows that are not the problem's to move.
     pub fn has_gaps(&self) -> bool {
-        use StageMap::{Exchange, Gaps, Slide, TileRuns, Turn};
-        matches!(self, Turn(_) | Slide(_) | TileRuns(_) | Gaps { .. } | Exchange { .. })
+        use StageMap::{Gaps, Slide, SwapGaps, TileRows, TransposeRows};
+        matches!(self, TransposeRows(_) | Slide(_) | TileRows(_) | Gaps { .. } | SwapGaps { .. })
     }
 
     /// Whether nothing moves.
@@ -348,21 +352,21 @@ impl StageMap {
             StageMap::SlotMove { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunks() == 1
             }
-            StageMap::Retile(retile) => retile.is_identity(),
+            StageMap::RecordTiles(retile) => retile.is_identity(),
             // Records of one field lie in every layout as in the others.
-            StageMap::FieldGather { slots, .. } => {
+            StageMap::RecordGather { slots, .. } => {
                 let columns = slots.tile() == slots.fields().records();
                 slots.fields().count() == 1 || columns && slots.section().is_none()
             }
-            StageMap::FieldMove { slots, .. } => {
+            StageMap::RecordMove { slots, .. } => {
                 slots.fields().count() == 1 || slots.chunks() == 1 && slots.section().is_none()
             }
             StageMap::Cut { rows, .. } => rows.is_dense(),
             StageMap::Slide(slide) => slide.is_identity(),
-            StageMap::TileRuns(runs) => runs.is_empty(),
-            StageMap::Turn(leading) => leading.stays(),
-            StageMap::Gaps { leading, .. } => leading.kept_len() == 0,
-            StageMap::Exchange { rows, .. } => rows.is_dense(),
+            StageMap::TileRows(runs) => runs.is_empty(),
+            StageMap::TransposeRows(leading) => leading.is_identity(),
+            StageMap::Gaps { leading, .. } => leading.saved_gap_len() == 0,
+            StageMap::SwapGaps { rows, .. } => rows.is_dense(),
         }
     }
 }
@@ -380,7 +384,7 @@ impl fmt::Display for StageMap {
                 write!(f, "slot-move{}", back(direction))?;
                 write_slots(f, batch, slots)
             }
-            StageMap::Retile(retile) => {
+            StageMap::RecordTiles(retile) => {
                 write!(
                     f,
                     "retile({}, tiles of {} to {})",
@@ -389,7 +393,7 @@ impl fmt::Display for StageMap {
                     retile.to()
                 )
             }
-            StageMap::FieldGather { slots, direction } => {
+            StageMap::RecordGather { slots, direction } => {
                 let (fields, tile, slot) = (slots.fields(), slots.tile(), slots.slot());
                 write!(
                     f,
@@ -400,7 +404,7 @@ impl fmt::Display for StageMap {
                 slots.section().map_or(Ok(()), |section| write!(f, ", section {section}"))?;
                 f.write_str(")")
             }
-            StageMap::FieldMove { slots, direction } => {
+            StageMap::RecordMove { slots, direction } => {
                 write!(
                     f,
                     "field-move{}({}, slot {})",
@@ -414,7 +418,7 @@ impl fmt::Display for StageMap {
                 let (count, cols, pitch) = (rows.rows(), rows.cols(), rows.pitch());
                 write!(f, "{name}({count}x{pitch}, {cols} columns packed)")
             }
-            StageMap::Turn(leading) => {
+            StageMap::TransposeRows(leading) => {
                 let (source, result) = (leading.source(), leading.result());
                 let (rows, cols) = (source.rows(), source.cols());
                 write!(f, "turn({rows}x{cols}, pitch {} to {})", source.pitch(), result.pitch())
@@ -427,11 +431,11 @@ impl fmt::Display for StageMap {
                 }
                 write!(f, "{})", to.pitch())
             }
-            StageMap::TileRuns(runs) => write!(f, "tile-runs({runs})"),
+            StageMap::TileRows(runs) => write!(f, "tile-runs({runs})"),
             StageMap::Gaps { leading, direction } => {
-                write!(f, "gaps{}({} elements)", back(direction), leading.kept_len())
+                write!(f, "gaps{}({} elements)", back(direction), leading.saved_gap_len())
             }
-            StageMap::Exchange { rows, direction } => {
+            StageMap::SwapGaps { rows, direction } => {
                 let (count, cols, pitch) = (rows.rows(), rows.cols(), rows.pitch());
                 write!(f, "exchange{}({count}x{cols}, pitch {pitch})", back(direction))
             }

@@ -51,7 +51,7 @@ impl Device for Toy {
         problem.bytes() / 10
     }
 
-    fn holds(&self) -> [usize; 2] {
+    fn on_chip_bytes(&self) -> [usize; 2] {
         [self.held; 2]
     }
 
@@ -59,18 +59,18 @@ impl Device for Toy {
         bytes as f64 / self.speed
     }
 
-    fn slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
+    fn aligned_slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         AlignedSlots::new(s.rows, s.cols, s.slot, chunk)
     }
 
-    fn chunks(&self, s: &SlotParams, every: bool) -> Vec<usize> {
+    fn chunk_lengths(&self, s: &SlotParams, every: bool) -> Vec<usize> {
         let most = if every { 4 } else { 1 };
         // One chunk is all of the matrix on chip.
         let held = |chunk: usize| chunk < s.rows || chunk * s.cols * s.elem_bytes <= self.held;
         (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows && held(chunk)).collect()
     }
 
-    fn offers(
+    fn implementations(
         &self,
         shape: &StageMap,
         request: &StageRequest,
@@ -81,7 +81,7 @@ impl Device for Toy {
             let seconds = bytes as f64 / (self.speed * fraction);
             Implementation {
                 method,
-                geometry: LaunchConfig::new(Nothing),
+                launch_config: LaunchConfig::new(Nothing),
                 workspace_bytes,
                 seconds,
             }
@@ -102,35 +102,35 @@ impl Device for Toy {
                     }
                 }
                 all.push(offer(Method::PttwacGlobal, shape.len() / 32, (unit / 1e4).min(0.8)));
-                all.push(offer(Method::PerCycle, 0, (unit / 1e6).min(0.5)));
+                all.push(offer(Method::PIpt, 0, (unit / 1e6).min(0.5)));
             }
-            StageMap::SlotGather { .. } | StageMap::FieldGather { .. } => {
+            StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => {
                 all.push(offer(Method::BarrierSync, 64, 0.5));
             }
-            StageMap::Retile(retile) => {
+            StageMap::RecordTiles(retile) => {
                 let period = retile.period() * retile.fields().words() * request.elem_bytes;
                 all.extend((period <= self.held).then(|| offer(Method::BarrierSync, 0, 0.9)));
-                all.push(offer(Method::PerCycle, 0, 0.01));
+                all.push(offer(Method::PIpt, 0, 0.01));
             }
-            StageMap::SlotMove { .. } | StageMap::FieldMove { .. } => {
+            StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => {
                 all.push(offer(Method::PttwacGlobal, 64, 0.5));
-                all.push(offer(Method::PerCycle, 0, 0.01));
+                all.push(offer(Method::PIpt, 0, 0.01));
             }
             StageMap::Cut { rows, .. } => {
                 let gaps = rows.gaps() * request.elem_bytes;
                 all.push(offer(Method::Shares, gaps, 0.5));
             }
-            StageMap::Turn(leading) => {
+            StageMap::TransposeRows(leading) => {
                 let equal = leading.source().pitch() == leading.result().pitch();
                 all.extend(equal.then(|| offer(Method::TileSwap, 0, 1.0)));
                 all.push(offer(Method::ThroughWorkspace, bytes, 0.5));
             }
-            StageMap::TileRuns(_) => all.push(offer(Method::PttwacGlobal, 64, 0.5)),
+            StageMap::TileRows(_) => all.push(offer(Method::PttwacGlobal, 64, 0.5)),
             StageMap::Slide(_) => all.push(offer(Method::Rounds, 0, 0.7)),
-            StageMap::Gaps { .. } => all.push(offer(Method::Keep, 0, 1.0)),
-            StageMap::Exchange { .. } => all.push(offer(Method::Exchange, 0, 1.0)),
+            StageMap::Gaps { .. } => all.push(offer(Method::SaveGaps, 0, 1.0)),
+            StageMap::SwapGaps { .. } => all.push(offer(Method::GapSwap, 0, 1.0)),
         }
-        all.retain(|offer| request.want.accepts(offer.method));
+        all.retain(|offer| request.methods.accepts(offer.method));
         let Some(need) = all.iter().map(|offer| offer.workspace_bytes).min() else {
             return Err(Infeasible::NoWay { shape: shape.to_string() });
         };

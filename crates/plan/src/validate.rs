@@ -88,14 +88,14 @@ impl Plan {
     /// With leading dimensions, stages that move the matrix without gaps stand between such as bring it there and back,
     /// and nothing else may have gaps.
     fn check_apart(&self, leading: &LeadingDims) -> Result<(), InvalidPlan> {
-        let shapes: Vec<StageMap> = self.stages().map(|stage| stage.shape).collect();
+        let shapes: Vec<StageMap> = self.stages().map(|stage| stage.map).collect();
         let flaw =
             || InvalidPlan::Leading { problem: Box::new(self.problem), stages: self.route_name() };
         let (dense, len) = leading::dense_stages(leading, &shapes).ok_or_else(flaw)?;
         for (number, stage) in (1..).zip(self.stages()) {
             if !dense.contains(&(number - 1)) {
                 method_fits(stage, number)?;
-                if stage.joined != 1 {
+                if stage.elems_per_unit != 1 {
                     return Err(flaw());
                 }
             }
@@ -108,16 +108,16 @@ impl Plan {
         stages: impl Iterator<Item = &'a Stage> + Clone,
         expected: usize,
     ) -> Result<(), InvalidPlan> {
-        if let Some(stage) = stages.clone().find(|stage| stage.shape.has_gaps()) {
+        if let Some(stage) = stages.clone().find(|stage| stage.map.has_gaps()) {
             // What lies in a gap must not become an element.
             let (problem, stages) = (Box::new(self.problem), stage.to_string());
             return Err(InvalidPlan::Leading { problem, stages });
         }
         // What was cut off lies still behind the packed columns while these are transposed.
-        let packed = |stage: &Stage| match stage.shape {
+        let packed = |stage: &Stage| match stage.map {
             StageMap::Cut { rows, .. } => {
-                let whole = stage.shape.counted_len()?.checked_mul(stage.joined)?;
-                (whole == expected).then(|| rows.len() * stage.joined)
+                let whole = stage.map.counted_len()?.checked_mul(stage.elems_per_unit)?;
+                (whole == expected).then(|| rows.len() * stage.elems_per_unit)
             }
             _ => None,
         };
@@ -125,15 +125,16 @@ impl Plan {
         for (number, stage) in (1..).zip(stages) {
             // Counted first: nothing else may multiply extents that overflow.
             let covers = stage
-                .shape
+                .map
                 .counted_len()
-                .and_then(|len| len.checked_mul(stage.joined))
+                .and_then(|len| len.checked_mul(stage.elems_per_unit))
                 .is_some_and(|len| len > 0 && (len == expected || packed.contains(&len)));
             if !covers {
-                let stage = format!("{:?}", stage.shape);
+                let stage = format!("{:?}", stage.map);
                 return Err(InvalidPlan::Length { number, stage, expected });
             }
-            if (stage.offer.method == Method::OutOfPlace) != self.problem.is_out_of_place() {
+            if (stage.implementation.method == Method::OutOfPlace) != self.problem.is_out_of_place()
+            {
                 return Err(InvalidPlan::Method { number, stage: stage.to_string() });
             }
             method_fits(stage, number)?;
@@ -148,7 +149,7 @@ impl Stage {
     /// # Errors
     /// The first flaw, as of stage 1.
     pub fn check(&self) -> Result<(), InvalidPlan> {
-        if self.shape.counted_len().is_none() {
+        if self.map.counted_len().is_none() {
             return Err(InvalidPlan::Uncounted { number: 1, stage: self.to_string() });
         }
         method_fits(self, 1)
@@ -163,30 +164,33 @@ fn method_fits(stage: &Stage, number: usize) -> Result<(), InvalidPlan> {
 
 fn goes_together(stage: &Stage) -> bool {
     use StageMap::{
-        Axes, Cut, Exchange, FieldGather, FieldMove, Gaps, Retile, Slide, SlotGather, SlotMove,
-        TileRuns, Turn,
+        Axes, Cut, Gaps, RecordGather, RecordMove, RecordTiles, Slide, SlotGather, SlotMove,
+        SwapGaps, TileRows, TransposeRows,
     };
-    match (stage.shape, stage.offer.method) {
+    match (stage.map, stage.implementation.method) {
         (Axes(axes), Method::TileSwap) => {
             axes.is_involution() || axes.elementary().is_some_and(|e| e.is_of_tiles())
         }
         (Axes(axes), Method::PttwacOnChip) => axes.elementary().is_some(),
-        (Axes(_) | SlotGather { .. } | Retile(_) | FieldGather { .. }, Method::BarrierSync) => true,
         (
-            Axes(_) | SlotMove { .. } | Retile(_) | FieldMove { .. },
-            Method::PttwacGlobal | Method::PerCycle,
+            Axes(_) | SlotGather { .. } | RecordTiles(_) | RecordGather { .. },
+            Method::BarrierSync,
         ) => true,
-        (TileRuns(_), Method::PttwacGlobal) => true,
+        (
+            Axes(_) | SlotMove { .. } | RecordTiles(_) | RecordMove { .. },
+            Method::PttwacGlobal | Method::PIpt,
+        ) => true,
+        (TileRows(_), Method::PttwacGlobal) => true,
         (Axes(_), Method::OutOfPlace) => true,
         (Slide(_), Method::Rounds) => true,
         (Slide(_) | Cut { .. }, Method::Shares | Method::Blocks) => {
-            stage.shape.slide().is_some_and(|slide| slide.is_alike())
+            stage.map.slide().is_some_and(|slide| slide.is_alike())
         }
-        (Turn(leading), Method::TileSwap) => {
+        (TransposeRows(leading), Method::TileSwap) => {
             leading.is_transposed() && leading.source().pitch() == leading.result().pitch()
         }
-        (Turn(leading), Method::ThroughWorkspace) => leading.is_transposed(),
-        (Gaps { .. }, Method::Keep) | (Exchange { .. }, Method::Exchange) => true,
+        (TransposeRows(leading), Method::ThroughWorkspace) => leading.is_transposed(),
+        (Gaps { .. }, Method::SaveGaps) | (SwapGaps { .. }, Method::GapSwap) => true,
         _ => false,
     }
 }
@@ -225,13 +229,13 @@ mod tests {
         let good = planner.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
         assert_eq!(good.check(), Ok(()), "{good:#}");
         let mut uncut = good.clone();
-        uncut.legs[0].stages.remove(0);
+        uncut.phases[0].stages.remove(0);
         assert!(matches!(
             uncut.check(),
             Err(InvalidPlan::Length { number: 1, expected: 20_705, .. })
         ));
         let mut in_steps = good.clone();
-        in_steps.legs[0].stages[0].offer.method = Method::Rounds;
+        in_steps.phases[0].stages[0].implementation.method = Method::Rounds;
         assert!(matches!(in_steps.check(), Err(InvalidPlan::Method { number: 1, .. })));
         let mut of_another = good;
         of_another.problem = Problem::new(101, 206, 4).unwrap();
@@ -244,7 +248,7 @@ mod tests {
         turned.problem = turned.problem.out_of_place().unwrap();
         assert!(matches!(turned.check(), Err(InvalidPlan::Method { number: 1, .. })));
         let mut into = plan();
-        into.legs[0].stages[0].offer.method = Method::OutOfPlace;
+        into.phases[0].stages[0].implementation.method = Method::OutOfPlace;
         assert!(matches!(into.check(), Err(InvalidPlan::Method { number: 1, .. })));
     }
 
@@ -252,7 +256,7 @@ mod tests {
     fn flaws_are_found_before_anything_is_multiplied() {
         let flawed = |change: &dyn Fn(&mut Stage)| {
             let mut plan = plan();
-            change(&mut plan.legs[0].stages[1]);
+            change(&mut plan.phases[0].stages[1]);
             plan.check()
         };
         let elementary =
@@ -264,17 +268,17 @@ mod tests {
             direction: crate::Direction::Forward,
         };
         for shape in [elementary(181, 1), elementary(0, 1), many] {
-            let error = flawed(&|stage| stage.shape = shape);
+            let error = flawed(&|stage| stage.map = shape);
             assert!(matches!(error, Err(InvalidPlan::Length { number: 2, expected: 129_600, .. })));
         }
         assert!(matches!(
-            flawed(&|stage| stage.offer.method = Method::Rounds),
+            flawed(&|stage| stage.implementation.method = Method::Rounds),
             Err(InvalidPlan::Method { number: 2, .. })
         ));
         let three_axes = turntile_perm::AxisPermutation::new(&[180, 18, 40], &[1, 2, 0]).unwrap();
         let stays = flawed(&|stage| {
-            stage.shape = StageMap::Axes(three_axes);
-            stage.offer.method = Method::PttwacOnChip;
+            stage.map = StageMap::Axes(three_axes);
+            stage.implementation.method = Method::PttwacOnChip;
         });
         assert_eq!(stays, Ok(()), "three axes of which two stay together are a matrix");
     }

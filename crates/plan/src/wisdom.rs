@@ -30,7 +30,7 @@ pub struct Wisdom {
 }
 
 /// The version of the file format that this library reads and writes.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// One problem's winner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub enum StaleWisdom {
         got: String,
     },
     /// It makes no plan here: there is no such route, tile or way.
-    #[error("there is no {} by {} here", recipe.routes(), recipe.ways())]
+    #[error("there is no {} by {} here", recipe.routes(), recipe.variants())]
     Unknown {
         /// The recipe.
         recipe: Recipe,
@@ -319,24 +319,24 @@ mod tests {
             StaleWisdom::Signature { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.recipe.legs[0].route = "sideways".to_owned()),
+            refused(&|entry| entry.recipe.phases[0].route = "sideways".to_owned()),
             StaleWisdom::Unknown { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.recipe.legs[0].route = "square".to_owned()),
+            refused(&|entry| entry.recipe.phases[0].route = "square".to_owned()),
             StaleWisdom::Infeasible { .. }
         ));
         for tile in
             [TileSize { m: 0, n: 0 }, TileSize { m: 7, n: 11 }, TileSize { m: usize::MAX, n: 2 }]
         {
             assert!(matches!(
-                refused(&|entry| entry.recipe.legs[0].tile = tile),
+                refused(&|entry| entry.recipe.phases[0].tile = tile),
                 StaleWisdom::Unknown { .. }
             ));
         }
         let refused_ways = |ways: &[&str]| {
             let ways: Vec<String> = ways.iter().map(|way| (*way).to_owned()).collect();
-            refused(&|entry| entry.recipe.legs[0].ways.clone_from(&ways))
+            refused(&|entry| entry.recipe.phases[0].variants.clone_from(&ways))
         };
         for ways in [&[][..], &["tile-swap"], &["by", "magic"], &["barrier"; 9]] {
             let refused = refused_ways(ways);

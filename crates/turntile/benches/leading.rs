@@ -45,7 +45,7 @@ fn row<S: Scalar>(
     let gb = 2.0 * problem.bytes() as f64 / 1e9 / median(&seconds);
     let percent = 100.0 * median(&ratios);
     let way = match &planned.plan().stages().collect::<Vec<_>>()[..] {
-        [stage] => stage.offer.way(),
+        [stage] => stage.implementation.name(),
         _ => planned.plan().route_name(),
     };
     let workspace = planned.workspace_bytes() >> 10;

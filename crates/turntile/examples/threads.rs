@@ -92,7 +92,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut fewer = f64::INFINITY;
         for Run { threads, planned, copies, turns, .. } in ways {
             let (turn, copy) = (median(&turns), median(&copies));
-            let stages = planned.plan().stages().map(|stage| stage.offer.geometry.variant());
+            let stages =
+                planned.plan().stages().map(|stage| stage.implementation.launch_config.variant());
             let used = stages.filter_map(|text| text.trim_start_matches(" x").parse().ok()).max();
             println!(
                 "{rows},{cols},{elem_bytes},{threads},{},{turn:.3e},{:.2},{:.2},{:.3},\"{}\"",

@@ -82,7 +82,7 @@ fn slots_lie_as_the_device_has_them() {
     for (device, order) in [("h200", SlotOrder::Columns), ("host", SlotOrder::Rows)] {
         let planner = planner(device).with_route(Route::ALIGNED_SLOTS);
         let plan = planner.plan(&Problem::new(158_003, 158_017, 4).unwrap()).unwrap();
-        let mut slots = plan.stages().filter_map(|stage| match stage.shape {
+        let mut slots = plan.stages().filter_map(|stage| match stage.map {
             StageMap::SlotGather { slots, .. } => Some(slots.order()),
             _ => None,
         });
@@ -107,7 +107,7 @@ fn what_the_h200_was_measured_to_want() {
     assert_eq!(of(1, 19_968, 12_032, 8).tile().m, 64);
     let plan = of(1, 7_188_528, 35, 1);
     assert_eq!(
-        (plan.route(), plan.legs[0].stages[1].shape.unit() % 16),
+        (plan.route(), plan.phases[0].stages[1].map.unit() % 16),
         (Route::PANEL, 0),
         "{plan:#}"
     );
@@ -136,13 +136,17 @@ fn every_candidate_keeps_to_its_limits() {
                 assert!(plan.workspace_bytes <= planner.device().cap(&problem), "{plan:#}");
                 assert_eq!(plan.check(), Ok(()), "{plan:#}");
                 for stage in plan.stages() {
-                    assert!(!stage.shape.is_identity(), "{plan:#}");
-                    match stage.offer.geometry.get::<CpuKernelConfig>() {
-                        Some(way) => assert!((1..=16).contains(&way.needs().parts), "{plan:#}"),
-                        None => assert_on_chip(&plan, stage.offer.geometry.get().unwrap()),
+                    assert!(!stage.map.is_identity(), "{plan:#}");
+                    match stage.implementation.launch_config.get::<CpuKernelConfig>() {
+                        Some(way) => {
+                            assert!((1..=16).contains(&way.resources().threads), "{plan:#}")
+                        }
+                        None => {
+                            assert_on_chip(&plan, stage.implementation.launch_config.get().unwrap())
+                        }
                     }
                 }
-                let each = plan.stages().map(|stage| stage.offer.workspace_bytes);
+                let each = plan.stages().map(|stage| stage.implementation.workspace_bytes);
                 assert_eq!(plan.workspace_bytes, each.max().unwrap_or(0), "{plan:#}");
             }
         }
@@ -162,8 +166,8 @@ fn caps_by_default() {
         for chip in Chip::presets() {
             assert_eq!(chip.cap(&problem), share.max(16 * MIB), "{problem}");
             let apart = problem.with_leading(problem.cols() + 7, problem.rows() + 9).unwrap();
-            assert!(apart.kept_bytes() > 0 && apart.kept_bytes().is_multiple_of(16));
-            assert_eq!(chip.cap(&apart), share.max(16 * MIB) + apart.kept_bytes(), "{apart}");
+            assert!(apart.saved_gap_bytes() > 0 && apart.saved_gap_bytes().is_multiple_of(16));
+            assert_eq!(chip.cap(&apart), share.max(16 * MIB) + apart.saved_gap_bytes(), "{apart}");
         }
         assert_eq!(CpuDevice::new(2).cap(&problem.with_cap(5)), 5);
     }
@@ -216,7 +220,7 @@ fn the_plan_is_the_survey_s_first() {
             for elem_bytes in [1, 4, 16, 1000] {
                 let problem = Problem::new(rows, cols, elem_bytes).unwrap();
                 let mut plan = planner.plan(&problem).unwrap();
-                plan.declined.clear();
+                plan.rejected.clear();
                 let first = planner.survey(&problem).candidates.swap_remove(0);
                 assert_eq!(plan, first);
             }
@@ -232,7 +236,7 @@ fn every_tile_takes_the_fastest_too() {
         for (rows, cols) in [(300, 200), (2048, 2048), (1440, 720)] {
             let problem = Problem::new(rows, cols, 4).unwrap();
             let mut plan = planner.plan(&problem).unwrap();
-            plan.declined.clear();
+            plan.rejected.clear();
             assert_eq!(plan, planner.survey(&problem).candidates.swap_remove(0));
         }
     }

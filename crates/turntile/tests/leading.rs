@@ -312,8 +312,8 @@ fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) 
 fn gpus_keep_gaps_in_workspace() {
     let matrix = problem([3000, 2000], [2500, 3600], 4);
     let planner = Planner::new(Chip::h200());
-    let need = matrix.kept_bytes();
-    let routes = |plan: Plan| (plan.legs[0].route, plan.stages().next().unwrap().to_string());
+    let need = matrix.saved_gap_bytes();
+    let routes = |plan: Plan| (plan.phases[0].route, plan.stages().next().unwrap().to_string());
     let way = |cap: usize| planner.plan(&matrix.with_cap(cap)).map(routes);
     let through = "turn(3000x2000, pitch 2500 to 3600) through-workspace".to_owned();
     assert_eq!(way(matrix.bytes()), Ok((Route::ONE_STAGE, through)));
@@ -329,14 +329,14 @@ fn gpus_keep_gaps_in_workspace() {
     // Not within 2%, nor 16 MiB: room for the gaps comes on top.
     let large = problem([30_000, 20_000], [40_000, 60_000], 4);
     let plan = planner.plan(&large).unwrap();
-    assert!(plan.kept_bytes() > large.bytes() / 5, "{plan}");
-    assert!(plan.workspace_bytes - plan.kept_bytes() <= large.bytes() / 50, "{plan}");
+    assert!(plan.saved_gap_bytes() > large.bytes() / 5, "{plan}");
+    assert!(plan.workspace_bytes - plan.saved_gap_bytes() <= large.bytes() / 50, "{plan}");
 }
 
 #[test]
 fn plans_are_explained() {
     let planned = Transpose::of::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
-    let kept = planned.plan().problem.leading().unwrap().kept_len();
+    let kept = planned.plan().problem.leading().unwrap().saved_gap_len();
     let text = format!("{planned:#}");
     for told in [
         "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",
@@ -359,7 +359,7 @@ fn routes_act_or_are_errors() {
     let by = |[rows, cols, lda, ldb]: [usize; 4], axes: [usize; 2], route| {
         let transpose = Transpose::of_axes::<u32>(&[rows, cols], &axes).leading(lda, ldb);
         match transpose.route(route).plan() {
-            Ok(planned) => Ok(planned.plan().legs.iter().any(|leg| leg.route == route)),
+            Ok(planned) => Ok(planned.plan().phases.iter().any(|leg| leg.route == route)),
             Err(Error::Plan(PlanError::Infeasible { why, .. })) => Err(why),
             Err(other) => panic!("{other}"),
         }
@@ -394,6 +394,6 @@ fn an_empty_matrix_takes_no_stage() {
     let mut plan = planner.plan(&full).unwrap();
     plan.problem = Problem::new(0, 5, 4).unwrap().with_leading(5, 3).unwrap();
     let leading = *plan.problem.leading().unwrap();
-    plan.legs[0].stages[0].shape = turntile_plan::StageMap::Turn(leading);
+    plan.phases[0].stages[0].map = turntile_plan::StageMap::TransposeRows(leading);
     assert!(matches!(plan.check(), Err(InvalidPlan::Leading { .. })));
 }

@@ -260,8 +260,8 @@ fn threads_are_those_of_the_pool() {
         pool.install(|| {
             let planned = Transpose::of::<u64>(700, 500).plan().unwrap();
             for stage in planned.plan().stages() {
-                let way = stage.offer.geometry.get::<CpuKernelConfig>().unwrap();
-                assert!((1..=threads).contains(&way.needs().parts), "{planned:#}");
+                let way = stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();
+                assert!((1..=threads).contains(&way.resources().threads), "{planned:#}");
             }
             let mut data: Vec<u64> = (0..350_000).collect();
             let want = naive(&data, 700, 500);
@@ -282,30 +282,30 @@ fn plans_put_together_by_hand_are_safe() {
         let candidates = planner.survey(&problem).candidates;
         let ways: Vec<LaunchConfig> = candidates
             .iter()
-            .flat_map(|plan| plan.stages().map(|stage| stage.offer.geometry.clone()))
+            .flat_map(|plan| plan.stages().map(|stage| stage.implementation.launch_config.clone()))
             .collect();
         for (plan, number) in candidates.iter().zip([0, 1, 2, 1000, usize::MAX].iter().cycle()) {
             // What it says of its workspace is not believed.
             let mut lying = plan.clone();
             lying.workspace_bytes = *number;
             lying
-                .legs
+                .phases
                 .iter_mut()
                 .flat_map(|leg| &mut leg.stages)
-                .for_each(|stage| stage.offer.workspace_bytes = *number);
+                .for_each(|stage| stage.implementation.workspace_bytes = *number);
             let mut data: Vec<u32> = (0..60 * 84).collect();
             Transposer::new(lying, *number).unwrap().run(&mut data).unwrap();
             assert_eq!(data, want, "{plan}");
             for k in 0..plan.passes() {
                 // Another stage's geometry, of another shape or method; the device's own or none of the host's.
                 let (way, on_host) =
-                    (&plan.legs[0].stages[k].offer.geometry, plan.device == "host");
+                    (&plan.phases[0].stages[k].implementation.launch_config, plan.device == "host");
                 for other in ways.iter().filter(|&other| other != way) {
                     let mut swapped = plan.clone();
-                    swapped.legs[0].stages[k].offer.geometry = other.clone();
+                    swapped.phases[0].stages[k].implementation.launch_config = other.clone();
                     let same = other.get::<CpuKernelConfig>().is_some_and(|other| {
-                        let stage = &plan.legs[0].stages[k];
-                        other.is_for(&stage.shape, 4, stage.offer.method)
+                        let stage = &plan.phases[0].stages[k];
+                        other.is_for(&stage.map, 4, stage.implementation.method)
                     });
                     if on_host && !same {
                         assert!(flawed(swapped), "{plan}: {other}");
@@ -316,7 +316,7 @@ fn plans_put_together_by_hand_are_safe() {
                     }
                 }
                 let mut padded = plan.clone();
-                padded.legs[0].stages[k].offer.method = Method::Rounds;
+                padded.phases[0].stages[k].implementation.method = Method::Rounds;
                 assert!(flawed(padded), "{plan}");
             }
         }

@@ -161,7 +161,7 @@ fn routes_are_for_one_place() {
         assert_eq!(why, Infeasible::Place { out_of_place: route == Route::OUT_OF_PLACE });
         let survey = planner.survey(&problem);
         assert_eq!(survey.candidates, []);
-        let [RejectedRoute { route: declined, why: reason, .. }] = &survey.declined[..] else {
+        let [RejectedRoute { route: declined, reason, .. }] = &survey.declined[..] else {
             panic!("{:?}", survey.declined)
         };
         assert_eq!((*declined, reason), (route, &why));
@@ -182,7 +182,7 @@ fn tuning_remembers_them() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("300x200 w4 out of place") && text.contains("out-of-place"), "{text}");
     let planned = transpose.plan().unwrap();
-    assert_eq!(planned.plan().legs, measured[0].plan.legs);
+    assert_eq!(planned.plan().phases, measured[0].plan.phases);
     assert_eq!(planned.refused_wisdom(), None);
     // A row, of which a copy is made, and axes that are no matrices.
     let row = Transpose::of::<u32>(1, 70_000);
@@ -192,7 +192,7 @@ fn tuning_remembers_them() {
         let measured = transpose.tune(std::time::Duration::from_millis(5)).unwrap();
         let planned = transpose.plan().unwrap();
         assert_eq!(planned.refused_wisdom(), None);
-        assert_eq!(planned.plan().legs, measured[0].plan.legs);
+        assert_eq!(planned.plan().phases, measured[0].plan.phases);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

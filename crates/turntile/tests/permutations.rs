@@ -48,7 +48,7 @@ fn every_order(planner: &Planner, extents: &[usize], elem_bytes: usize) -> usize
         let problem = Problem::permuted(extents, &order, elem_bytes).unwrap().with_cap(1 << 20);
         let candidates = planner.survey(&problem).candidates;
         assert!(!candidates.is_empty(), "{problem}");
-        legs = candidates.iter().map(|plan| plan.legs.len()).fold(legs, usize::max);
+        legs = candidates.iter().map(|plan| plan.phases.len()).fold(legs, usize::max);
         check_all(candidates, 2);
     }
     legs
@@ -250,7 +250,7 @@ fn plans_of_a_batch_are_remembered() {
     let planned = transpose.plan().unwrap();
     std::fs::remove_file(&file).unwrap();
     assert!(planned.refused_wisdom().is_none());
-    assert_eq!(planned.plan().legs, measured[0].plan.legs);
+    assert_eq!(planned.plan().phases, measured[0].plan.phases);
     assert_eq!(planned.plan().problem.extents(), [3, 30, 20, 7]);
     check(planned.plan().clone(), 2);
 }

@@ -33,7 +33,11 @@ fn tuning_measures_remembers_and_is_used() {
     let planned = transpose.plan().unwrap();
     // A plan from the file does not say which routes were declined.
     let (used, winner) = (planned.plan(), &measured[0].plan);
-    assert_eq!((used.route(), &used.legs), (winner.route(), &winner.legs), "not the best estimate");
+    assert_eq!(
+        (used.route(), &used.phases),
+        (winner.route(), &winner.phases),
+        "not the best estimate"
+    );
     assert_eq!(planned.refused_wisdom(), None);
     let mut data: Vec<u32> = (0..240 * 180).collect();
     let want = naive(&data, 240, 180);
@@ -136,7 +140,7 @@ fn wisdom_knows_axes_that_fuse_to_the_same() {
     };
     let measured = of(&[60, 40], &[1, 0]).tune(Duration::ZERO).unwrap();
     let planned = of(&[20, 3, 40], &[2, 0, 1]).plan().unwrap();
-    assert_eq!(planned.plan().legs, measured[0].plan.legs);
+    assert_eq!(planned.plan().phases, measured[0].plan.phases);
     let text = std::fs::read_to_string(&file).unwrap();
     of(&[20, 3, 40], &[2, 0, 1]).tune(Duration::ZERO).unwrap();
     assert_eq!(

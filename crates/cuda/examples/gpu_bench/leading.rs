@@ -59,7 +59,7 @@ const HEADER: &str = "rows,cols,lda,ldb,elem_bytes,transposed,scaled,way,launche
 /// One stage by its method, several by their routes.
 fn way(plan: &Plan) -> String {
     match &plan.stages().collect::<Vec<_>>()[..] {
-        [stage] => stage.offer.way(),
+        [stage] => stage.implementation.name(),
         _ => plan.route_name(),
     }
 }

@@ -132,7 +132,7 @@ fn problems() -> impl Iterator<Item = Problem> {
 
 /// A plan's launches and its swath.
 fn planned(plan: &Plan) -> (Work, usize) {
-    let swath = match way_of(&plan.legs[0].stages[0].offer) {
+    let swath = match way_of(&plan.phases[0].stages[0].implementation) {
         Some(Way::OutOfPlace { swath, .. }) => swath,
         way => panic!("{plan}: {way:?}"),
     };

@@ -62,7 +62,7 @@ fn row(timer: &mut Timer, bad: &mut usize, retile: LayoutChange, elem: usize) ->
     });
     let rate = |seconds: f64| 2.0 * bytes as f64 / seconds / 1e9;
     let percent = 100.0 * copy / seconds;
-    let way = plan.stages().map(|stage| stage.offer.way()).collect::<Vec<_>>().join(" ");
+    let way = plan.stages().map(|stage| stage.implementation.name()).collect::<Vec<_>>().join(" ");
     println!("  {problem:60} {kernels:30} {:6.0} {percent:6.1}% {wrong}", rate(seconds));
     let fields_shown = fields.widths().map(|width| width.to_string()).collect::<Vec<_>>().join("+");
     format!(

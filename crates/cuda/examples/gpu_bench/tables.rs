@@ -361,8 +361,8 @@ fn slot_case(name: &str, shape: StageMap, word: usize, what: What) -> Case {
 /// Ways that an H200 offers for a gather, in its order.
 fn gathers(shape: &StageMap, elem_bytes: usize) -> Vec<Way> {
     let (alignment, cap, want) = (16, usize::MAX, MethodFilter::Any);
-    let request = StageRequest { elem_bytes, alignment, out_of_place: false, cap, want };
-    let offers = Chip::h200().offers(shape, &request).unwrap_or_default();
+    let request = StageRequest { elem_bytes, alignment, out_of_place: false, cap, methods: want };
+    let offers = Chip::h200().implementations(shape, &request).unwrap_or_default();
     offers.iter().filter_map(way_of).collect()
 }
 
@@ -382,7 +382,7 @@ fn slot_runs() -> Vec<Case> {
         for (slot, more) in [(64, 1), (64, 2), (64, 4), (128, 1), (128, 2)] {
             // As many rows as let blocks share a multiprocessor, and more.
             let slotting = SlotParams { rows, cols, slot, elem_bytes: word };
-            let chunks = Chip::h200().chunks(&slotting, false);
+            let chunks = Chip::h200().chunk_lengths(&slotting, false);
             let chunk = chunks.into_iter().max().expect("a slot long") * more;
             let Some(slots) = AlignedSlots::new(rows, cols, slot, chunk) else { continue };
             for direction in [Direction::Forward, Direction::Backward] {

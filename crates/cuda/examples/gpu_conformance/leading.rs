@@ -100,7 +100,7 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
 /// Tiles of every side that divides both pitches.
 fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
-    let runs = |stage: &Stage| matches!(stage.shape, StageMap::TileRuns(_));
+    let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
     let mut plans = planner.survey(&problem).candidates;
     plans.retain(|plan| plan.stages().any(runs));
     let wrong = plans.iter().filter(|plan| !one(bench, plan, data, 0)).count();
@@ -171,7 +171,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                 continue;
             }
             // Without room for the matrix it goes around its gaps.
-            let kept = (leading(&problem).kept_len() * elem).next_multiple_of(16);
+            let kept = (leading(&problem).saved_gap_len() * elem).next_multiple_of(16);
             count(every_way(bench, problem, &data));
             count(every_tile(bench, problem, &data));
             count(every_way(bench, problem.with_cap(kept + (64 << 10)), &data));
@@ -293,7 +293,7 @@ fn refusals(bench: &mut Bench) -> usize {
     ] {
         failures += expect(what, refused(&answer, why));
     }
-    let stays = LeadingDims::slid(1, bytes / 4, bytes / 4, bytes / 4).expect("a row");
+    let stays = LeadingDims::row_slide(1, bytes / 4, bytes / 4, bytes / 4).expect("a row");
     failures += expect("data untouched", bench.wrong_leading(at, &stays, 4).0 == 0);
     let refused = planner.plan(&problem.with_cap(16));
     failures += expect("no room for gaps", matches!(refused, Err(PlanError::Infeasible { .. })));

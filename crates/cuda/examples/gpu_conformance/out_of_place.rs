@@ -253,7 +253,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         // What the planner takes, more often than the others.
         let planner = Planner::new(bench.gpu.chip().clone());
         let best = planner.plan(&problem.out_of_place().unwrap()).expect("has a kernel");
-        let best = way_of(&best.legs[0].stages[0].offer).expect("a GPU's");
+        let best = way_of(&best.phases[0].stages[0].implementation).expect("a GPU's");
         let others = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: tiling.swath() });
         let others = others.into_iter().filter(|&way| way != best);
         for (nth, way) in [best].into_iter().chain(others).enumerate() {

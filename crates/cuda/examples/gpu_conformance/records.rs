@@ -71,9 +71,9 @@ fn small(bench: &mut Bench) -> usize {
                 for elem in [1, 2, 4, 8, 16, 12] {
                     for groups in [1, 5, 40] {
                         let way = Way::Runs { groups };
-                        suite.way(StageMap::FieldGather { slots, direction }, elem, way);
+                        suite.way(StageMap::RecordGather { slots, direction }, elem, way);
                     }
-                    suite.way(StageMap::FieldMove { slots, direction }, elem, Way::Moves);
+                    suite.way(StageMap::RecordMove { slots, direction }, elem, Way::Moves);
                 }
             }
         }

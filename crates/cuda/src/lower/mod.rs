@@ -83,17 +83,19 @@ pub(crate) fn lowered(shape: &StageMap, way: Way, at: At) -> Lowered<(Vec<Call>,
             let cost = Quantities::new(shape, &calls[1], at).slide(shape, at);
             return Ok((calls, Some(cost.of(Operation::Blocks))));
         }
-        (StageMap::FieldGather { slots, direction }, Way::Runs { groups }) if groups > 0 => {
+        (StageMap::RecordGather { slots, direction }, Way::Runs { groups }) if groups > 0 => {
             let calls = fields::gather(&slots, direction, groups, at)?;
             let [_, call] = &calls[..] else { return Err(LowerError::NoKernel) };
             let held = Quantities::new(shape, call, at).hold(call.shared_bytes as usize, at);
             let cost = held.fields(&slots, direction, at);
             return Ok((calls, Some(cost.of(Operation::FieldGather))));
         }
-        (StageMap::Turn(leading), Way::TileSwap { tile }) => {
+        (StageMap::TransposeRows(leading), Way::TileSwap { tile }) => {
             pitched::turn_in_place(&leading, tile, at)?
         }
-        (StageMap::Turn(leading), Way::ThroughWorkspace) => pitched::through(&leading, at)?,
+        (StageMap::TransposeRows(leading), Way::ThroughWorkspace) => {
+            pitched::through(&leading, at)?
+        }
         (StageMap::Gaps { leading, direction }, Way::Keep) => {
             vec![pitched::gaps(&leading, direction, at)?]
         }
@@ -110,7 +112,7 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
     let held = |call: &Call| of(call).hold(call.shared_bytes as usize, at);
     let along_cycles =
         |call: Call, operation| (call, of(&call).cycles(shape, call.word, at).of(operation));
-    Ok(match (*shape, way, shape.form()) {
+    Ok(match (*shape, way, shape.swap_kind()) {
         (_, Way::TileSwap { tile }, Some(SwapKind::Transpose(e) | SwapKind::SquareTiles(e)))
             if e.is_squares() =>
         {
@@ -153,7 +155,7 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let operation = if grid { Operation::GridAxes } else { Operation::ClusterAxes };
             (call, held(&call).tiled_axes(&call).of(operation))
         }
-        (StageMap::Retile(retile), Way::Barrier(Scope::Block), _) => {
+        (StageMap::RecordTiles(retile), Way::Barrier(Scope::Block), _) => {
             let call = retile::block(&retile, at)?;
             (call, held(&call).of(Operation::Retile))
         }
@@ -166,10 +168,10 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (StageMap::FieldMove { slots, direction }, Way::Moves, _) => {
+        (StageMap::RecordMove { slots, direction }, Way::Moves, _) => {
             along_cycles(fields::moves(&slots, direction, at)?, Operation::Moves)
         }
-        (StageMap::TileRuns(runs), Way::Moves, _) => {
+        (StageMap::TileRows(runs), Way::Moves, _) => {
             along_cycles(moves::runs(&runs, at)?, Operation::Moves)
         }
         (_, Way::OnChipMoves { threads }, Some(SwapKind::Transpose(e))) => {

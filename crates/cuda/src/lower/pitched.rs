@@ -166,7 +166,7 @@ pub fn cut(rows: PitchedRows, direction: Direction, block: usize, at: At) -> Low
 /// What is kept of a matrix's gaps, taken out of them or put back.
 pub fn gaps(leading: &LeadingDims, direction: Direction, at: At) -> Lowered {
     let (word, unit) = at.words(1);
-    let total = leading.kept_len() * unit;
+    let total = leading.saved_gap_len() * unit;
     if total == 0 {
         return Err(LowerError::NoKernel);
     }
@@ -174,7 +174,7 @@ pub fn gaps(leading: &LeadingDims, direction: Direction, at: At) -> Lowered {
     let (source, result) = (in_words(leading.source())?, in_words(leading.result())?);
     let (few, other) =
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };
-    let len = leading.covered() * unit;
+    let len = leading.dense_len() * unit;
     let params = GapArgs {
         len: len as u64,
         windows: len.saturating_sub(few.cols()).div_ceil(few.pitch()) as u64,

@@ -105,7 +105,7 @@ fn plans_put_together_by_hand_are_checked() {
     short.problem = Problem::new(4096, 1023, 4).unwrap();
     assert!(matches!(refused(&short), CudaError::Flawed(InvalidPlan::Length { number: 1, .. })));
     let mut other = good.clone();
-    other.legs[0].stages[0].offer.method = Method::Shares;
+    other.phases[0].stages[0].implementation.method = Method::Shares;
     assert!(matches!(refused(&other), CudaError::Flawed(InvalidPlan::Method { number: 1, .. })));
     // As long, but of another shape; of wider elements; at an address less aligned.
     let geometry = |plan: &Plan| {
@@ -116,10 +116,10 @@ fn plans_put_together_by_hand_are_checked() {
         );
     };
     let mut turned = good.clone();
-    turned.legs[0].stages[0].shape = turned.legs[0].stages[0].shape.inverse();
-    if turned.legs[0].stages[0].shape == good.legs[0].stages[0].shape {
+    turned.phases[0].stages[0].map = turned.phases[0].stages[0].map.inverse();
+    if turned.phases[0].stages[0].map == good.phases[0].stages[0].map {
         let e = Elementary { batch: 1, rows: 1024, mid: 1, cols: 4096, unit: 1 };
-        turned.legs[0].stages[0].shape = e.into();
+        turned.phases[0].stages[0].map = e.into();
     }
     geometry(&turned);
     let mut wide = good.clone();
@@ -214,7 +214,8 @@ fn a_host_plan_is_refused() {
     }
     let mut plan = plan();
     plan.device = "host".into();
-    plan.legs[0].stages[0].offer.geometry = turntile_plan::LaunchConfig::new(Elsewhere);
+    plan.phases[0].stages[0].implementation.launch_config =
+        turntile_plan::LaunchConfig::new(Elsewhere);
     assert_eq!(Work::of_plan(&plan), Err(CudaError::NotForGpu { device: "host".into() }));
 }
 
@@ -229,14 +230,14 @@ fn offers_say_what_is_launched() {
             let work = Work::of_plan(&plan).unwrap();
             assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
             for stage in plan.stages() {
-                let offers = chip.offers(&stage.shape, &request).unwrap();
-                assert!(offers.contains(&stage.offer), "{stage}");
+                let offers = chip.implementations(&stage.map, &request).unwrap();
+                assert!(offers.contains(&stage.implementation), "{stage}");
                 let least = offers.iter().map(|offer| offer.seconds).fold(f64::MAX, f64::min);
-                assert_eq!(chip.best(&stage.shape, &request).unwrap().seconds, least, "{stage}");
+                assert_eq!(chip.best(&stage.map, &request).unwrap().seconds, least, "{stage}");
                 for offer in offers {
-                    let launches: &Launches = offer.geometry.get().unwrap();
+                    let launches: &Launches = offer.launch_config.get().unwrap();
                     let way = launches.way;
-                    let again = Work::of_stage(&stage.shape, way, 4, 16, chip.limits());
+                    let again = Work::of_stage(&stage.map, way, 4, 16, chip.limits());
                     assert_eq!(again.unwrap().calls, launches.calls(), "{way}");
                     assert_eq!(launches.workspace_bytes(), offer.workspace_bytes);
                 }

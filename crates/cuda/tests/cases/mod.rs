@@ -203,7 +203,7 @@ pub fn shapes() -> Vec<StageMap> {
     for (sides, lds, side) in [([6, 5], [6, 9], 3), ([198, 100], [198, 297], 99)] {
         let leading = LeadingDims::transposed(sides[0], sides[1], lds[0], lds[1]).unwrap();
         let runs = TileRows::new(&leading, side).unwrap();
-        shapes.extend([runs, runs.inverse()].map(StageMap::TileRuns));
+        shapes.extend([runs, runs.inverse()].map(StageMap::TileRows));
     }
     // Their slots, of AoS and of tiles.
     for (records, widths, tile, slot, chunk) in
@@ -212,8 +212,8 @@ pub fn shapes() -> Vec<StageMap> {
         let fields = RecordSchema::new(records, widths).unwrap();
         let slots = FieldSlots::new(fields, tile, slot, chunk).unwrap();
         for direction in DIRECTIONS {
-            shapes.push(StageMap::FieldGather { slots, direction });
-            shapes.push(StageMap::FieldMove { slots, direction });
+            shapes.push(StageMap::RecordGather { slots, direction });
+            shapes.push(StageMap::RecordMove { slots, direction });
         }
     }
     for (rows, cols, slot, chunk) in [

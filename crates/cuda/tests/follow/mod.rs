@@ -59,9 +59,9 @@ fn memory(spot: Spot) -> (fn(usize) -> Spot, usize) {
 /// Of each launch of a plan how many bytes of the memory its stage knows of.
 pub fn reaches(plan: &Plan) -> impl Iterator<Item = usize> {
     plan.stages().flat_map(|stage| {
-        let launches: &Launches = stage.offer.geometry.get().expect("a GPU's");
-        let (read, written) = stage.shape.spans();
-        let reach = read.max(written) * stage.joined * plan.problem.elem_bytes();
+        let launches: &Launches = stage.implementation.launch_config.get().expect("a GPU's");
+        let (read, written) = stage.map.spans();
+        let reach = read.max(written) * stage.elems_per_unit * plan.problem.elem_bytes();
         launches.calls().iter().map(move |_| reach)
     })
 }

@@ -62,7 +62,7 @@ fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize)
             }
             known.push(plan.tile());
         }
-        if plan.legs != chosen.legs && plan.seconds <= HOPELESS * chosen.seconds {
+        if plan.phases != chosen.phases && plan.seconds <= HOPELESS * chosen.seconds {
             (if is_first { &mut first } else { &mut rest }).push(plan);
         }
     }
@@ -112,7 +112,7 @@ pub fn rows(
             mirrored: u8::from(plan.mirrored()),
             tile_m: plan.tile().m,
             tile_n: plan.tile().n,
-            ways: plan.recipe().ways().replace(", ", " -> "),
+            ways: plan.recipe().variants().replace(", ", " -> "),
             workspace_bytes: plan.workspace_bytes,
             seconds: short(seconds),
             runs: *runs,
@@ -121,7 +121,7 @@ pub fn rows(
             percent_of_copy: short(
                 100.0 * copy_seconds_per_byte * problem.bytes() as f64 / seconds,
             ),
-            chosen: u8::from(plan.legs == chosen.legs),
+            chosen: u8::from(plan.phases == chosen.phases),
             plan: plan.to_string(),
         }
     };

@@ -185,7 +185,7 @@ fn one(
         None => (Vec::new(), Vec::new()),
     };
     let seconds = |one: &Measurement| one.time.as_secs_f64();
-    let chosen = best.iter().find(|candidate| candidate.plan.legs == plan.legs);
+    let chosen = best.iter().find(|candidate| candidate.plan.phases == plan.phases);
     let beside = Best {
         chosen_over_best: chosen.map(|chosen| short(seconds(chosen) / seconds(&best[0]))),
         candidates: args.candidates.map(|_| best.len()),

@@ -77,8 +77,8 @@ pub fn run(args: &CalibrateArgs) -> Result<String> {
     );
     changes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     for Change { before, after, gain } in changes.iter().take(SHOWN) {
-        let [was, is] =
-            [before, after].map(|plan| format!("{} ({})", plan.route_name(), plan.recipe().ways()));
+        let [was, is] = [before, after]
+            .map(|plan| format!("{} ({})", plan.route_name(), plan.recipe().variants()));
         // Writing to a string cannot fail.
         let _ = write!(text, "\n  {gain:.2} times: {}: {was} -> {is}", before.problem);
     }

@@ -182,7 +182,7 @@ struct Queue {
 }
 
 fn key(device: &impl Tabled, plan: &Plan, stage: &Stage) -> Option<Key> {
-    let sample = device.sample(stage, plan.problem.elem_bytes(), stage.offer.seconds)?;
+    let sample = device.sample(stage, plan.problem.elem_bytes(), stage.implementation.seconds)?;
     let step = |quantity: &f64| (quantity.max(1e-9).log2() * STEPS).round() as i64;
     Some((sample.operation, sample.quantities.iter().map(step).collect()))
 }
@@ -205,8 +205,8 @@ fn alone(plan: &Plan, stage: &Stage) -> Option<Plan> {
     if plan.problem.is_out_of_place() {
         return (plan.passes() == 1).then(|| plan.clone());
     }
-    let elem_bytes = plan.problem.elem_bytes() * stage.joined;
-    Plan::of_stage(&plan.device, stage.shape, stage.offer.clone(), elem_bytes).ok()
+    let elem_bytes = plan.problem.elem_bytes() * stage.elems_per_unit;
+    Plan::of_stage(&plan.device, stage.map, stage.implementation.clone(), elem_bytes).ok()
 }
 
 /// How many times as fast or as slow as a table says samples are: the geometric mean.

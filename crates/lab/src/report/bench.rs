@@ -147,7 +147,7 @@ impl Bench {
 
     /// All that it offers for a stage by itself; nothing where it has no way.
     pub fn offers(&self, shape: &StageMap, elem_bytes: usize) -> Vec<Implementation> {
-        self.wider().device().offers(shape, &request(elem_bytes)).unwrap_or_default()
+        self.wider().device().implementations(shape, &request(elem_bytes)).unwrap_or_default()
     }
 
     /// Elements of 4 bytes that fill the device without taking long.
@@ -289,7 +289,7 @@ impl Bench {
     /// A plan for this device, verified.
     pub fn plan(&mut self, plan: &Plan) -> Result<Speed> {
         let problem = plan.problem;
-        if self.is_gpu() && plan.stages().any(|stage| way_of(&stage.offer).is_none()) {
+        if self.is_gpu() && plan.stages().any(|stage| way_of(&stage.implementation).is_none()) {
             return self.plan_with_others(plan);
         }
         if let Place::Host { threads } = self.place {
@@ -328,10 +328,13 @@ impl Bench {
         let limits = *self.gpu().expect("asked of a GPU").chip().limits();
         let mut program = Program::new(&[problem.bytes(), plan.workspace_bytes]);
         for stage in plan.stages() {
-            let elem_bytes = problem.elem_bytes() * stage.joined;
-            program = match (way_of(&stage.offer), stage.offer.geometry.get::<OnGpu>()) {
+            let elem_bytes = problem.elem_bytes() * stage.elems_per_unit;
+            program = match (
+                way_of(&stage.implementation),
+                stage.implementation.launch_config.get::<OnGpu>(),
+            ) {
                 (Some(way), _) => {
-                    let work = Work::of_stage(&stage.shape, way, elem_bytes, 16, &limits)?;
+                    let work = Work::of_stage(&stage.map, way, elem_bytes, 16, &limits)?;
                     program.then(Step::Work(work.into(), [0, 1]))
                 }
                 (None, Some(turned)) => {

@@ -32,9 +32,9 @@ pub fn plan(
     only: Option<usize>,
 ) -> Result<Speed> {
     let problem = plan.problem;
-    let its_own = |stage: &Stage| stage.offer.geometry.get::<OnHost>().is_some();
+    let its_own = |stage: &Stage| stage.implementation.launch_config.get::<OnHost>().is_some();
     if plan.stages().any(its_own) {
-        let stages: Vec<_> = plan.stages().map(|s| (s.shape, s.offer.clone())).collect();
+        let stages: Vec<_> = plan.stages().map(|s| (s.map, s.implementation.clone())).collect();
         return self::stages(timing, &stages, &problem, threads, dest, only);
     }
     let planned = Transposer::new(plan, threads)?;
@@ -61,11 +61,12 @@ pub fn stages(
         Stage(Box<Executor>),
     }
     let elem_bytes = problem.elem_bytes();
-    let run = |(shape, offer): &(StageMap, Implementation)| match offer.geometry.get::<OnHost>() {
-        Some(&turned) => Ok(Run::Turned(turned)),
-        None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads)
-            .map(|executor| Run::Stage(Box::new(executor))),
-    };
+    let run =
+        |(shape, offer): &(StageMap, Implementation)| match offer.launch_config.get::<OnHost>() {
+            Some(&turned) => Ok(Run::Turned(turned)),
+            None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads)
+                .map(|executor| Run::Stage(Box::new(executor))),
+        };
     let runs: Vec<Run> = stages.iter().map(run).collect::<Result<_, _>>()?;
     let workspace = |run: &Run| match run {
         Run::Turned(_) => 0,
@@ -193,7 +194,7 @@ pub fn memory(bytes: usize) -> Result<Memory> {
 /// A stage by itself, with as much workspace as it likes.
 pub fn request(elem_bytes: usize) -> StageRequest {
     let (alignment, cap) = (16, usize::MAX);
-    StageRequest { elem_bytes, alignment, out_of_place: false, cap, want: MethodFilter::Any }
+    StageRequest { elem_bytes, alignment, out_of_place: false, cap, methods: MethodFilter::Any }
 }
 
 /// What moves a stage by a method on so many threads: as the host would offer it or, where it would not, as it can.
@@ -203,15 +204,16 @@ pub fn offered(
     elem_bytes: usize,
     threads: usize,
 ) -> Result<Implementation> {
-    let offers = Wider::host(threads).offers(&shape, &request(elem_bytes)).unwrap_or_default();
+    let offers =
+        Wider::host(threads).implementations(&shape, &request(elem_bytes)).unwrap_or_default();
     if let Some(offer) = offers.into_iter().find(|offer| offer.method == method) {
         return Ok(offer);
     }
-    let way = CpuKernelConfig::in_place_of(shape, elem_bytes, method, threads);
+    let way = CpuKernelConfig::substitute(shape, elem_bytes, method, threads);
     let stage = format!("{shape} {method}");
     let way = way.ok_or(RunError::Plan(InvalidPlan::Method { number: 1, stage }));
     let way = way?;
-    let workspace_bytes = way.needs().bytes();
+    let workspace_bytes = way.resources().bytes();
     Ok(Implementation::new(method, LaunchConfig::new(way), workspace_bytes, 1.0))
 }
 

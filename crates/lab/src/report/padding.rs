@@ -115,7 +115,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<()> {
                 None => bench.host_stage(&stages, &problem, at)?,
             };
             let pass = if rows > cols { "pad" } else { "unpad" };
-            let names = [format!("{rows}x{cols}"), pass.to_owned(), offer.way()];
+            let names = [format!("{rows}x{cols}"), pass.to_owned(), offer.name()];
             table.push([names.to_vec(), cells(Ok(speed))?.to_vec()].concat());
         }
     }

@@ -77,7 +77,7 @@ fn stages(plan: &Plan) -> Vec<(&Stage, Option<Vec<Factor>>)> {
     let whole = given(&plan.problem);
     let mut lies = Some(whole.clone());
     let mut all = Vec::new();
-    for leg in &plan.legs {
+    for leg in &plan.phases {
         for (number, stage) in leg.stages.iter().enumerate() {
             lies = lies.and_then(|factors| permuted(factors, stage));
             if number + 1 == leg.stages.len() {
@@ -92,10 +92,10 @@ fn stages(plan: &Plan) -> Vec<(&Stage, Option<Vec<Factor>>)> {
 
 /// The factors after a stage that permutes axes, each of which is made of whole factors or of parts of one.
 fn permuted(factors: Vec<Factor>, stage: &Stage) -> Option<Vec<Factor>> {
-    let StageMap::Axes(axes) = stage.shape else { return None };
+    let StageMap::Axes(axes) = stage.map else { return None };
     let mut left = factors.into_iter().rev().collect::<Vec<_>>();
     let mut groups = Vec::new();
-    let joined = Some(stage.joined).filter(|&joined| joined > 1);
+    let joined = Some(stage.elems_per_unit).filter(|&joined| joined > 1);
     for &extent in axes.extents().iter().chain(&joined) {
         groups.push(taken(&mut left, extent)?);
     }

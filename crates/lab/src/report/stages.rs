@@ -35,12 +35,12 @@ fn moved_by_pttwac(
 ) -> Option<Plan> {
     let mut plan = plan.clone();
     let elem_bytes = plan.problem.elem_bytes();
-    for stage in plan.legs.iter_mut().flat_map(|leg| &mut leg.stages) {
-        let single = stage.shape.elementary().is_some_and(|e| e.unit == 1);
+    for stage in plan.phases.iter_mut().flat_map(|leg| &mut leg.stages) {
+        let single = stage.map.elementary().is_some_and(|e| e.unit == 1);
         let method = if single { tiles } else { Method::PttwacGlobal };
-        stage.offer = offer(&stage.shape, method, elem_bytes * stage.joined)?;
+        stage.implementation = offer(&stage.map, method, elem_bytes * stage.elems_per_unit)?;
     }
-    plan.workspace_bytes = plan.stages().map(|stage| stage.offer.workspace_bytes).max()?;
+    plan.workspace_bytes = plan.stages().map(|stage| stage.implementation.workspace_bytes).max()?;
     Some(plan)
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let chip = Chip::preset("h200").unwrap();
         let wider = Wider::gpu(chip.clone());
         let offer = |shape: &StageMap, method, elem_bytes| {
-            let offers = wider.offers(shape, &request(elem_bytes)).unwrap_or_default();
+            let offers = wider.implementations(shape, &request(elem_bytes)).unwrap_or_default();
             offers.into_iter().find(|offer| offer.method == method)
         };
         let planner = Planner::new(Wider::gpu(chip.clone())).with_routes(&FOUR_STAGES);
@@ -129,7 +129,7 @@ mod tests {
                 plan.check().unwrap();
                 for stage in plan.stages() {
                     let names = [tiles, Method::PttwacGlobal];
-                    assert!(names.contains(&stage.offer.method), "{plan}");
+                    assert!(names.contains(&stage.implementation.method), "{plan}");
                 }
                 assert_eq!(plan.dest(7199 * 1800 + 3), 3 * 7200 + 7199);
             }

@@ -18,20 +18,20 @@ use crate::stage_map::{Direction, StageMap};
 /// Workspace: the columns cut off, `(N - n) M` elements.
 pub const CUT: RouteSpec = RouteSpec {
     route: Route::CUT,
-    about: "columns that square tiles leave over cut off in place, then square-tile; mirrored rows; one matrix",
+    summary: "columns that square tiles leave over cut off in place, then square-tile; mirrored rows; one matrix",
     source: "FFTW 3 (transpose-cut); docs/algorithm.md",
-    of_thesis: false,
-    passes: 2,
+    in_thesis: false,
+    min_passes: 2,
     any_axes: false,
-    ways: BOTH,
+    orientations: BOTH,
     tiles,
-    steps: |part, TileSize { m, n }| {
+    stages: |part, TileSize { m, n }| {
         let rows = part.matrices.rows;
         let mut steps = vec![cut(part, n, Direction::Forward)];
         steps.extend(on_square_tiles(MatrixBatch { batch: 1, rows, cols: n }, m));
         steps
     },
-    mirrored_steps: Some(|part, TileSize { m, n }| {
+    mirrored_stages: Some(|part, TileSize { m, n }| {
         // Tiles before moves here too: they lie one after the other.
         let cols = part.matrices.rows;
         let mut steps = on_square_tiles(MatrixBatch { batch: 1, rows: n, cols }, m);
@@ -63,5 +63,5 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
 fn cut(part: &PhaseProblem, packed: usize, direction: Direction) -> StageSpec {
     let MatrixBatch { rows, cols, .. } = part.matrices;
     let rows = PitchedRows::new(rows, packed, cols).expect("fewer columns than there are");
-    StageSpec { shape: StageMap::Cut { rows, direction }, want: MethodFilter::Any }
+    StageSpec { map: StageMap::Cut { rows, direction }, methods: MethodFilter::Any }
 }

@@ -15,13 +15,13 @@ use crate::stage_map::StageMap;
 /// which is now part of row `J·T + a` of the result, to its place there. No on-chip limit but a tile.
 pub const SQUARE_TILE: RouteSpec = RouteSpec {
     route: Route::SQUARE_TILE,
-    about: "0210! on square tiles, then 2100! on their rows",
+    summary: "0210! on square tiles, then 2100! on their rows",
     source: "docs/algorithm.md",
-    of_thesis: false,
-    passes: 2,
+    in_thesis: false,
+    min_passes: 2,
     any_axes: true,
     // Of matrices the mirror image is the same in another order.
-    ways: |part| [true, !part.is_matrices()],
+    orientations: |part| [true, !part.is_matrices()],
     tiles: |part| {
         let (rows, cols) = (part.matrices.rows, part.matrices.cols);
         if part.axes.unit() > 1 {
@@ -37,14 +37,14 @@ pub const SQUARE_TILE: RouteSpec = RouteSpec {
         let tiles: Vec<TileSize> = common.by_ref().map(|&t| TileSize { m: t, n: t }).collect();
         if tiles.is_empty() { Err(Infeasible::Coprime { rows, cols }) } else { Ok(tiles) }
     },
-    steps: |part, tile| {
+    stages: |part, tile| {
         if !part.is_matrices() {
             on_any_axes(&part.axes, tile.m).unwrap_or_default()
         } else {
             on_square_tiles(part.matrices, tile.m)
         }
     },
-    mirrored_steps: None,
+    mirrored_stages: None,
 };
 
 /// The same for any axes, of which `f` is the last of the source and `g` the last of the result, both `side` times as
@@ -72,7 +72,7 @@ fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<StageSpec>> {
     let goal: Vec<usize> = goal.filter_map(|(digit, _)| place(&lie, digit)).collect();
     let extents: Vec<usize> = lie.iter().map(|&(_, extent)| extent).collect();
     let runs = AxisPermutation::new(&extents, &goal).ok()?;
-    Some(vec![tiles, StageSpec { shape: StageMap::Axes(runs), want: MethodFilter::Any }])
+    Some(vec![tiles, StageSpec { map: StageMap::Axes(runs), methods: MethodFilter::Any }])
 }
 
 /// The steps of route `square-tile` with tiles of `side`.
@@ -96,29 +96,31 @@ const RUN_BYTES: usize = 64;
 /// Super-elements go to their panels whatever the order of the other axes.
 pub const PANEL: RouteSpec = RouteSpec {
     route: Route::PANEL,
-    about: "runs of n into panels of n columns, then 010! on every panel; mirrored 010!, then runs",
+    summary: "runs of n into panels of n columns, then 010! on every panel; mirrored 010!, then runs",
     source: "thesis section 4.7, two of its stages done by one barrier; chapter 5 (AoS, ASTA, SoA) where a side is short",
-    of_thesis: true,
-    passes: 2,
+    in_thesis: true,
+    min_passes: 2,
     any_axes: true,
-    ways: BOTH,
+    orientations: BOTH,
     tiles: |part| {
         if part.axes.unit() > 1 {
             return Err(Infeasible::LastStays);
         }
         let (rows, cols) = (panel_rows(&part.axes), part.matrices.cols);
-        let short = part.every || part.is_matrices();
+        let short = part.exhaustive || part.is_matrices();
         let least = if short { 2 } else { RUN_BYTES.div_ceil(part.elem_bytes()).max(2) };
         let sides = between(part.col_divisors(), least, cols - 1)?;
         holdable(part, sides.map(|n| TileSize { m: rows, n }))
     },
-    steps: |part, TileSize { m, n }| {
+    stages: |part, TileSize { m, n }| {
         let panels = part.axes.len() / (m * n);
         let tiles = step(panels, m, 1, n, 1, MethodFilter::Barrier);
         let runs = runs_into_panels(&part.axes, n).into_iter();
-        runs.map(|shape| StageSpec { shape, want: MethodFilter::Any }).chain([tiles]).collect()
+        runs.map(|shape| StageSpec { map: shape, methods: MethodFilter::Any })
+            .chain([tiles])
+            .collect()
     },
-    mirrored_steps: None,
+    mirrored_stages: None,
 };
 
 /// Elements of the axes that lie behind the source's last one in the result.

@@ -75,15 +75,15 @@ pub struct TileSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageSpec {
     /// What it does to offsets.
-    pub shape: StageMap,
+    pub map: StageMap,
     /// Which methods will do.
-    pub want: MethodFilter,
+    pub methods: MethodFilter,
 }
 
 impl StageSpec {
     /// The step that undoes it.
-    fn undone(self) -> Self {
-        StageSpec { shape: self.shape.inverse(), ..self }
+    fn inverse(self) -> Self {
+        StageSpec { map: self.map.inverse(), ..self }
     }
 }
 
@@ -93,23 +93,23 @@ pub struct RouteSpec {
     /// Its name.
     pub route: Route,
     /// Its stages, in words.
-    pub about: &'static str,
+    pub summary: &'static str,
     /// Where it is from.
     pub source: &'static str,
     /// Whether it is one of the thesis's.
-    pub of_thesis: bool,
+    pub in_thesis: bool,
     /// Passes at least.
-    pub passes: usize,
+    pub min_passes: usize,
     /// Whether it does any permutation of axes, and not matrices alone.
     pub any_axes: bool,
     /// Whether it is worth a try as it is, and mirrored.
-    pub ways: fn(&PhaseProblem) -> [bool; 2],
+    pub orientations: fn(&PhaseProblem) -> [bool; 2],
     /// The tiles that it could use.
     pub tiles: fn(&PhaseProblem) -> Result<Vec<TileSize>, Infeasible>,
     /// Its steps with one of those tiles; steps that move nothing may be among them.
-    pub steps: fn(&PhaseProblem, TileSize) -> Vec<StageSpec>,
+    pub stages: fn(&PhaseProblem, TileSize) -> Vec<StageSpec>,
     /// The same for the part that a mirrored one is the inverse of, where that is not the steps backwards.
-    pub mirrored_steps: Option<fn(&PhaseProblem, TileSize) -> Vec<StageSpec>>,
+    pub mirrored_stages: Option<fn(&PhaseProblem, TileSize) -> Vec<StageSpec>>,
 }
 
 impl fmt::Debug for RouteSpec {
@@ -120,15 +120,15 @@ impl fmt::Debug for RouteSpec {
 
 impl RouteSpec {
     /// The steps with one of the part's tiles that move something; out of place all do.
-    pub fn moving(&self, part: &PhaseProblem, tile: TileSize) -> Vec<StageSpec> {
-        let mut steps = match (part.mirrored, self.mirrored_steps) {
-            (false, _) => (self.steps)(part, tile),
+    pub fn stages_that_move(&self, part: &PhaseProblem, tile: TileSize) -> Vec<StageSpec> {
+        let mut steps = match (part.mirrored, self.mirrored_stages) {
+            (false, _) => (self.stages)(part, tile),
             (true, Some(steps)) => steps(part, tile),
             (true, None) => {
-                (self.steps)(part, tile).into_iter().rev().map(StageSpec::undone).collect()
+                (self.stages)(part, tile).into_iter().rev().map(StageSpec::inverse).collect()
             }
         };
-        steps.retain(|step| part.request.out_of_place || !step.shape.is_identity());
+        steps.retain(|step| part.request.out_of_place || !step.map.is_identity());
         steps
     }
 }
@@ -147,7 +147,7 @@ pub(super) fn step(
     unit: usize,
     want: MethodFilter,
 ) -> StageSpec {
-    StageSpec { shape: Elementary { batch, rows, mid, cols, unit }.into(), want }
+    StageSpec { map: Elementary { batch, rows, mid, cols, unit }.into(), methods: want }
 }
 
 /// The matrices as their own tile; of other axes a super-element.

@@ -12,33 +12,35 @@ use crate::stage_map::{Direction, StageMap};
 /// elements and chunks of `n` rows.
 pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     route: Route::ALIGNED_SLOTS,
-    about: "slots gathered chunk by chunk, then moved; any shape; mirrored where there are more columns than rows",
+    summary: "slots gathered chunk by chunk, then moved; any shape; mirrored where there are more columns than rows",
     source: "docs/algorithm.md",
-    of_thesis: false,
+    in_thesis: false,
     // One, when a single chunk holds the matrix.
-    passes: 1,
+    min_passes: 1,
     any_axes: false,
-    ways: |part| {
+    orientations: |part| {
         let tall = part.matrices.rows >= part.matrices.cols;
         [tall, !tall]
     },
     tiles,
-    steps: |part, TileSize { m, n }| {
+    stages: |part, TileSize { m, n }| {
         let batch = part.matrices.batch;
-        let Some(slots) = part.device.slots(&slotting(part, m), n) else { return Vec::new() };
+        let Some(slots) = part.device.aligned_slots(&slotting(part, m), n) else {
+            return Vec::new();
+        };
         let direction = Direction::Forward;
         vec![
             StageSpec {
-                shape: StageMap::SlotGather { batch, slots, direction },
-                want: MethodFilter::Any,
+                map: StageMap::SlotGather { batch, slots, direction },
+                methods: MethodFilter::Any,
             },
             StageSpec {
-                shape: StageMap::SlotMove { batch, slots, direction },
-                want: MethodFilter::Cycles,
+                map: StageMap::SlotMove { batch, slots, direction },
+                methods: MethodFilter::Cycles,
             },
         ]
     },
-    mirrored_steps: None,
+    mirrored_stages: None,
 };
 
 /// The matrices with slots of `slot` elements.
@@ -56,7 +58,7 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let MatrixBatch { rows, cols, .. } = part.matrices;
     let elem_bytes = part.elem_bytes();
     let longest = (LONGEST_SLOT_BYTES / elem_bytes).clamp(2, rows);
-    let lengths: Vec<usize> = if part.every && rows <= 64 {
+    let lengths: Vec<usize> = if part.exhaustive && rows <= 64 {
         (2..=rows).collect()
     } else {
         std::iter::successors(Some(2), |slot| Some(slot * 2))
@@ -65,17 +67,17 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     };
     let with = |m| {
         let (slotting, device) = (slotting(part, m), part.device);
-        let mut chunks = device.chunks(&slotting, part.every);
+        let mut chunks = device.chunk_lengths(&slotting, part.exhaustive);
         chunks.sort_unstable();
         chunks.dedup();
-        chunks.retain(|&n| device.slots(&slotting, n).is_some());
+        chunks.retain(|&n| device.aligned_slots(&slotting, n).is_some());
         chunks.into_iter().map(move |n| TileSize { m, n })
     };
     let tiles: Vec<TileSize> = lengths.into_iter().flat_map(with).collect();
     if tiles.is_empty() {
         return Err(Infeasible::OnChip {
             need: 2 * cols * elem_bytes,
-            have: part.device.holds()[1],
+            have: part.device.on_chip_bytes()[1],
         });
     }
     Ok(tiles)

@@ -8,14 +8,14 @@ use crate::problem::MatrixBatch;
 /// `(M, N', n)` to `(N', M, n)`; `(N', M', m, n)` to `(N', M', n, m)`; to `(N', n, M', m)`.
 pub const THREE_STAGE: RouteSpec = RouteSpec {
     route: Route::THREE_STAGE,
-    about: "100! on n, 0010! on m x n tiles, 0100! on m; mirrored the other order",
+    summary: "100! on n, 0010! on m x n tiles, 0100! on m; mirrored the other order",
     source: "thesis section 4.7",
-    of_thesis: true,
-    passes: 3,
+    in_thesis: true,
+    min_passes: 3,
     any_axes: false,
-    ways: BOTH,
+    orientations: BOTH,
     tiles: pairs,
-    steps: |part, TileSize { m, n }| {
+    stages: |part, TileSize { m, n }| {
         let MatrixBatch { batch, rows, cols } = part.matrices;
         let (down, across) = (rows / m, cols / n);
         vec![
@@ -24,5 +24,5 @@ pub const THREE_STAGE: RouteSpec = RouteSpec {
             step(batch * across, down, 1, n, m, MethodFilter::Any),
         ]
     },
-    mirrored_steps: None,
+    mirrored_stages: None,
 };

@@ -23,7 +23,7 @@ pub(super) fn holdable(
     part: &PhaseProblem,
     tiles: impl Iterator<Item = TileSize>,
 ) -> Result<Vec<TileSize>, Infeasible> {
-    let [_, have] = part.device.holds();
+    let [_, have] = part.device.on_chip_bytes();
     let bytes = |tile: TileSize| tile.m * tile.n * part.elem_bytes();
     let (fitting, over): (Vec<TileSize>, Vec<TileSize>) =
         tiles.partition(|&tile| bytes(tile) <= have);
@@ -46,12 +46,12 @@ pub(super) fn pairs(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let elem_bytes = part.elem_bytes();
     let down = between(part.row_divisors(), 2, part.matrices.rows - 1)?;
     let across = between(part.col_divisors(), 2, part.matrices.cols - 1)?;
-    let [have, _] = part.device.holds();
+    let [have, _] = part.device.on_chip_bytes();
     let fitting = |n: usize, copies: usize| {
         let most = have / (copies * n * elem_bytes);
         down.clone().take_while(move |&m| m <= most)
     };
-    let tiles: Vec<TileSize> = if part.every {
+    let tiles: Vec<TileSize> = if part.exhaustive {
         across.flat_map(|n| fitting(n, 1).map(move |m| TileSize { m, n })).collect()
     } else {
         let wide = |m: &usize| (m * elem_bytes).is_multiple_of(WORD_BYTES);

@@ -9,12 +9,12 @@ use crate::stage_map::StageMap;
 /// Tile pairs across the diagonal, or of axes that change places in pairs, and threes of a cube.
 pub const SQUARE: RouteSpec = RouteSpec {
     route: Route::SQUARE,
-    about: "tiles that change places: pairs across a square's diagonal, or where axes change places in pairs; threes of a cube",
+    summary: "tiles that change places: pairs across a square's diagonal, or where axes change places in pairs; threes of a cube",
     source: "thesis section 4.1",
-    of_thesis: true,
-    passes: 1,
+    in_thesis: true,
+    min_passes: 1,
     any_axes: true,
-    ways: AS_IT_IS,
+    orientations: AS_IT_IS,
     tiles: |part| {
         let MatrixBatch { rows, cols, .. } = part.matrices;
         match part.axes.elementary() {
@@ -25,55 +25,57 @@ pub const SQUARE: RouteSpec = RouteSpec {
         }
     },
     // What lies between the two axes that change places makes them squares side by side.
-    steps: |part, _| {
+    stages: |part, _| {
         let want = if !part.is_matrices() { MethodFilter::Tiles } else { MethodFilter::Swap };
-        vec![StageSpec { shape: StageMap::Axes(part.axes), want }]
+        vec![StageSpec { map: StageMap::Axes(part.axes), methods: want }]
     },
-    mirrored_steps: None,
+    mirrored_stages: None,
 };
 
 /// Everything read before anything is written.
 pub const ON_CHIP: RouteSpec = RouteSpec {
     route: Route::ON_CHIP,
-    about: "010! on the whole matrix: read on chip, one barrier, written transposed",
+    summary: "010! on the whole matrix: read on chip, one barrier, written transposed",
     source: "thesis section 4.5 (barrier-sync), the scope widened to the device",
-    of_thesis: true,
-    passes: 1,
+    in_thesis: true,
+    min_passes: 1,
     any_axes: true,
-    ways: AS_IT_IS,
+    orientations: AS_IT_IS,
     tiles: |part| Ok(vec![whole_tile(part)]),
-    steps: |part, _| {
-        vec![StageSpec { shape: StageMap::Axes(part.axes), want: MethodFilter::Barrier }]
+    stages: |part, _| {
+        vec![StageSpec { map: StageMap::Axes(part.axes), methods: MethodFilter::Barrier }]
     },
-    mirrored_steps: None,
+    mirrored_stages: None,
 };
 
 /// Element by element along the cycles.
 pub const ONE_STAGE: RouteSpec = RouteSpec {
     route: Route::ONE_STAGE,
-    about: "cycles of single elements: slow for small elements, right for very long ones",
+    summary: "cycles of single elements: slow for small elements, right for very long ones",
     source: "thesis section 4.2; Berman 1958, Windley 1959",
-    of_thesis: true,
-    passes: 1,
+    in_thesis: true,
+    min_passes: 1,
     any_axes: true,
-    ways: AS_IT_IS,
+    orientations: AS_IT_IS,
     tiles: |part| Ok(vec![whole_tile(part)]),
-    steps: |part, _| {
-        vec![StageSpec { shape: StageMap::Axes(part.axes), want: MethodFilter::Cycles }]
+    stages: |part, _| {
+        vec![StageSpec { map: StageMap::Axes(part.axes), methods: MethodFilter::Cycles }]
     },
-    mirrored_steps: None,
+    mirrored_stages: None,
 };
 
 /// From one place to another, with tiles of the device's own.
 pub const OUT_OF_PLACE: RouteSpec = RouteSpec {
     route: Route::OUT_OF_PLACE,
-    about: "010! read in one place and written in another",
+    summary: "010! read in one place and written in another",
     source: "docs/algorithm.md",
-    of_thesis: false,
-    passes: 1,
+    in_thesis: false,
+    min_passes: 1,
     any_axes: true,
-    ways: AS_IT_IS,
+    orientations: AS_IT_IS,
     tiles: |part| Ok(vec![whole_tile(part)]),
-    steps: |part, _| vec![StageSpec { shape: StageMap::Axes(part.axes), want: MethodFilter::Any }],
-    mirrored_steps: None,
+    stages: |part, _| {
+        vec![StageSpec { map: StageMap::Axes(part.axes), methods: MethodFilter::Any }]
+    },
+    mirrored_stages: None,
 };

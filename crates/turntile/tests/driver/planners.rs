@@ -111,9 +111,9 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     check_mirrored(&chosen, &wish, mirrored);
     if route.is_none() && mirrored.is_none() && draw.one_in(3) {
         let remade = planner.remake(&problem, &chosen.recipe());
-        if wish.leading.is_none() && !chosen.legs.is_empty() {
+        if wish.leading.is_none() && !chosen.phases.is_empty() {
             let mut remade = remade.unwrap().unwrap_or_else(|| panic!("not remade: {chosen:#}"));
-            remade.declined.clone_from(&chosen.declined);
+            remade.rejected.clone_from(&chosen.rejected);
             assert_eq!(remade, chosen);
         }
     }
@@ -127,7 +127,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let planned = Transposer::new(plan, threads).unwrap();
     runs::check_plan(&planned, &wish, device.is_host());
     if let Some(route) = route.filter(|_| runs::moves(&planned)) {
-        let legs = planned.plan().legs.iter().any(|leg| leg.route == route);
+        let legs = planned.plan().phases.iter().any(|leg| leg.route == route);
         let ignored = wish.leading.is_some() && open(Known::RouteIgnoredWithLeading);
         assert!(legs || ignored, "not {route}: {planned:#}");
     }
@@ -144,7 +144,7 @@ fn check_mirrored(plan: &Plan, wish: &Wish, mirrored: Option<bool>) {
     if ignored && open(Known::MirroredIgnored) {
         return;
     }
-    if let (Some(mirrored), [leg]) = (mirrored, &plan.legs[..]) {
+    if let (Some(mirrored), [leg]) = (mirrored, &plan.phases[..]) {
         assert_eq!(leg.mirrored, mirrored, "{plan:#}");
     }
 }

@@ -169,7 +169,7 @@ fn check_options(planned: &Transposer, wish: &Wish, how: &How) {
     assert!(planned.threads() <= threads, "{} of {threads}: {planned:#}", planned.threads());
     if wish.cap.is_none() {
         let most = wish.span_bytes() / 50 + threads.min(32) * (1 << 20);
-        let most = most + plan.problem.kept_bytes();
+        let most = most + plan.problem.saved_gap_bytes();
         assert!(planned.workspace_bytes() <= most, "more than {most}: {planned:#}");
     }
     if let Some(alignment) = wish.alignment {
@@ -180,7 +180,7 @@ fn check_options(planned: &Transposer, wish: &Wish, how: &How) {
         return;
     }
     // With leading dimensions the route is that of a leg.
-    let legs = plan.legs.iter().any(|leg| leg.route == route);
+    let legs = plan.phases.iter().any(|leg| leg.route == route);
     let records = matches!(wish.what, What::Records(_));
     let honoured = if wish.leading.is_some() || records { legs } else { plan.route() == route };
     assert!(honoured, "not {route}: {planned:#}");

@@ -58,7 +58,7 @@ pub fn check_plan(planned: &Transposer, wish: &Wish, host: bool) {
 /// Compares destinations, of all elements or of some.
 pub fn check_dest(draw: &mut Draw, planned: &Transposer, wish: &Wish) {
     let plan = planned.plan();
-    let exchanges = |stage: &Stage| matches!(stage.shape, StageMap::Exchange { .. });
+    let exchanges = |stage: &Stage| matches!(stage.map, StageMap::SwapGaps { .. });
     if plan.stages().any(exchanges) && plan.problem.rows() > 100 && open(Known::DestListsRows) {
         return;
     }

@@ -34,13 +34,13 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     };
     let remembered = fs::read(&file).unwrap();
     let again = by(route).plan().unwrap();
-    assert_eq!(again.plan().legs, measured.plan().legs, "not what was measured");
-    let nothing = again.plan().legs.is_empty() && open(Known::WisdomOfNothing);
+    assert_eq!(again.plan().phases, measured.plan().phases, "not what was measured");
+    let nothing = again.plan().phases.is_empty() && open(Known::WisdomOfNothing);
     assert!(again.refused_wisdom().is_none() || nothing, "{:?}", again.refused_wisdom());
     if route.is_some() && !open(Known::WisdomOfOneRoute) {
         // What was measured by one route is not the best of all.
         let best = Transpose::of_bytes(rows, cols, elem_bytes).threads(1).plan().unwrap();
-        assert_eq!(of().plan().unwrap().plan().legs, best.plan().legs);
+        assert_eq!(of().plan().unwrap().plan().phases, best.plan().phases);
     }
     let before = naive::numbered(rows * cols, elem_bytes);
     let mut data = before.clone();
