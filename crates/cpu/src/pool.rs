@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn the_global_pool_is_left_to_the_application() {
         let mut child = Command::new(env::current_exe().unwrap());
-        child.args(["--ignored", "--exact", "threads::tests::child_makes_the_global_pool"]);
+        child.args(["--ignored", "--exact", "pool::tests::child_makes_the_global_pool"]);
         let output = child.output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
@@ -243,7 +243,7 @@ mod tests {
                 "--ignored",
                 "--exact",
                 "--nocapture",
-                "threads::tests::child_prints_how_many",
+                "pool::tests::child_prints_how_many",
             ]);
             let output = child.env("RAYON_NUM_THREADS", asked).output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();

@@ -361,7 +361,7 @@ mod tests {
     fn a_panic_while_elements_move_ends_the_process_and_says_why() {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--ignored", "--exact", "--nocapture"]);
-        command.arg("view::tests::child_panics_while_elements_move");
+        command.arg("elements::tests::child_panics_while_elements_move");
         let output = command.output().unwrap();
         assert!(!output.status.success() && output.status.code() != Some(101), "{output:?}");
         let told = String::from_utf8(output.stderr).unwrap();
