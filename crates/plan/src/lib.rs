@@ -19,7 +19,7 @@
 //! | [`routes`] | the table of routes, each a composition of stages |
 //! | [`infeasible`] | why something is not possible |
 //! | [`planner`] | ranks the candidates and picks one |
-//! | `legs`, `search` | the routes of one part, and the ways to compose several parts |
+//! | `search` | the ways to compose several parts |
 //! | [`plan`] | the result, and what makes it again |
 //! | [`check`] | whether a plan that anyone may have put together is one |
 //! | `apart` | matrices whose rows lie a pitch apart: the stages around what lies between them |
@@ -35,7 +35,6 @@ pub mod device;
 pub mod implementation;
 pub mod infeasible;
 mod leading;
-mod legs;
 pub mod phase_problem;
 pub mod plan;
 pub mod planner;

@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use turntile_perm::permutation::MAX_FUSED_RANK;
 use turntile_perm::{AxisPermutation, FusedAxes, PermutationError};
 
-use crate::legs::{Candidate, Planner};
 use crate::phase_problem::PhaseProblem;
 use crate::plan::RejectedRoute;
+use crate::planner::{Candidate, Planner};
 use crate::problem::Problem;
 
 /// Axes up to which all orders are looked at: 22 of four axes.
