@@ -1,41 +1,46 @@
-//! Aligned slots: the transposition of any shape as two passes that never follow single elements.
+//! Aligned slots: transposition of a matrix of any shape in two passes that move whole slots.
 //!
-//! See the transposed matrix, `rows · cols` elements long, as *slots* of `slot` elements aligned in
-//! memory, whatever row ends fall inside them: slot `t` holds final positions `t·slot ..`, which are
-//! rows `i = t·slot mod rows` onward of source column `j = t·slot div rows`, running on into column
-//! `j + 1`. Cut the source into *chunks* of `chunk` rows, a multiple of `slot`. A slot belongs to the
-//! chunk in which its first row lies, and a full chunk owns exactly `chunk/slot` slots of every
-//! column, so its slots fill its own memory exactly, for any shape.
+//! Divide the transposed matrix, `rows · cols` elements long, into *slots* of `slot` elements
+//! aligned in memory, regardless of row ends inside them. Slot `t` holds the final positions from
+//! `t·slot` on. These are rows `i = t·slot mod rows` onward of source column `j = t·slot div rows`,
+//! continuing in column `j + 1`. Cut the source into *chunks* of `chunk` rows, a multiple of
+//! `slot`. A slot belongs to the chunk that contains its first row. A full chunk owns exactly
+//! `chunk/slot` slots of every column, so its slots fill its own memory exactly, for any shape.
 //!
-//! 1. The *gather* pass writes every chunk's slots into the chunk's own memory, in an [`SlotOrder`].
-//!    It reads up to `slot - 1` rows beyond the chunk, or, past the last row, the matrix's first rows.
-//! 2. The *slot* pass moves whole slots to their final places: a permutation of slots, in closed form.
+//! 1. The *gather* pass writes the slots of every chunk into the memory of that chunk, in a
+//!    [`SlotOrder`]. It reads a halo of up to `slot - 1` rows after the chunk. After the last row,
+//!    the halo wraps around to the first rows of the matrix.
+//! 2. The *slot* pass moves whole slots to their final positions: a permutation of slots, in closed
+//!    form.
 //!
-//! The last chunk takes the rows left over, from `slot` to `chunk + slot - 1` of them, so that the
-//! one slot that may be partial, the last, is its last, and is a fixed point of pass 2. Its slots
-//! lie column by column whatever the order.
+//! The last chunk includes the remaining rows: it has from `slot` to `chunk + slot - 1` of them.
+//! The only slot that may be partial is therefore the last slot of this chunk, and a fixed point of
+//! pass 2. The slots of the last chunk are stored column by column in either order.
 //!
-//! Column by column, with `T` the slot, `b` the first row of a chunk, `L` its rows and `r` a place in it: the first slot
-//! of column `j` is at place `⌈jL/T⌉`, place `r` holds a slot of column `⌊rT/L⌋`, and the final number of that slot is
+//! With column order, let `T` be the slot, `b` the first row of a chunk, `L` its number of rows and
+//! `r` a slot position in it. The first slot of column `j` is at position `⌈jL/T⌉`. Position `r`
+//! holds a slot of column `⌊rT/L⌋`, and the final number of that slot is
 //! `⌈j·rows/T⌉ + b/T + (r − ⌈jL/T⌉)`.
 
 use num_integer::Integer;
 
-/// Where a full chunk's slots lie in its memory.
+/// Order of the slots of a full chunk in its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SlotOrder {
-    /// Column by column: those of column `j` at places `j·chunk/slot ..`.
+    /// Column by column: the slots of column `j` start at position `j·chunk/slot`.
     Columns,
-    /// In chunks of one slot's rows, each slot near its own column. With `g = gcd(cols, slot)`, the
-    /// place `s`, which begins in column `c = s·slot mod cols` of the chunk, holds the slot of
-    /// column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g` and the rest less than `g`, so columns cut
-    /// at multiples of `g` make strips whose slots begin within the strip's own memory: a strip is
-    /// read and written on its own, but for the ends of its slots, which reach into the next strip
-    /// by fewer than `slot` elements. When `slot` divides `cols`, these are square tiles (0210!).
+    /// Each slot near its own column, in chunks of `slot` rows.
+    ///
+    /// With `g = gcd(cols, slot)`, position `s` begins in column `c = s·slot mod cols` of the
+    /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. Here `c` is a multiple of `g`, and the
+    /// second term is less than `g`. Columns cut at multiples of `g` therefore form strips whose
+    /// slots begin in the memory of the strip. A strip can be read and written separately, except
+    /// for the ends of its slots: they reach fewer than `slot` elements into the next strip. If
+    /// `slot` divides `cols`, the strips are square tiles (0210!).
     Rows,
 }
 
-/// The index maps of the aligned-slot transposition of a `rows` by `cols` matrix.
+/// Index maps of the aligned-slot transposition of a `rows` by `cols` matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AlignedSlots {
     rows: usize,
@@ -45,13 +50,14 @@ pub struct AlignedSlots {
     order: SlotOrder,
     /// `g` of [`SlotOrder::Rows`].
     strip_step: usize,
-    /// For [`SlotOrder::Rows`]: `-(cols/g)⁻¹` modulo `slot/g`, else 0.
-    turn: usize,
+    /// `-(cols/g)⁻¹` modulo `slot/g` for [`SlotOrder::Rows`], else 0.
+    neg_inverse: usize,
 }
 
 impl AlignedSlots {
-    /// `None` unless `1 <= slot <= rows`, `cols >= 1`, `chunk` is a positive multiple of `slot` that
-    /// does not exceed `rows`, and `rows · cols` can be counted.
+    /// Creates the maps for column order. Returns `None` unless `1 <= slot <= rows`, `cols >= 1`,
+    /// `chunk` is a positive multiple of `slot` that does not exceed `rows`, and `rows · cols` fits
+    /// `usize`.
     pub fn new(rows: usize, cols: usize, slot: usize, chunk: usize) -> Option<Self> {
         let fits =
             slot >= 1 && chunk >= slot && chunk.is_multiple_of(slot) && chunk <= rows && cols >= 1;
@@ -63,108 +69,112 @@ impl AlignedSlots {
             chunk,
             order: SlotOrder::Columns,
             strip_step: cols.gcd(&slot),
-            turn: 0,
+            neg_inverse: 0,
         })
     }
 
-    /// Chunks of one slot's rows in [`SlotOrder::Rows`]; `None` where [`new`](Self::new) has none, and
-    /// unless `slot` is a power of two.
+    /// Creates the maps for [`SlotOrder::Rows`], with chunks of `slot` rows. Returns `None` unless
+    /// `slot` is a power of two and [`new`](Self::new) accepts the arguments.
     pub fn by_rows(rows: usize, cols: usize, slot: usize) -> Option<Self> {
         let slots = AlignedSlots::new(rows, cols, slot, slot).filter(|_| slot.is_power_of_two())?;
         let g = slots.strip_step();
         let (period, steps) = (cols / g, slot / g);
-        // Newton's iteration doubles the bits of the inverse of an odd number; `steps` is a power of
-        // two, so wrapping products keep what matters.
+        // Newton's iteration doubles the number of correct bits of the inverse of an odd number.
+        // `steps` is a power of two, so wrapping products are correct modulo `steps`.
         let inverse =
             (0..6).fold(1usize, |x, _| x.wrapping_mul(2usize.wrapping_sub(period.wrapping_mul(x))));
-        let turn = if steps == 1 { 0 } else { inverse.wrapping_neg() % steps };
-        Some(AlignedSlots { order: SlotOrder::Rows, turn, ..slots })
+        let neg_inverse = if steps == 1 { 0 } else { inverse.wrapping_neg() % steps };
+        Some(AlignedSlots { order: SlotOrder::Rows, neg_inverse, ..slots })
     }
 
-    /// How full chunks' slots lie.
+    /// Returns the order of the slots of a full chunk.
     pub fn order(&self) -> SlotOrder {
         self.order
     }
 
-    /// `gcd(cols, slot)`: strips of columns of [`SlotOrder::Rows`] begin at multiples of it.
+    /// Returns `gcd(cols, slot)`: strips of columns of [`SlotOrder::Rows`] begin at multiples of
+    /// it.
     pub fn strip_step(&self) -> usize {
         self.strip_step
     }
 
-    /// In a full chunk of [`SlotOrder::Rows`], the place of column `j`'s slot. No division: the slot and the step of
-    /// strips are powers of two.
+    /// Returns the position of the slot of column `j` in a full chunk of [`SlotOrder::Rows`].
+    ///
+    /// Needs no division: `slot` and the strip step are powers of two.
     #[inline]
     pub fn row_place(&self, j: usize) -> usize {
         let (g, slot) = (self.strip_step.trailing_zeros(), self.slot.trailing_zeros());
         let (period, steps) = (self.cols >> g, (1 << (slot - g)) - 1);
         let (c, copy) = (j >> g, j & (self.strip_step - 1));
-        // The row a in which a slot begins at column g·c: slot | a·cols + g·c.
-        let a = ((c & steps) * self.turn) & steps;
+        // Row `a` in which a slot begins at column g·c: slot divides a·cols + g·c.
+        let a = ((c & steps) * self.neg_inverse) & steps;
         copy * period + ((a * period + c) >> (slot - g))
     }
 
-    /// In a full chunk of [`SlotOrder::Rows`], the column whose slot lies at place `s`.
+    /// Returns the column whose slot is at position `s` in a full chunk of [`SlotOrder::Rows`].
     fn row_column(&self, s: usize) -> usize {
         s * self.slot % self.cols + s / (self.cols / self.strip_step)
     }
 
-    /// Rows of the source matrix.
+    /// Returns the number of rows of the source matrix.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns of the source matrix.
+    /// Returns the number of columns of the source matrix.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Elements of a slot.
+    /// Returns the number of elements of a slot.
     pub fn slot(&self) -> usize {
         self.slot
     }
 
-    /// Rows of a full chunk.
+    /// Returns the number of rows of a full chunk.
     pub fn chunk(&self) -> usize {
         self.chunk
     }
 
-    /// Elements of the matrix.
+    /// Returns the number of elements of the matrix.
     pub fn len(&self) -> usize {
         self.rows * self.cols
     }
 
-    /// Never: a matrix with slots has elements.
+    /// Returns `false`: slots exist only for non-empty matrices.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Number of slots, the last perhaps partial.
+    /// Returns the number of slots, including a partial last slot.
     pub fn count(&self) -> usize {
         self.len().div_ceil(self.slot)
     }
 
-    /// Number of chunks.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> usize {
         let (full, left) = (self.rows / self.chunk, self.rows % self.chunk);
-        // Fewer rows than a slot cannot be a chunk of their own: the last full one takes them.
+        // Fewer than `slot` rows cannot form a chunk: they are added to the last full one.
         full + usize::from(left >= self.slot)
     }
 
-    /// Rows `first .. first + count` of chunk `c`, as `(first, count)`.
+    /// Returns the rows `first .. first + count` of chunk `c`, as `(first, count)`.
     pub fn chunk_rows(&self, c: usize) -> (usize, usize) {
         let first = c * self.chunk;
         let count = if c + 1 == self.chunks() { self.rows - first } else { self.chunk };
         (first, count)
     }
 
-    /// Most rows that any chunk has.
+    /// Returns the largest number of rows of any chunk.
     pub fn longest_chunk(&self) -> usize {
         let (_, last) = self.chunk_rows(self.chunks() - 1);
         if self.chunks() == 1 { last } else { last.max(self.chunk) }
     }
 
-    /// Slots of column `j` in chunk `c`: the first one's final number, how many there are, and the
-    /// place of the first within the chunk's memory, in slots, as `(first, count, place)`.
+    /// Returns the slots of column `j` in chunk `c`, as `(first, count, position)`.
+    ///
+    /// `first` is the final number of the first slot, `count` the number of slots, and `position`
+    /// the position of the first slot in the memory of the chunk, in slots.
     pub fn column(&self, c: usize, j: usize) -> (usize, usize, usize) {
         let (first_row, rows) = self.chunk_rows(c);
         let first = (j * self.rows).div_ceil(self.slot) + first_row / self.slot;
@@ -178,25 +188,27 @@ impl AlignedSlots {
         (first, ((j + 1) * rows).div_ceil(self.slot) - place, place)
     }
 
-    /// Rows of chunk `c` before the first slot of column `j` begins: fewer than a slot's elements.
+    /// Returns the number of rows of chunk `c` before the first slot of column `j` begins: less
+    /// than `slot`.
     pub fn lead(&self, c: usize, j: usize) -> usize {
         let (first, _, _) = self.column(c, j);
         first * self.slot - (j * self.rows + self.chunk_rows(c).0)
     }
 
-    /// The first slot place of chunk `c`.
-    fn chunk_place(&self, c: usize) -> usize {
+    /// Returns the first slot position of chunk `c`.
+    fn chunk_start(&self, c: usize) -> usize {
         c * (self.chunk / self.slot) * self.cols
     }
 
-    /// Pass 2: the final number of the slot that pass 1 left at `place`.
+    /// Returns the final number of the slot that pass 1 left at position `place` (pass 2).
     pub fn slot_dest(&self, place: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.cols;
         let c = (place / per_chunk).min(self.chunks() - 1);
         let within = place - c * per_chunk;
         let (_, rows) = self.chunk_rows(c);
-        // The column whose first slot is the last at or before `within`: the largest j with
-        // ceil(j·rows/slot) <= within. In a full chunk slot divides rows, and this is exact division.
+        // The column whose first slot is the last one at or before `within`: the largest j with
+        // ceil(j·rows/slot) <= within. In a full chunk, slot divides rows and the division is
+        // exact.
         let j = match self.order {
             SlotOrder::Rows if c + 1 < self.chunks() => self.row_column(within),
             _ => within * self.slot / rows,
@@ -205,22 +217,23 @@ impl AlignedSlots {
         first + (within - column_place)
     }
 
-    /// Pass 2 backwards: the place at which pass 1 leaves the slot of final number `t`.
+    /// Returns the position at which pass 1 leaves the slot with final number `t` (inverse of pass
+    /// 2).
     pub fn slot_source(&self, t: usize) -> usize {
         let (j, i) = (t * self.slot / self.rows, t * self.slot % self.rows);
         let c = (i / self.chunk).min(self.chunks() - 1);
         let (first, _, place) = self.column(c, j);
-        self.chunk_place(c) + place + (t - first)
+        self.chunk_start(c) + place + (t - first)
     }
 
-    /// Pass 1: where the element at `offset` goes.
+    /// Returns the offset to which pass 1 moves the element at `offset`.
     pub fn gather_dest(&self, offset: usize) -> usize {
         let position = offset % self.cols * self.rows + offset / self.cols;
         let (t, within) = (position / self.slot, position % self.slot);
         self.slot_source(t) * self.slot + within
     }
 
-    /// Pass 1 backwards: where the element that it leaves at `offset` comes from.
+    /// Returns the offset from which pass 1 takes the element that it leaves at `offset`.
     pub fn gather_source(&self, offset: usize) -> usize {
         let (place, within) = (offset / self.slot, offset % self.slot);
         let position = self.slot_dest(place) * self.slot + within;
@@ -233,7 +246,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An element goes along with its slot.
+    /// Applies a map of slots to the offset of an element.
     fn with_slot(slots: &AlignedSlots, offset: usize, map: impl Fn(usize) -> usize) -> usize {
         map(offset / slots.slot()) * slots.slot() + offset % slots.slot()
     }
@@ -251,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn both_passes_are_permutations_that_compose_to_the_transposition() {
+    fn both_passes_compose_to_the_transposition() {
         for rows in 1..22 {
             for cols in 1..16 {
                 for slots in all_slots(rows, cols) {
@@ -270,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_fills_its_own_memory_from_its_own_and_the_next_rows() {
+    fn chunk_gathers_only_its_own_rows_and_halo() {
         for rows in 1..22 {
             for cols in 1..12 {
                 for slots in all_slots(rows, cols) {
@@ -290,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_slot_stays_and_columns_tile_the_chunk() {
+    fn slots_of_all_columns_cover_each_chunk() {
         for rows in 1..22 {
             for cols in 1..12 {
                 for slots in all_slots(rows, cols) {
@@ -305,13 +318,13 @@ mod tests {
                                 assert_eq!(at, place, "{slots:?} chunk {c} column {j}");
                             }
                             for k in 0..count {
-                                let whole = slots.chunk_place(c) + at + k;
+                                let whole = slots.chunk_start(c) + at + k;
                                 assert_eq!(slots.slot_dest(whole), first + k, "{slots:?}");
                             }
                             place += count;
                         }
-                        let end = if last { slots.count() } else { slots.chunk_place(c + 1) };
-                        assert_eq!(slots.chunk_place(c) + place, end, "{slots:?} chunk {c}");
+                        let end = if last { slots.count() } else { slots.chunk_start(c + 1) };
+                        assert_eq!(slots.chunk_start(c) + place, end, "{slots:?} chunk {c}");
                     }
                 }
             }
@@ -319,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_in_row_order_begin_within_their_strip() {
+    fn row_ordered_slots_begin_in_their_strip() {
         for rows in 1..40 {
             for cols in 1..40 {
                 for slots in (0..6).filter_map(|log| AlignedSlots::by_rows(rows, cols, 1 << log)) {
@@ -343,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn infeasible_extents_are_declined() {
+    fn invalid_extents_are_rejected() {
         assert_eq!(AlignedSlots::by_rows(5, 5, 3), None);
         assert_eq!(AlignedSlots::by_rows(3, 5, 4), None);
         assert_eq!(AlignedSlots::new(5, 5, 0, 5), None);
@@ -356,8 +369,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_size(rows in 1usize..1 << 20, cols in 1usize..1 << 20, slot in 1usize..2048,
-                    k in 1usize..64, by_rows: bool, at: usize) {
+        fn maps_are_inverse_for_large_matrices(
+            rows in 1usize..1 << 20, cols in 1usize..1 << 20, slot in 1usize..2048,
+            k in 1usize..64, by_rows: bool, at: usize,
+        ) {
             let slot = slot.min(rows);
             let chunk = slot * k.min(rows / slot);
             let slots = match by_rows {

@@ -1,10 +1,10 @@
-//! The one shape of every elementary transposition.
+//! Swaps of two axes: the elementary transpositions of the thesis.
 
 use std::fmt;
 
 use crate::names::factorial_name;
 
-/// Two axes of a row-major view change places:
+/// A swap of two axes of a row-major view:
 ///
 /// ```text
 /// [batch][rows][mid][cols][unit]  ->  [batch][cols][mid][rows][unit]
@@ -12,53 +12,54 @@ use crate::names::factorial_name;
 ///
 /// | batch | mid | unit | name |
 /// |---|---|---|---|
-/// | any | 1 | 1 | 010!: tiles transposed on their own (0010! with two axes folded into `batch`) |
+/// | any | 1 | 1 | 010!: separate matrices (0010! with two axes folded into `batch`) |
 /// | 1 | 1 | >1 | 100!: super-elements of `unit` moved across the matrix (1000! with `unit = m·n`) |
-/// | >1 | 1 | >1 | 0100!: the same inside each panel |
-/// | any | >1 | 1 | 0210!: with `rows = cols`, every square tile transposed where it lies |
-/// | any | >1 | >1 | 2100!: super-elements moved across the matrix, an axis between them staying put |
+/// | >1 | 1 | >1 | 0100!: super-elements moved within each of `batch` panels |
+/// | any | >1 | 1 | 0210!: if `rows = cols`, every square tile is transposed in place |
+/// | any | >1 | >1 | 2100!: super-elements moved across the matrix; the middle axis stays |
 ///
-/// All maps are closed forms of divisions and remainders, with no product that could exceed
-/// [`len`](Self::len). Extents are in elements; a super-element is a run of `unit` elements.
+/// All maps are closed forms of divisions and remainders. No product exceeds [`len`](Self::len).
+/// Extents are in elements; a super-element is a run of `unit` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Elementary {
-    /// Independent instances, one after the other in memory.
+    /// Number of contiguous, independent instances.
     pub batch: usize,
-    /// The outer of the two axes that change places.
+    /// Extent of the outer of the two swapped axes.
     pub rows: usize,
-    /// The axis between them, which stays where it is.
+    /// Extent of the axis between them, which stays in the middle.
     pub mid: usize,
-    /// The inner of the two axes that change places.
+    /// Extent of the inner of the two swapped axes.
     pub cols: usize,
-    /// Elements of a super-element, contiguous before and after.
+    /// Elements of a super-element, which is contiguous before and after.
     pub unit: usize,
 }
 
 impl Elementary {
-    /// Elements the transposition covers: `batch · rows · mid · cols · unit`.
+    /// Returns the number of elements: `batch · rows · mid · cols · unit`.
     pub fn len(&self) -> usize {
         self.batch * self.instance_len()
     }
 
-    /// Whether it covers no element at all.
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements of one instance: `rows · mid · cols · unit`.
+    /// Returns the number of elements of one instance: `rows · mid · cols · unit`.
     pub fn instance_len(&self) -> usize {
         self.instance_units() * self.unit
     }
 
-    /// Super-elements of one instance: `rows · mid · cols`.
+    /// Returns the number of super-elements of one instance: `rows · mid · cols`.
     pub fn instance_units(&self) -> usize {
         self.rows * self.mid * self.cols
     }
 
-    /// Where super-element `s` of an instance goes: its successor on its cycle.
+    /// Returns the position to which super-element `s` of an instance moves: its successor on its
+    /// cycle.
     pub fn succ(&self, s: usize) -> usize {
         let (rest, col) = (s / self.cols, s % self.cols);
-        // Saves a division.
+        // This case needs one division less.
         if self.mid == 1 {
             return col * self.rows + rest;
         }
@@ -66,7 +67,8 @@ impl Elementary {
         (col * self.mid + m) * self.rows + row
     }
 
-    /// Where the element at `offset` goes; offsets behind the end stay.
+    /// Returns the offset to which the element at `offset` moves. Offsets past the end are returned
+    /// unchanged.
     pub fn dest(&self, offset: usize) -> usize {
         if offset >= self.len() {
             return offset;
@@ -77,46 +79,52 @@ impl Elementary {
         (instance * per_instance + self.succ(s)) * self.unit + within
     }
 
-    /// The transposition that undoes this one: `rows` and `cols` swapped.
+    /// Returns the inverse transposition: `rows` and `cols` swapped.
     pub fn inverse(&self) -> Self {
         Elementary { rows: self.cols, cols: self.rows, ..*self }
     }
 
-    /// Whether nothing moves: an axis of extent 1 leaves the order as it is, unless `mid` lies between.
+    /// Returns `true` if no element moves. Swapping with an axis of extent 1 moves nothing, unless
+    /// `mid` is between the two.
     pub fn is_identity(&self) -> bool {
         let moving = [self.rows, self.mid, self.cols].iter().filter(|&&extent| extent > 1).count();
         self.is_empty() || (self.rows == 1 && self.cols == 1) || moving < 2
     }
 
-    /// Whether it is its own inverse, so that every cycle is a swap or a fixed point.
+    /// Returns `true` if the transposition is its own inverse, so that every cycle has one or two
+    /// positions.
     pub fn is_involution(&self) -> bool {
         let Elementary { rows, mid, cols, .. } = *self;
-        // An axis of extent 1 leaves the two others to swap.
+        // If one of the axes has extent 1, the two others swap.
         rows == cols || rows == 1 && mid == cols || cols == 1 && mid == rows || self.is_identity()
     }
 
-    /// Side of the cubes `[side][side][side]` whose first axis it makes the last, or the last the first: matrices of
-    /// `side x side²` and `side² x side`, whose cycles have three positions or one.
+    /// Returns the side of the cubes `[side][side][side]` in which this transposition makes the
+    /// first axis the last, or the last axis the first. `None` for other shapes.
+    ///
+    /// Such matrices are `side x side²` or `side² x side`. Their cycles have one or three
+    /// positions.
     pub fn cube_side(&self) -> Option<usize> {
         let (side, other) = (self.rows.min(self.cols), self.rows.max(self.cols));
         (self.mid == 1 && side > 1 && side.checked_mul(side) == Some(other)).then_some(side)
     }
 
-    /// Whether it transposes squares of single elements where they lie: matrices on their own, or side by side.
+    /// Returns `true` if it transposes squares of single elements in place. The squares are
+    /// separate matrices, or adjacent tiles of a wider one.
     pub fn is_squares(&self) -> bool {
         self.unit == 1 && self.rows == self.cols
     }
 
-    /// Whether its elements go to each other's places in twos or threes, so that tiles of them can: squares and cubes of
-    /// single elements.
+    /// Returns `true` if elements move in cycles of at most three positions, and square tiles do
+    /// too: squares and cubes of single elements.
     pub fn is_of_tiles(&self) -> bool {
         self.is_squares() || (self.unit == 1 && self.cube_side().is_some())
     }
 
-    /// Its name as an order of the axes that it really has (thesis table 4.1).
+    /// Returns the name as a permutation of the axes that count (thesis table 4.1).
     ///
-    /// `batch` counts as an axis when it exceeds 1 or when `unit` is 1 (so that tiles are always
-    /// named 010!); `mid` and `unit` count when they exceed 1.
+    /// `batch` counts as an axis if it exceeds 1, or if `unit` and `mid` are 1: a single matrix is
+    /// named 010! too. `mid` and `unit` count if they exceed 1.
     pub fn name(&self) -> String {
         let has_batch = usize::from(self.batch > 1 || (self.unit == 1 && self.mid == 1));
         let has_mid = usize::from(self.mid > 1);
@@ -127,22 +135,23 @@ impl Elementary {
     }
 }
 
-/// What an order of axes is, which decides how it can be moved.
+/// Class of a permutation of axes. It decides which kernels can perform it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwapKind {
-    /// Matrices of elements or super-elements, each on its own: 010!, 100!, 0100!. `mid` is 1. An order that moves
-    /// nothing is a matrix of one row.
+    /// Separate matrices of elements or super-elements: 010!, 100!, 0100!. `mid` is 1. An identity
+    /// is a matrix of one row.
     Transpose(Elementary),
-    /// Square tiles of single elements side by side, each transposed where it lies: 0210!. `mid` is more than 1.
+    /// Adjacent square tiles of single elements, each transposed in place: 0210!. `mid` is more
+    /// than 1.
     SquareTiles(Elementary),
-    /// Any other two axes that change places across a third: 0210! of rectangles, 2100!.
+    /// Any other swap of two axes across a third: 0210! of rectangles, 2100!.
     Strided(Elementary),
-    /// Any other order.
+    /// Any other permutation.
     General,
 }
 
 impl fmt::Display for Elementary {
-    /// Dimension notation: `100!(7200x50, unit 36)`, `0210!(8*64x3x64)`.
+    /// Formats in dimension notation: `100!(7200x50, unit 36)`, `0210!(8*64x3x64)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.name())?;
         if self.batch > 1 {
@@ -164,9 +173,10 @@ impl fmt::Display for Elementary {
 mod tests {
     use super::*;
 
-    /// Cubes are those that are done after three times and not after one, where a side and its square are the extents.
+    /// `cube_side` finds the shapes `side x side²` and `side² x side`, and three applications of
+    /// such a transposition are the identity.
     #[test]
-    fn cubes_come_back_after_three_times() {
+    fn three_applications_restore_cubes() {
         for (rows, cols) in (1..30).flat_map(|rows| (1..30).map(move |cols| (rows, cols))) {
             let e = Elementary { batch: 2, rows, mid: 1, cols, unit: 1 };
             let side = rows.min(cols);
@@ -180,7 +190,7 @@ mod tests {
         assert_eq!(apart.cube_side(), None);
     }
 
-    /// The definition, index by index.
+    /// Computes all destinations from the definition, index by index.
     fn dest_by_loops(e: &Elementary) -> Vec<usize> {
         let mut dest = vec![0; e.len()];
         let mut from = 0;
@@ -222,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_the_thesis_names() {
+    fn names_match_the_thesis() {
         let name =
             |batch, rows, mid, cols, unit| Elementary { batch, rows, mid, cols, unit }.name();
         assert_eq!(name(4, 3, 1, 5, 1), "010!");

@@ -1,9 +1,10 @@
-//! Rows a pitch apart, as BLAS's leading dimensions have them: where their elements lie, what lies between them, and
-//! where they go when gaps are cut off.
+//! Matrices with a leading dimension, as in BLAS: offsets of their elements, gaps between rows, and
+//! index maps that remove or restore the gaps.
 
 use std::ops::Range;
 
-/// `rows` rows of `cols` elements, the beginnings of two `pitch` elements apart; the last one has no gap behind it.
+/// A matrix of `rows` by `cols` elements whose rows start `pitch` elements apart. There is no gap
+/// after the last row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PitchedRows {
     rows: usize,
@@ -12,77 +13,80 @@ pub struct PitchedRows {
 }
 
 impl PitchedRows {
-    /// `None` where `pitch < cols`, and where a gap behind the last row could not be counted.
+    /// Creates the view. Returns `None` if `pitch < cols` or if `rows · pitch` overflows `usize`.
     pub fn new(rows: usize, cols: usize, pitch: usize) -> Option<Self> {
         rows.checked_mul(pitch)?;
         (cols <= pitch).then_some(PitchedRows { rows, cols, pitch })
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Elements of a row.
+    /// Returns the number of elements of a row.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Elements from row to row: the leading dimension.
+    /// Returns the leading dimension: the number of elements from one row to the next.
     pub fn pitch(&self) -> usize {
         self.pitch
     }
 
-    /// The same in units of which an element has `bytes`; `None` where they cannot be counted.
+    /// Converts from elements to units of which an element has `bytes`. Returns `None` on overflow.
     pub fn scaled(&self, bytes: usize) -> Option<Self> {
         Self::new(self.rows, self.cols.checked_mul(bytes)?, self.pitch.checked_mul(bytes)?)
     }
 
-    /// Elements of all rows.
+    /// Returns the number of elements of all rows.
     pub fn len(&self) -> usize {
         self.rows * self.cols
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements from the first to the last, both included, and the gaps between: `(rows − 1) · pitch + cols`.
+    /// Returns the number of elements from the first to the last, including the gaps between rows:
+    /// `(rows − 1) · pitch + cols`, or 0 if there are no elements.
     pub fn span(&self) -> usize {
         if self.is_empty() { 0 } else { (self.rows - 1) * self.pitch + self.cols }
     }
 
-    /// Whether there are no gaps.
+    /// Returns `true` if there are no gaps between rows.
     pub fn is_dense(&self) -> bool {
         self.rows <= 1 || self.cols == self.pitch
     }
 
-    /// Where element `k` lies, row by row.
+    /// Returns the offset of element `k`, counted row by row.
     #[inline]
     pub fn offset(&self, k: usize) -> usize {
         k / self.cols * self.pitch + k % self.cols
     }
 
-    /// The element at an offset, counted row by row; `None` in a gap and behind the last row.
+    /// Returns the number of the element at an offset, counted row by row. Returns `None` in a gap
+    /// and after the last row.
     #[inline]
     pub fn index(&self, offset: usize) -> Option<usize> {
         let inside = offset < self.span() && offset % self.pitch < self.cols;
         inside.then(|| offset / self.pitch * self.cols + offset % self.pitch)
     }
 
-    /// Elements of all gaps, that behind the last row included.
+    /// Returns the number of elements of all gaps, including one after the last row.
     pub fn gaps(&self) -> usize {
         self.rows * (self.pitch - self.cols)
     }
 
-    /// Elements of rows and gaps, that behind the last row included.
+    /// Returns the number of elements of rows and gaps, including a gap after the last row:
+    /// `rows · pitch`.
     pub fn area(&self) -> usize {
         self.rows * self.pitch
     }
 
-    /// Where what lies at an offset goes when the gaps are cut off: the gaps' columns, one after the other, follow the
-    /// rows.
+    /// Returns the new offset of the element at `offset` when the gaps are moved after the rows.
+    /// The columns of the gaps then follow the rows, column after column.
     #[inline]
     pub fn with_gaps_last(&self, offset: usize) -> usize {
         self.index(offset).unwrap_or_else(|| {
@@ -91,7 +95,8 @@ impl PitchedRows {
         })
     }
 
-    /// Its inverse: where what lies at `k` of what was cut goes when columns are put back.
+    /// Returns the new offset of the element at `k` when the gaps are restored: the inverse of
+    /// [`with_gaps_last`](Self::with_gaps_last).
     #[inline]
     pub fn with_gaps_between(&self, k: usize) -> usize {
         match k.checked_sub(self.len()) {
@@ -100,8 +105,9 @@ impl PitchedRows {
         }
     }
 
-    /// Where what lies at an offset goes when rows [change places](#method.exchanges) with their gaps until they lie
-    /// together, or back. Takes time in proportion to the rows.
+    /// Returns the new offset of the element at `offset` after the rows [swap](Self::gap_swaps)
+    /// with their gaps until they are contiguous, or after the inverse if `back`. Takes time
+    /// proportional to the number of rows.
     pub fn swapped_with_gaps(&self, offset: usize, back: bool) -> usize {
         let step = |at: usize, (first, second, run): (usize, usize, usize)| match at {
             _ if (first..first + run).contains(&at) => at - first + second,
@@ -117,21 +123,24 @@ impl PitchedRows {
         }
     }
 
-    /// The runs that change places, in order, when a row goes to where it lies once rows are together and what lies
-    /// there goes the other way: two offsets and a length, in steps as long as the places are apart.
+    /// Returns the swaps, in order, that move row `row` to its position in the dense matrix. Each
+    /// is two offsets and a length.
+    ///
+    /// The elements in that position move in the opposite direction. Each swap is at most as long
+    /// as the distance between the two positions of the row.
     pub fn gap_swaps(
         &self,
         row: usize,
     ) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> + use<> {
-        let (cols, place, apart) = (self.cols, row * self.cols, row * (self.pitch - self.cols));
-        let steps = if apart == 0 { 0 } else { cols.div_ceil(apart) };
+        let (cols, dense, distance) = (self.cols, row * self.cols, row * (self.pitch - self.cols));
+        let steps = if distance == 0 { 0 } else { cols.div_ceil(distance) };
         (0..steps).map(move |step| {
-            let start = step * apart;
-            (place + start, place + start + apart, apart.min(cols - start))
+            let start = step * distance;
+            (dense + start, dense + start + distance, distance.min(cols - start))
         })
     }
 
-    /// Elements that lie before an offset.
+    /// Returns the number of matrix elements stored before an offset.
     #[inline]
     pub fn before(&self, offset: usize) -> usize {
         if self.is_empty() {
@@ -141,19 +150,19 @@ impl PitchedRows {
         (offset / self.pitch * self.cols + within).min(self.len())
     }
 
-    /// Elements from `k` on that lie one after the other.
+    /// Returns the number of contiguous elements that start with element `k`.
     #[inline]
     pub(crate) fn run_from(&self, k: usize) -> usize {
         if self.is_dense() { self.len() - k } else { self.cols - k % self.cols }
     }
 
-    /// The same that end before `k`.
+    /// Returns the number of contiguous elements that end before element `k`.
     #[inline]
     pub(crate) fn run_before(&self, k: usize) -> usize {
         if self.is_dense() { k } else { (k - 1) % self.cols + 1 }
     }
 
-    /// At an offset: where what lies there ends, and whether that is a row.
+    /// Returns the end of the row or gap that contains an offset, and `true` if it is a row.
     fn at(&self, offset: usize) -> (usize, bool) {
         if self.is_empty() || offset >= self.span() {
             return (usize::MAX, false);
@@ -167,93 +176,103 @@ impl PitchedRows {
     }
 }
 
-/// A matrix that lies at one leading dimension and is to lie at another, in place: transposed, or as it is.
+/// A change of the leading dimension of a matrix in place, transposed or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeadingDims {
     source: PitchedRows,
     result: PitchedRows,
     transposed: bool,
-    /// Elements from the first one on among which gaps are kept, and how many are, which takes a while to count.
-    covered: usize,
-    kept: usize,
+    /// Elements at the start whose saved gaps are counted, and the number of saved elements. The
+    /// number is cached because counting takes time proportional to the rows.
+    dense_len: usize,
+    saved_gap_len: usize,
 }
 
 impl LeadingDims {
-    /// A matrix of `rows` by `cols` whose rows lie `lda` apart, to be transposed to rows `ldb` apart; `None` where
-    /// `lda < cols` or `ldb < rows`, and where the elements cannot be counted.
+    /// Creates the transposition of a matrix of `rows` by `cols` from leading dimension `lda` to
+    /// `ldb`. Returns `None` if `lda < cols`, `ldb < rows`, or the size overflows `usize`.
     pub fn transposed(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) =
             (PitchedRows::new(rows, cols, lda)?, PitchedRows::new(cols, rows, ldb)?);
-        let (covered, kept) = (source.len(), kept_len(source, result, source.len()));
-        Some(LeadingDims { source, result, transposed: true, covered, kept })
+        let (dense_len, saved_gap_len) =
+            (source.len(), count_saved_gaps(source, result, source.len()));
+        Some(LeadingDims { source, result, transposed: true, dense_len, saved_gap_len })
     }
 
-    /// The same to stay as it is but for its pitch; `None` where `lda < cols` or `ldb < cols` and so on.
+    /// Creates the change of the leading dimension of a matrix of `rows` by `cols` from `lda` to
+    /// `ldb`, without transposition. Returns `None` if `lda < cols`, `ldb < cols`, or the size
+    /// overflows `usize`.
     pub fn row_slide(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) =
             (PitchedRows::new(rows, cols, lda)?, PitchedRows::new(rows, cols, ldb)?);
-        Some(LeadingDims { source, result, transposed: false, covered: 0, kept: 0 })
+        Some(LeadingDims { source, result, transposed: false, dense_len: 0, saved_gap_len: 0 })
     }
 
-    /// The same of which the first `covered` elements are moved as if they had no gaps: as many as it has, or more where
-    /// gaps travel as elements. `None` where these reach beyond the span, or beyond a side's last gap.
-    pub fn with_dense_len(&self, covered: usize) -> Option<Self> {
+    /// Returns this change with a dense intermediate matrix of `dense_len` elements. It has more
+    /// elements than the matrix if gaps are moved as elements.
+    ///
+    /// Returns `None` if these elements exceed the span or the [area](PitchedRows::area) of a side,
+    /// or if the matrix is not transposed.
+    pub fn with_dense_len(&self, dense_len: usize) -> Option<Self> {
         let LeadingDims { source, result, .. } = *self;
         let most = source.area().min(result.area()).min(self.span());
-        let kept = (covered <= most).then(|| kept_len(source, result, covered))?;
-        self.transposed.then_some(LeadingDims { covered, kept, ..*self })
+        let saved_gap_len =
+            (dense_len <= most).then(|| count_saved_gaps(source, result, dense_len))?;
+        self.transposed.then_some(LeadingDims { dense_len, saved_gap_len, ..*self })
     }
 
-    /// What undoes it.
+    /// Returns the inverse change.
     #[must_use]
     pub fn inverse(&self) -> Self {
         LeadingDims { source: self.result, result: self.source, ..*self }
     }
 
-    /// The rows before.
+    /// Returns the rows before the change.
     pub fn source(&self) -> PitchedRows {
         self.source
     }
 
-    /// The rows after.
+    /// Returns the rows after the change.
     pub fn result(&self) -> PitchedRows {
         self.result
     }
 
-    /// Whether rows become columns.
+    /// Returns `true` if rows become columns.
     pub fn is_transposed(&self) -> bool {
         self.transposed
     }
 
-    /// Elements of the matrix.
+    /// Returns the number of elements of the matrix.
     pub fn len(&self) -> usize {
         self.source.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements from the first one on that hold the source and the result.
+    /// Returns the number of elements, from the first on, that contain both the source and the
+    /// result.
     pub fn span(&self) -> usize {
         self.source.span().max(self.result.span())
     }
 
-    /// Where what lies at an offset goes: an element of the matrix to its place in the result; anything else stays.
+    /// Returns the new offset of the element at `offset`. Elements outside the matrix are
+    /// unchanged.
     pub fn dest(&self, offset: usize) -> usize {
         let LeadingDims { source, result, transposed, .. } = *self;
-        let turned =
+        let transpose =
             |k: usize| if transposed { k % source.cols * source.rows + k / source.cols } else { k };
-        source.index(offset).map_or(offset, |k| result.offset(turned(k)))
+        source.index(offset).map_or(offset, |k| result.offset(transpose(k)))
     }
 
-    /// Where what lies at an offset goes when gaps are [kept](Self::kept) behind the [span](Self::span), or `back` where
-    /// they are put back: anything else stays.
+    /// Returns the new offset of the element at `offset` when gaps are [saved](Self::saved_gaps)
+    /// after the [span](Self::span), or restored if `back`. Other elements are unchanged.
     pub fn saved_gap_dest(&self, offset: usize, back: bool) -> usize {
-        let (mut kept, span) = (self.saved_gaps(), self.span());
+        let (mut saved, span) = (self.saved_gaps(), self.span());
         let mut at = span;
-        let found = kept.find_map(|run| {
+        let found = saved.find_map(|run| {
             let (from, to) = if back { (at..at + run.len(), run.start) } else { (run.clone(), at) };
             at += run.len();
             from.contains(&offset).then(|| to + offset - from.start)
@@ -261,26 +280,26 @@ impl LeadingDims {
         found.unwrap_or(offset)
     }
 
-    /// Whether every element stays where it is.
+    /// Returns `true` if no element moves.
     pub fn is_identity(&self) -> bool {
         let LeadingDims { source, result, transposed, .. } = *self;
-        // A row or a column alone is the same transposed where it lies in one piece.
+        // A single row or column that is contiguous equals its transpose.
         let line = source.rows <= 1 || source.cols <= 1;
-        let turned = line && source.is_dense() && result.is_dense();
-        let slid = source.pitch == result.pitch || source.rows <= 1;
-        self.len() <= 1 || if transposed { turned } else { slid }
+        let fixed_transpose = line && source.is_dense() && result.is_dense();
+        let fixed_slide = source.pitch == result.pitch || source.rows <= 1;
+        self.len() <= 1 || if transposed { fixed_transpose } else { fixed_slide }
     }
 
-    /// Elements that lie where the matrix has no gaps for a while: its own, or [more](Self::covering). None where rows
-    /// slide, which never lie together.
+    /// Returns the length of the dense intermediate matrix, in elements: the matrix itself, or
+    /// [more](Self::with_dense_len). 0 without transposition: such rows are never dense in between.
     pub fn dense_len(&self) -> usize {
-        self.covered
+        self.dense_len
     }
 
-    /// Offsets among the first [`covered`](Self::covered) that are in a gap of the source and of the result both: run by
-    /// run.
+    /// Returns the runs of offsets below [`dense_len`](Self::dense_len) that are in a gap of both
+    /// the source and the result. The dense matrix overwrites them, so they must be saved.
     pub fn saved_gaps(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let LeadingDims { source, result, covered: len, .. } = *self;
+        let LeadingDims { source, result, dense_len: len, .. } = *self;
         let mut offset = 0;
         std::iter::from_fn(move || {
             while offset < len {
@@ -300,27 +319,29 @@ impl LeadingDims {
         })
     }
 
-    /// How many those are.
+    /// Returns the total length of the [saved gaps](Self::saved_gaps), in elements.
     pub fn saved_gap_len(&self) -> usize {
-        self.kept
+        self.saved_gap_len
     }
 }
 
-/// Elements that are [kept](LeadingDims::kept) of the first `len`, which end with a side's last gap at most, counted by the
-/// fewer rows.
-fn kept_len(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
+/// Counts the [saved gaps](LeadingDims::saved_gaps) among the first `len` elements, which do not
+/// exceed the area of either side. Loops over the side with fewer rows.
+fn count_saved_gaps(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
     if [source, result].iter().any(|rows| rows.is_dense() && len <= rows.span()) {
         return 0;
     }
-    let (few, many) = if source.rows <= result.rows { (source, result) } else { (result, source) };
-    if few.pitch == many.pitch {
-        // The fewer rows are the longer ones and cover the others, which reach beyond `len`.
-        return len - few.before(len);
+    let (fewer, more) =
+        if source.rows <= result.rows { (source, result) } else { (result, source) };
+    if fewer.pitch == more.pitch {
+        // The side with fewer rows has the longer rows. They cover the rows of the other side,
+        // which reach beyond `len`.
+        return len - fewer.before(len);
     }
-    let both: usize = (0..few.rows)
+    let both: usize = (0..fewer.rows)
         .map(|row| {
-            let start = (row * few.pitch).min(len);
-            many.before((start + few.cols).min(len)) - many.before(start)
+            let start = (row * fewer.pitch).min(len);
+            more.before((start + fewer.cols).min(len)) - more.before(start)
         })
         .sum();
     len + both - source.before(len) - result.before(len)
@@ -335,13 +356,13 @@ mod tests {
         let gaps = (0..10).flat_map(|a| (0..10).map(move |b| (a, b)));
         sides.flat_map(move |(rows, cols)| {
             gaps.clone().flat_map(move |(a, b)| {
-                let turned = LeadingDims::transposed(rows, cols, cols + a, rows + b).unwrap();
-                [turned, LeadingDims::row_slide(rows, cols, cols + a, cols + b).unwrap()]
+                let transpose = LeadingDims::transposed(rows, cols, cols + a, rows + b).unwrap();
+                [transpose, LeadingDims::row_slide(rows, cols, cols + a, cols + b).unwrap()]
             })
         })
     }
 
-    /// The offsets of all elements, by rows and columns.
+    /// Returns the offsets of all elements, row by row.
     fn offsets(rows: PitchedRows) -> Vec<usize> {
         (0..rows.rows()).flat_map(|i| (0..rows.cols()).map(move |j| i * rows.pitch() + j)).collect()
     }
@@ -361,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_lie_in_rows() {
+    fn offsets_match_rows_and_columns() {
         for rows in small().map(|leading| leading.source()) {
             let all = offsets(rows);
             assert_eq!((all.len(), rows.is_empty()), (rows.len(), all.is_empty()));
@@ -375,42 +396,42 @@ mod tests {
             assert_eq!(rows.len() + rows.gaps(), rows.area());
             for offset in 0..rows.area() {
                 let (row, col) = (offset / rows.pitch(), offset % rows.pitch());
-                let there = match col < rows.cols() {
+                let moved = match col < rows.cols() {
                     true => row * rows.cols() + col,
                     false => rows.len() + (col - rows.cols()) * rows.rows() + row,
                 };
                 assert_eq!(
-                    (rows.with_gaps_last(offset), rows.with_gaps_between(there)),
-                    (there, offset)
+                    (rows.with_gaps_last(offset), rows.with_gaps_between(moved)),
+                    (moved, offset)
                 );
             }
         }
     }
 
     #[test]
-    fn what_is_kept_lies_in_no_row() {
+    fn saved_gaps_are_outside_all_rows() {
         for leading in small() {
             let [source, result] = [leading.source(), leading.result()].map(offsets);
-            let together = if leading.is_transposed() { leading.len() } else { 0 };
-            assert_eq!(leading.dense_len(), together);
+            let default_len = if leading.is_transposed() { leading.len() } else { 0 };
+            assert_eq!(leading.dense_len(), default_len);
             let areas = [leading.source().area(), leading.result().area()];
             let most = leading.span().min(areas[0]).min(areas[1]);
             assert!(leading.with_dense_len(most + 1).is_none(), "{leading:?}");
-            for covered in [together].into_iter().chain(together..=most) {
-                let covering = leading.with_dense_len(covered);
+            for dense_len in [default_len].into_iter().chain(default_len..=most) {
+                let covering = leading.with_dense_len(dense_len);
                 assert_eq!(covering.is_some(), leading.is_transposed());
                 let leading = covering.unwrap_or(leading);
                 let free = |at: &usize| !source.contains(at) && !result.contains(at);
                 let want: Vec<usize> = (0..leading.dense_len()).filter(free).collect();
-                let kept: Vec<usize> = leading.saved_gaps().flatten().collect();
-                assert_eq!((leading.saved_gap_len(), &kept), (want.len(), &want), "{leading:?}");
+                let saved: Vec<usize> = leading.saved_gaps().flatten().collect();
+                assert_eq!((leading.saved_gap_len(), &saved), (want.len(), &want), "{leading:?}");
                 assert!(leading.saved_gaps().all(|run| !run.is_empty()));
             }
         }
     }
 
     #[test]
-    fn what_stays_is_told() {
+    fn identity_is_detected() {
         for leading in small() {
             let (source, result) = (leading.source(), leading.result());
             let to = |k: usize| match leading.is_transposed() {

@@ -1,27 +1,29 @@
-//! The pure mathematics of in-place transposition: no data is moved here, nothing is allocated
-//! beyond the lists that a caller asks for, and nothing is unsafe.
+//! Index maps of in-place transposition.
 //!
-//! | module | holds | source |
+//! Pure mathematics: this crate moves no data and contains no unsafe code. It allocates only the
+//! lists that it returns, except for record schemas: each distinct one is kept in a global table.
+//!
+//! | module | contents | source |
 //! |---|---|---|
-//! | [`axes`] | the one shape of every permutation of axes | thesis section 4.3 |
-//! | [`fuse`] | the same of any number of axes, and as several where they are many | |
-//! | [`names`] | factorial numbers as names of orders of axes (010!, 100!, …) | thesis table 4.1 |
-//! | [`elementary`] | two groups of axes that change places | thesis section 4.4 |
-//! | [`slots`] | aligned slots: a transposition of any shape in two local passes | `docs/algorithm.md` |
-//! | [`fields`] | records of fields of any widths, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
-//! | [`field_slots`] | aligned slots of such records | `docs/layouts.md` |
-//! | [`tile_pairs`] | permutations of order two as tiles that change places | `docs/algorithm.md` |
-//! | [`tile_runs`] | rows of tiles from one pitch to another | `docs/algorithm.md` |
-//! | [`parts`] | an axis cut into parts, one for each of several memories | `docs/distributed.md` |
-//! | [`squares`] | a matrix in such parts as squares that change places | `docs/distributed.md` |
-//! | [`pattern`] | axes split, permuted and joined, in einops' notation | |
-//! | [`pitched`] | rows a pitch apart | |
-//! | [`grid`] | layouts of grids: dimensions strip-mined and permuted | thesis section 6.2 |
-//! | [`slide`] | rows that slide from one pitch to another in place | thesis eq. 4.1 |
-//! | [`divisors`] | prime factors, divisors | |
+//! | [`permutation`] | axis permutations of row-major arrays | thesis section 4.3 |
+//! | [`fusion`] | fusion of adjacent axes; permutations of high rank as a sequence of smaller ones | |
+//! | [`names`] | factorial numbers as names of axis permutations (010!, 100!, …) | thesis table 4.1 |
+//! | [`elementary`] | swaps of two axes | thesis section 4.4 |
+//! | [`aligned_slots`] | transposition of a matrix of any shape in two local passes | `docs/algorithm.md` |
+//! | [`record_layout`] | records with fields of any width, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
+//! | [`record_slots`] | aligned slots of such records | `docs/layouts.md` |
+//! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/algorithm.md` |
+//! | [`tile_rows`] | moves of tile rows between two leading dimensions | `docs/algorithm.md` |
+//! | [`partition`] | partitions of an axis over ranks | `docs/distributed.md` |
+//! | [`peer_squares`] | swaps of square tiles between ranks | `docs/distributed.md` |
+//! | [`pattern`] | axes split, permuted and merged, in the notation of einops | |
+//! | [`leading`] | matrices with a leading dimension | |
+//! | [`grid`] | grid layouts: strip-mined and permuted dimensions | thesis section 6.2 |
+//! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
+//! | [`divisors`] | prime factors and divisors | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
 //!
-//! Matrices are row-major and 0-based throughout; a matrix is `rows` by `cols`.
+//! Matrices are row-major, indices start at 0, and a matrix is `rows` by `cols`.
 
 pub mod aligned_slots;
 pub mod divisors;

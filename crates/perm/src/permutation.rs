@@ -1,4 +1,4 @@
-//! The one shape of everything that permutes whole axes: of a stage, of a problem.
+//! Axis permutations of row-major arrays.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -6,15 +6,18 @@ use std::hash::{Hash, Hasher};
 use crate::elementary::{Elementary, SwapKind};
 use crate::names::factorial_name;
 
-/// Axes that a permutation has at most, once those that stay together are fused: the bits of 2^28 places, reversed. Planning
-/// copies many permutations: with 24 it takes a tenth longer than with 8, with 32 a quarter.
+/// Maximum rank of a permutation after fusion. 28 allows bit reversal of 2^28 elements.
+///
+/// Planning copies many permutations: compared with a limit of 8, it takes 10% longer with 24 and
+/// 25% longer with 32.
 pub const MAX_FUSED_RANK: usize = 28;
 
-/// The axes of a row-major array, permuted: axis `i` of the result is axis `order[i]` of the source, both row-major.
+/// A permutation of the axes of a row-major array: axis `i` of the result is axis `order[i]` of the
+/// source. The result is row-major too.
 ///
-/// It is held *fused*: axes of extent 1 are left out, and adjacent axes that stay adjacent and in order
-/// are one. A first axis that stays first is the *batch*; a last axis that stays last is the
-/// *super-element*. Two permutations that move the same elements are equal.
+/// Axes are stored *fused*: axes of extent 1 are removed, and adjacent axes that remain adjacent and
+/// in order are merged into one. A first axis that remains first is the *batch*; a last axis that
+/// remains last is the *super-element*. Two permutations that move the same elements are equal.
 ///
 /// ```
 /// use turntile_perm::AxisPermutation;
@@ -31,46 +34,48 @@ pub struct AxisPermutation {
     extents: [usize; MAX_FUSED_RANK],
 }
 
-/// Why axes and their order make no permutation.
+/// Reason why extents and an order of axes are not a valid permutation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PermutationError {
-    /// The order does not name every axis once.
+    /// The order does not name every axis exactly once.
     #[error("{order:?} is no order of {axes} axes")]
     Order {
-        /// Axes there are.
+        /// Number of axes.
         axes: usize,
-        /// The order as given.
+        /// Order of axes as given.
         order: Vec<usize>,
     },
-    /// The elements cannot be counted.
-    #[error("{extents:?} elements are too many to count")]
+    /// The number of elements overflows `usize`.
+    #[error("shape {extents:?} has too many elements")]
     Overflow {
-        /// The extents as given.
+        /// Extents as given.
         extents: Vec<usize>,
     },
-    /// More axes than can be held.
-    #[error("{axes} axes move apart, at most {MAX_FUSED_RANK} can")]
+    /// The permutation has more than [`MAX_FUSED_RANK`] axes after fusion.
+    #[error("permutation has {axes} axes after fusion; at most {MAX_FUSED_RANK} are supported")]
     TooMany {
-        /// Axes once fused.
+        /// Number of axes after fusion.
         axes: usize,
     },
 }
 
 impl AxisPermutation {
-    /// Of an array with these extents, any of them 0 or 1, to one whose axis `i` is axis `order[i]`.
+    /// Creates the permutation whose result has `extents[order[i]]` as extent `i`, as NumPy's
+    /// `transpose(order)`. Extents may be 0 or 1.
     ///
     /// # Errors
-    /// [`PermutationError`].
+    /// [`PermutationError`] if `order` is not a permutation of the axes, the number of elements
+    /// overflows, or too many axes remain after fusion.
     pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         Self::check(extents, order)?;
         Self::fused(extents, order)
     }
 
-    /// Whether `order` names each of `axes` axes once.
+    /// Checks that `order` names each of `axes` axes exactly once.
     ///
     /// # Errors
-    /// [`PermutationError::Order`].
+    /// [`PermutationError::Order`] if it does not.
     pub fn check_order(axes: usize, order: &[usize]) -> Result<(), PermutationError> {
         let named = |axis: usize| order.iter().filter(|&&other| other == axis).count() == 1;
         if order.len() == axes && (0..axes).all(named) {
@@ -79,7 +84,7 @@ impl AxisPermutation {
         Err(PermutationError::Order { axes, order: order.to_vec() })
     }
 
-    /// Whether the order names every axis once, and elements can be counted.
+    /// Checks that the order names every axis once and that the number of elements fits `usize`.
     pub(crate) fn check(extents: &[usize], order: &[usize]) -> Result<(), PermutationError> {
         Self::check_order(extents.len(), order)?;
         // An extent of 0 must not hide an overflow of the others.
@@ -90,8 +95,8 @@ impl AxisPermutation {
         Ok(())
     }
 
-    /// The same of axes and an order that are known to be right: axes of extent 1 left out, and runs of axes that
-    /// stay adjacent and in order made one. Takes no memory.
+    /// Creates the fused permutation from valid axes and a valid order: removes axes of extent 1
+    /// and merges runs of axes that remain adjacent and in order. Does not allocate.
     fn fused(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         let mut all =
             AxisPermutation { rank: 0, order: [0; MAX_FUSED_RANK], extents: [0; MAX_FUSED_RANK] };
@@ -99,26 +104,26 @@ impl AxisPermutation {
             all.rank = 1;
             return Ok(all);
         }
-        // Of each run, in the order of the result: its first axis among those left, and its extent.
+        // First remaining axis and extent of each run, in the order of the result.
         let mut runs = [(0, 0); MAX_FUSED_RANK];
         let (mut count, mut next) = (0, None);
         for &axis in order.iter().filter(|&&axis| extents[axis] > 1) {
-            let place = extents[..axis].iter().filter(|&&extent| extent > 1).count();
-            if next == Some(place) {
+            let position = extents[..axis].iter().filter(|&&extent| extent > 1).count();
+            if next == Some(position) {
                 runs[(count - 1).min(MAX_FUSED_RANK - 1)].1 *= extents[axis];
             } else {
                 if let Some(run) = runs.get_mut(count) {
-                    *run = (place, extents[axis]);
+                    *run = (position, extents[axis]);
                 }
                 count += 1;
             }
-            next = Some(place + 1);
+            next = Some(position + 1);
         }
         let Some(runs) = runs.get(..count) else {
             return Err(PermutationError::TooMany { axes: count });
         };
-        for (to, &(place, extent)) in runs.iter().enumerate() {
-            let axis = runs.iter().filter(|run| run.0 < place).count();
+        for (to, &(position, extent)) in runs.iter().enumerate() {
+            let axis = runs.iter().filter(|run| run.0 < position).count();
             all.order[to] = axis as u8;
             all.extents[axis] = extent;
         }
@@ -126,7 +131,8 @@ impl AxisPermutation {
         Ok(all)
     }
 
-    fn held(extents: &[usize], order: &[usize]) -> Self {
+    /// Creates a permutation from axes that are fused already.
+    fn from_fused(extents: &[usize], order: &[usize]) -> Self {
         let mut all = AxisPermutation {
             rank: extents.len() as u8,
             order: [0; MAX_FUSED_RANK],
@@ -137,35 +143,36 @@ impl AxisPermutation {
         all
     }
 
-    /// Extents of the source's axes, fused; none for a single element.
+    /// Returns the extents of the fused source axes; empty for a single element.
     #[inline]
     pub fn extents(&self) -> &[usize] {
         &self.extents[..usize::from(self.rank)]
     }
 
-    /// The source's axis that each axis of the result is.
+    /// Returns the source axis of each axis of the result.
     pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
         self.order[..usize::from(self.rank)].iter().map(|&axis| usize::from(axis))
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.extents().iter().product()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether nothing moves.
+    /// Returns `true` if no element moves.
     #[inline]
     pub fn is_identity(&self) -> bool {
         self.rank <= 1
     }
 
-    /// Whether it is its own inverse: axes of equal extent change places in pairs, or stay.
+    /// Returns `true` if the permutation is its own inverse: axes swap in pairs of equal extent or
+    /// stay.
     pub fn is_involution(&self) -> bool {
         let order = &self.order[..usize::from(self.rank)];
         let of = |axis: &u8| usize::from(order[usize::from(*axis)]);
@@ -174,13 +181,15 @@ impl AxisPermutation {
         })
     }
 
-    /// Equal instances that are permuted each on its own, one after the other: the first axis where it stays.
+    /// Returns the number of contiguous instances that are permuted independently: the extent of
+    /// the first axis if it remains first, else 1.
     #[inline]
     pub fn batch(&self) -> usize {
         if self.rank > 1 && self.order[0] == 0 { self.extents[0] } else { 1 }
     }
 
-    /// Elements of a super-element: the last axis where it stays.
+    /// Returns the number of elements of a super-element: the extent of the last axis if it remains
+    /// last, else 1.
     #[inline]
     pub fn unit(&self) -> usize {
         let last = usize::from(self.rank).wrapping_sub(1);
@@ -188,7 +197,7 @@ impl AxisPermutation {
         if stays { self.extents[last] } else { 1 }
     }
 
-    /// The same with super-elements as single elements.
+    /// Returns the permutation of super-elements: drops a last axis that remains last.
     #[must_use]
     pub fn without_unit(&self) -> Self {
         let mut all = *self;
@@ -197,23 +206,23 @@ impl AxisPermutation {
             all.extents[usize::from(all.rank)] = 0;
             all.order[usize::from(all.rank)] = 0;
         }
-        // Two axes or more are left: those that moved apart.
+        // At least two axes remain: the ones that change their order.
         all
     }
 
-    /// The permutation of one instance.
+    /// Returns the permutation of one instance: drops a first axis that remains first.
     #[must_use]
     pub fn without_batch(&self) -> Self {
         if self.batch() == 1 {
             return *self;
         }
         let rank = usize::from(self.rank);
-        let mut all = Self::held(&self.extents[1..rank], &[]);
+        let mut all = Self::from_fused(&self.extents[1..rank], &[]);
         all.order.iter_mut().zip(&self.order[1..rank]).for_each(|(to, &axis)| *to = axis - 1);
         all
     }
 
-    /// The permutation that undoes it.
+    /// Returns the inverse permutation.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let mut extents = Vec::with_capacity(MAX_FUSED_RANK);
@@ -222,13 +231,13 @@ impl AxisPermutation {
             extents.push(self.extents[from]);
             order[from] = to;
         }
-        Self::held(&extents, &order)
+        Self::from_fused(&extents, &order)
     }
 
-    /// Elements that a step along each of the source's axes goes over, before and after.
+    /// Returns the row-major strides of each source axis, in the source and in the result.
     pub fn strides(&self) -> [[usize; MAX_FUSED_RANK]; 2] {
         let rank = usize::from(self.rank);
-        let along = |axes: &mut dyn Iterator<Item = usize>| {
+        let strides_of = |axes: &mut dyn Iterator<Item = usize>| {
             let (mut steps, mut step) = ([1; MAX_FUSED_RANK], 1);
             for axis in axes {
                 steps[axis] = step;
@@ -237,15 +246,16 @@ impl AxisPermutation {
             steps
         };
         let mut result = self.order[..rank].iter().rev().map(|&axis| usize::from(axis));
-        [along(&mut (0..rank).rev()), along(&mut result)]
+        [strides_of(&mut (0..rank).rev()), strides_of(&mut result)]
     }
 
-    /// Where the element at `offset` goes; offsets behind the end stay.
+    /// Returns the offset to which the element at `offset` moves. Offsets past the end are returned
+    /// unchanged.
     #[inline]
     pub fn dest(&self, offset: usize) -> usize {
         let rank = usize::from(self.rank);
         let (mut digits, mut rest) = ([0; MAX_FUSED_RANK], offset);
-        // Nothing is to be divided by the one extent of an empty array.
+        // An empty array has one axis of extent 0, which must not become a divisor.
         if self.extents[0] == 0 {
             return offset;
         }
@@ -258,12 +268,13 @@ impl AxisPermutation {
         self.order().fold(0, |at, axis| at * self.extents[axis] + digits[axis])
     }
 
-    /// The same as two groups of axes that change places, if that is what it is: 010!, 100!, 0100!, 0210!,
-    /// 2100!. An identity is one of a single row.
+    /// Returns the permutation as a swap of two axes (010!, 100!, 0100!, 0210! or 2100!), or `None`
+    /// if it is not one. An identity is a matrix of one row.
     #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         let (batch, unit) = (self.batch(), self.unit());
-        // Up to three axes that are neither can only be reversed: in any other order some would be fused.
+        // Up to three axes that are neither batch nor super-element must be reversed: fusion would
+        // have merged them in any other order.
         let (rows, mid, cols) = match *self.moving() {
             [] => (1, 1, 1),
             [extent] => (1, 1, extent),
@@ -274,7 +285,7 @@ impl AxisPermutation {
         Some(Elementary { batch, rows, mid, cols, unit })
     }
 
-    /// What the order is.
+    /// Classifies the permutation by the kernels that can perform it.
     #[inline]
     pub fn form(&self) -> SwapKind {
         match self.elementary() {
@@ -285,7 +296,7 @@ impl AxisPermutation {
         }
     }
 
-    /// Extents of the axes that are neither batch nor super-element.
+    /// Returns the extents of the axes that are neither batch nor super-element.
     #[inline]
     fn moving(&self) -> &[usize] {
         let rank = usize::from(self.rank);
@@ -296,7 +307,7 @@ impl AxisPermutation {
 }
 
 impl AxisPermutation {
-    /// What makes it what it is: not the room for more axes.
+    /// Returns the parts that define equality: the used entries of both arrays.
     fn key(&self) -> (&[u8], &[usize]) {
         (&self.order[..usize::from(self.rank)], self.extents())
     }
@@ -318,18 +329,19 @@ impl Hash for AxisPermutation {
 
 impl From<Elementary> for AxisPermutation {
     /// # Panics
-    /// When its elements cannot be counted.
+    /// If the number of elements overflows `usize`.
     fn from(e: Elementary) -> Self {
         let extents = [e.batch, e.rows, e.mid, e.cols, e.unit];
         let count = extents.iter().try_fold(1usize, |all, &extent| all.checked_mul(extent));
-        let count = count.expect("elements that can be counted");
+        let count = count.expect("the number of elements overflows usize");
         let moving = [e.rows, e.mid, e.cols].iter().filter(|&&extent| extent > 1).count();
-        // What moves nothing is one axis, or none.
+        // An identity has one axis, or none if there is only one element.
         if moving < 2 || count == 0 {
-            return Self::held(&[count][..usize::from(count != 1)], &[0]);
+            return Self::from_fused(&[count][..usize::from(count != 1)], &[0]);
         }
-        // Those that move are reversed; nothing else is to be fused, and planning takes time.
-        let mut all = Self::held(&[], &[]);
+        // The moving axes are reversed, so no axes can be fused. Skipping fusion makes planning
+        // faster.
+        let mut all = Self::from_fused(&[], &[]);
         let first = usize::from(e.batch > 1);
         let reversed = first..first + moving;
         for (axis, extent) in extents.into_iter().filter(|&extent| extent > 1).enumerate() {
@@ -343,7 +355,7 @@ impl From<Elementary> for AxisPermutation {
 }
 
 impl fmt::Display for AxisPermutation {
-    /// Dimension notation: `100!(7200x50, unit 36)`, `2310!(2x3x4x5)`.
+    /// Formats in dimension notation: `100!(7200x50, unit 36)`, `2010!(2x3x4x5)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(e) = self.elementary() {
             return e.fmt(f);

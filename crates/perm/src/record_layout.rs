@@ -1,28 +1,33 @@
-//! Records whose fields have any widths, and the layouts between an array of structures and a structure of arrays.
+//! Records with fields of any width, and layouts between an array of structures and a structure of
+//! arrays.
 //!
-//! A record has fields of `k_f` words, `c_f` words before field `f`, `K` words in all. In *tiles* of `T` records, the last
-//! one shorter, every tile holds its fields one after the other, and each field its records: with `L` the records of the
-//! tile, word `u` of field `f` of its record `i` lies `L·c_f + i·k_f + u` words on. That is
+//! Field `f` of a record has `k_f` words; `c_f` words precede it, and a record has `K` words. In
+//! *tiles* of `T` records (the last tile may be shorter), every tile stores its fields one after
+//! another, and each field stores its records. Let `L` be the number of records of a tile. Then
+//! word `u` of field `f` of record `i` of the tile is at word `L·c_f + i·k_f + u` of the tile. The
+//! layouts are:
 //!
 //! | layout | tile |
 //! |---|---|
-//! | AoS, array of structures | 1; [`AOS`] where fields lie in another order in a record than in tiles |
+//! | AoS, array of structures | 1, or [`AOS`] if a record stores its fields in a different order than a tile |
 //! | ASTA, array of structures of tiled arrays (thesis section 5.4.1) | `T` |
 //! | SoA, structure of arrays | all records |
 //!
-//! In AoS, field `f` lies `p_f` words into its record, its *place*: a structure's fields stay where its compiler put them, and
-//! its columns may lie in an order that keeps them aligned.
+//! In AoS, field `f` starts at word `p_f` of its record: the *offset* of the field. The compiler
+//! fixes the offsets of the fields of a structure. The columns may be stored in a different order
+//! that keeps them aligned.
 //!
-//! Rows cut into panels of unequal width are such records too: the panels are their fields.
+//! Rows cut into panels of unequal width are such records too: the panels are the fields.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// The tile of records that lie one by one, every field at its place. Of fields that lie in order it is a tile of one.
+/// Tile of the AoS layout, with every field at its offset in the record. If the fields are in tile
+/// order, it equals a tile of one record.
 pub const AOS: usize = 0;
 
-/// So many records of fields of so many words each.
+/// A number of records that share one list of field widths, in words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecordSchema {
     records: usize,
@@ -31,20 +36,21 @@ pub struct RecordSchema {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Record {
-    /// The words before each field in tiles, and those of all.
-    begins: Vec<usize>,
-    /// The words before each field in a record.
-    places: Vec<usize>,
-    /// The fields as they lie in a record.
+    /// Words before each field in tiles, followed by the words of a record.
+    starts: Vec<usize>,
+    /// Offset of each field in an AoS record, in words.
+    aos_offsets: Vec<usize>,
+    /// Fields in the order in which an AoS record stores them.
     order: Vec<usize>,
 }
 
-/// Every record that was asked for, kept as long as the process lives: so `RecordSchema` is `Copy`, as all index maps are. A
-/// program has as many as it has types of records.
-static KNOWN: Mutex<BTreeSet<&'static Record>> = Mutex::new(BTreeSet::new());
+/// All schemas in use, kept until the process ends. This makes `RecordSchema` `Copy`, like all
+/// index maps. A program has one entry for each of its record types.
+static INTERNED: Mutex<BTreeSet<&'static Record>> = Mutex::new(BTreeSet::new());
 
-fn kept(record: Record) -> &'static Record {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+/// Returns the entry of the global table that equals `record`, and adds it if there is none.
+fn interned(record: Record) -> &'static Record {
+    let mut known = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     known.get(&record).copied().unwrap_or_else(|| {
         let record: &'static Record = Box::leak(Box::new(record));
         known.insert(record);
@@ -52,144 +58,155 @@ fn kept(record: Record) -> &'static Record {
     })
 }
 
-/// The records of one step through tiles.
+/// Returns the number of records per tile: 1 for [`AOS`].
 #[inline]
-fn step(tile: usize) -> usize {
+fn records_per_tile(tile: usize) -> usize {
     tile.max(1)
 }
 
 impl RecordSchema {
-    /// `records` records whose fields have these widths, in words; `None` unless there is a field, each has a word, and
-    /// all words can be counted.
+    /// Creates a schema of `records` records with these field widths, in words. Returns `None` if
+    /// there is no field, a width is 0, or the number of words overflows `usize`.
     pub fn new(records: usize, widths: &[usize]) -> Option<Self> {
-        let mut begins = vec![0usize];
+        let mut starts = vec![0usize];
         for &width in widths {
-            let end = begins.last()?.checked_add(width).filter(|_| width > 0)?;
-            begins.push(end);
+            let end = starts.last()?.checked_add(width).filter(|_| width > 0)?;
+            starts.push(end);
         }
-        let places = begins[..begins.len() - 1].to_vec();
-        let order = (0..places.len()).collect();
-        let words = *begins.last()?;
+        let aos_offsets = starts[..starts.len() - 1].to_vec();
+        let order = (0..aos_offsets.len()).collect();
+        let words = *starts.last()?;
         let counted = records.max(1).checked_mul(words).is_some_and(|all| all > 0);
-        counted.then(|| RecordSchema { records, record: kept(Record { begins, places, order }) })
+        counted.then(|| RecordSchema {
+            records,
+            record: interned(Record { starts, aos_offsets, order }),
+        })
     }
 
-    /// The same with each field so many words into a record. `None` unless they fill it, none over another.
+    /// Returns this schema with the offset of each field in an AoS record, in words. Returns `None`
+    /// unless the fields cover the record exactly once.
     #[must_use]
-    pub fn with_places(self, places: &[usize]) -> Option<Self> {
+    pub fn with_places(self, aos_offsets: &[usize]) -> Option<Self> {
         let mut order: Vec<usize> = (0..self.count()).collect();
-        if places.len() != order.len() {
+        if aos_offsets.len() != order.len() {
             return None;
         }
-        order.sort_by_key(|&f| places[f]);
+        order.sort_by_key(|&f| aos_offsets[f]);
         let mut end = 0;
         for &f in &order {
-            (places[f] == end).then_some(())?;
+            (aos_offsets[f] == end).then_some(())?;
             end += self.width(f);
         }
-        let (begins, places) = (self.record.begins.clone(), places.to_vec());
-        Some(RecordSchema { record: kept(Record { begins, places, order }), ..self })
+        let (starts, aos_offsets) = (self.record.starts.clone(), aos_offsets.to_vec());
+        Some(RecordSchema { record: interned(Record { starts, aos_offsets, order }), ..self })
     }
 
-    /// As many records of fields of these widths as there are.
+    /// Returns this schema with `records` records. Returns `None` if the number of words overflows
+    /// `usize`.
     #[must_use]
     pub fn with_records(self, records: usize) -> Option<Self> {
         records.max(1).checked_mul(self.words())?;
         Some(RecordSchema { records, ..self })
     }
 
-    /// Records.
+    /// Returns the number of records.
     pub fn records(&self) -> usize {
         self.records
     }
 
-    /// Fields of a record.
+    /// Returns the number of fields of a record.
     pub fn count(&self) -> usize {
-        self.record.places.len()
+        self.record.aos_offsets.len()
     }
 
-    /// Words of a record.
+    /// Returns the number of words of a record.
     pub fn words(&self) -> usize {
-        self.record.begins[self.count()]
+        self.record.starts[self.count()]
     }
 
-    /// Words of a record before field `f`; of the number of fields, all.
+    /// Returns the number of words before field `f` in tiles. `f` may be the number of fields: the
+    /// result is then the length of a record.
     #[inline]
     pub fn begin(&self, f: usize) -> usize {
-        self.record.begins[f]
+        self.record.starts[f]
     }
 
-    /// Words of a record before field `f` in tiles of so many: in AoS, those before its place.
+    /// Returns the number of words before field `f` in tiles of `tile` records; for [`AOS`], the
+    /// offset of the field in the record.
     #[inline]
     pub fn begin_in(&self, tile: usize, f: usize) -> usize {
-        if tile == AOS { self.record.places[f] } else { self.begin(f) }
+        if tile == AOS { self.record.aos_offsets[f] } else { self.begin(f) }
     }
 
-    /// Whether fields lie in a record in the order of tiles.
+    /// Returns `true` if a record stores its fields in the order of tiles.
     pub fn in_order(&self) -> bool {
         self.record.order.is_sorted()
     }
 
-    /// The tile of so many records: AoS is of one where fields lie in order, and more than all records are all.
+    /// Returns `tile` in canonical form: at most the number of records, and 1 instead of [`AOS`] if
+    /// the fields are in order.
     pub fn tile(&self, tile: usize) -> usize {
         let least = usize::from(self.in_order());
         tile.max(least).min(self.records.max(1))
     }
 
-    /// Words of field `f`.
+    /// Returns the number of words of field `f`.
     #[inline]
     pub fn width(&self, f: usize) -> usize {
-        self.record.begins[f + 1] - self.record.begins[f]
+        self.record.starts[f + 1] - self.record.starts[f]
     }
 
-    /// The widths of all fields.
+    /// Returns the widths of all fields, in words.
     pub fn widths(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
-        self.record.begins.windows(2).map(|pair| pair[1] - pair[0])
+        self.record.starts.windows(2).map(|pair| pair[1] - pair[0])
     }
 
-    /// Whether every field is one word: a matrix, whose layouts are permutations of axes where tiles divide the records.
+    /// Returns `true` if every field is one word. The records are then a matrix. Its layouts are
+    /// axis permutations if the tiles divide the records.
     pub fn is_matrix(&self) -> bool {
         self.words() == self.count()
     }
 
-    /// Words of all records.
+    /// Returns the number of words of all records.
     pub fn len(&self) -> usize {
         self.records * self.words()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no records.
     pub fn is_empty(&self) -> bool {
         self.records == 0
     }
 
-    /// The field that word `c` of a record is of.
+    /// Returns the field that contains word `c` of a record, in the order of tiles.
     #[inline]
     pub fn field_of(&self, c: usize) -> usize {
-        self.record.begins.partition_point(|&begin| begin <= c) - 1
+        self.record.starts.partition_point(|&begin| begin <= c) - 1
     }
 
-    /// The field at word `c` of a record in AoS.
+    /// Returns the field that contains word `c` of an AoS record.
     #[inline]
     fn field_at(&self, c: usize) -> usize {
-        let Record { places, order, .. } = self.record;
-        order[order.partition_point(|&f| places[f] <= c) - 1]
+        let Record { aos_offsets, order, .. } = self.record;
+        order[order.partition_point(|&f| aos_offsets[f] <= c) - 1]
     }
 
-    /// In tiles of `tile` records, where word `c` of record `i` lies: words count as they lie in tiles.
+    /// Returns the offset of word `c` of record `i` in tiles of `tile` records. `c` counts words in
+    /// the order of tiles.
     #[inline]
     pub fn offset(&self, tile: usize, i: usize, c: usize) -> usize {
         let f = self.field_of(c);
-        let first = i / step(tile) * step(tile);
-        let records = step(tile).min(self.records - first);
-        let lies = first * self.words() + records * self.begin_in(tile, f);
-        lies + (i - first) * self.width(f) + c - self.begin(f)
+        let first = i / records_per_tile(tile) * records_per_tile(tile);
+        let records = records_per_tile(tile).min(self.records - first);
+        let start = first * self.words() + records * self.begin_in(tile, f);
+        start + (i - first) * self.width(f) + c - self.begin(f)
     }
 
-    /// In tiles of `tile` records, the record and its word that lie at `offset`.
+    /// Returns the record and its word that tiles of `tile` records store at `offset`: the inverse
+    /// of [`offset`](Self::offset).
     #[inline]
     pub fn at(&self, tile: usize, offset: usize) -> (usize, usize) {
-        let first = offset / self.words() / step(tile) * step(tile);
-        let records = step(tile).min(self.records - first);
+        let first = offset / self.words() / records_per_tile(tile) * records_per_tile(tile);
+        let records = records_per_tile(tile).min(self.records - first);
         let within = offset - first * self.words();
         let f = if tile == AOS { self.field_at(within) } else { self.field_of(within / records) };
         let word = within - records * self.begin_in(tile, f);
@@ -199,18 +216,19 @@ impl RecordSchema {
 
 impl fmt::Debug for RecordSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fields({self})")
+        write!(f, "RecordSchema({self})")
     }
 }
 
-/// `1000 records of 4+12+1+8`; many fields of one width as `19*1`; fields that lie elsewhere in a record as `8@4+4@0`.
+/// Formats as `1000 records of 4+12+1+8`. A run of equal widths is written `19*1`. Fields that are
+/// out of order in a record are written with their offsets, as `8@4+4@0`.
 impl fmt::Display for RecordSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} records of ", self.records)?;
         if !self.in_order() {
-            let fields = self.widths().zip(&self.record.places);
+            let fields = self.widths().zip(&self.record.aos_offsets);
             return f.write_str(
-                &fields.map(|(w, place)| format!("{w}@{place}")).collect::<Vec<_>>().join("+"),
+                &fields.map(|(w, offset)| format!("{w}@{offset}")).collect::<Vec<_>>().join("+"),
             );
         }
         let (mut widths, mut first) = (self.widths().peekable(), true);
@@ -227,7 +245,7 @@ impl fmt::Display for RecordSchema {
     }
 }
 
-/// Records that go from tiles of one length to tiles of another.
+/// A conversion of records from tiles of one length to tiles of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LayoutChange {
     fields: RecordSchema,
@@ -236,48 +254,53 @@ pub struct LayoutChange {
 }
 
 impl LayoutChange {
-    /// From tiles of `from` records to tiles of `to`, [`AOS`] among them; more than there are count as all.
+    /// Creates the conversion from tiles of `from` records to tiles of `to` records, either of
+    /// which may be [`AOS`]. A tile longer than the number of records counts as all of them.
     pub fn new(fields: RecordSchema, from: usize, to: usize) -> Self {
         LayoutChange { fields, from: fields.tile(from), to: fields.tile(to) }
     }
 
-    /// The records.
+    /// Returns the record schema.
     pub fn fields(&self) -> RecordSchema {
         self.fields
     }
 
-    /// Records of a tile before, or [`AOS`].
+    /// Returns the number of records of a tile before the conversion, or [`AOS`].
     pub fn from(&self) -> usize {
         self.from
     }
 
-    /// Records of a tile after, or [`AOS`].
+    /// Returns the number of records of a tile after the conversion, or [`AOS`].
     pub fn to(&self) -> usize {
         self.to
     }
 
-    /// Whether nothing moves: tiles are alike, or records have one field.
+    /// Returns `true` if no word moves, for example because the tiles are equal.
     pub fn is_identity(&self) -> bool {
-        // Of one record, or one field, tiles of any length are the same.
+        // With one record or one field, all tiles of at least one record are the same layout.
         let one = self.fields.count() == 1 || self.fields.records() <= 1;
         self.from == self.to || self.fields.is_empty() || one && self.from.min(self.to) > AOS
     }
 
-    /// The other way round.
+    /// Returns the conversion in the other direction.
     #[must_use]
     pub fn inverse(self) -> Self {
         LayoutChange { from: self.to, to: self.from, ..self }
     }
 
-    /// The least records that whole tiles before and whole tiles after have in common, or all: what moves by itself.
-    /// The last may be shorter.
+    /// Returns the smallest number of records that is a multiple of both tiles, or all records if
+    /// smaller. Each such group moves within its own memory. The last group may be shorter.
     pub fn period(&self) -> usize {
         let most = self.fields.records().max(1);
-        let least = num_integer::lcm(step(self.from) as u128, step(self.to) as u128);
+        let least = num_integer::lcm(
+            records_per_tile(self.from) as u128,
+            records_per_tile(self.to) as u128,
+        );
         usize::try_from(least).unwrap_or(most).min(most)
     }
 
-    /// Where the word at `offset` goes; offsets behind the end stay.
+    /// Returns the offset to which the word at `offset` moves. Offsets past the end are returned
+    /// unchanged.
     #[inline]
     pub fn dest(&self, offset: usize) -> usize {
         if offset >= self.fields.len() {
@@ -293,7 +316,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every list of at most `most` widths of these.
+    /// Returns every non-empty list of at most `most` widths from `of`.
     pub fn all_widths(of: &[usize], most: usize) -> Vec<Vec<usize>> {
         let mut all = vec![Vec::new()];
         let mut last = all.clone();
@@ -307,7 +330,8 @@ pub(crate) mod tests {
         all.into_iter().filter(|widths| !widths.is_empty()).collect()
     }
 
-    /// Tile by tile, field by field, record by record: the words in the order in which they lie.
+    /// Lists the words (record, word) in memory order: tile by tile, field by field, record by
+    /// record.
     fn listed(records: usize, widths: &[usize], tile: usize) -> Vec<(usize, usize)> {
         let mut words = Vec::new();
         for first in (0..records).step_by(tile) {
@@ -323,7 +347,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn words_lie_as_they_are_listed() {
+    fn offsets_match_listed_order() {
         for widths in all_widths(&[1, 2, 3, 5], 4) {
             for records in 0..9 {
                 let fields = RecordSchema::new(records, &widths).unwrap();
@@ -340,48 +364,50 @@ pub(crate) mod tests {
         }
     }
 
-    /// Fields in every order in a record: AoS is another order of each record's words, tiles are as they were.
+    /// AoS with fields in every rotated or reversed order: only the words of each record are
+    /// permuted, and tiled layouts are unchanged.
     #[test]
-    fn records_keep_their_fields_in_their_places() {
+    fn aos_records_use_given_field_offsets() {
         for widths in all_widths(&[1, 2, 3], 4) {
             let fields = RecordSchema::new(5, &widths).unwrap();
-            for turn in 0..2 * widths.len() {
+            for variant in 0..2 * widths.len() {
                 // Rotated, and back to front.
                 let mut order: Vec<usize> = (0..widths.len()).collect();
-                order.rotate_left(turn / 2);
-                if turn % 2 == 1 {
+                order.rotate_left(variant / 2);
+                if variant % 2 == 1 {
                     order.reverse();
                 }
-                let mut places = vec![0; widths.len()];
+                let mut aos_offsets = vec![0; widths.len()];
                 order.iter().fold(0, |end, &f| {
-                    places[f] = end;
+                    aos_offsets[f] = end;
                     end + widths[f]
                 });
-                let placed = fields.with_places(&places).unwrap();
+                let placed = fields.with_places(&aos_offsets).unwrap();
                 assert_eq!(placed.in_order(), placed == fields);
                 for (i, f) in (0..5).flat_map(|i| (0..widths.len()).map(move |f| (i, f))) {
                     for u in 0..widths[f] {
-                        let (c, lies) = (fields.begin(f) + u, i * fields.words() + places[f] + u);
-                        assert_eq!(placed.offset(AOS, i, c), lies, "{placed}");
-                        assert_eq!(placed.at(AOS, lies), (i, c), "{placed}");
+                        let (c, offset) =
+                            (fields.begin(f) + u, i * fields.words() + aos_offsets[f] + u);
+                        assert_eq!(placed.offset(AOS, i, c), offset, "{placed}");
+                        assert_eq!(placed.at(AOS, offset), (i, c), "{placed}");
                         assert_eq!(placed.offset(2, i, c), fields.offset(2, i, c), "{placed}");
                     }
                 }
                 for (from, to) in [(AOS, 1), (AOS, 2), (5, AOS), (1, 5)] {
-                    let retile = LayoutChange::new(placed, from, to);
-                    let stays = (0..placed.len()).all(|k| retile.dest(k) == k);
-                    assert_eq!(retile.is_identity(), stays, "{retile:?}");
+                    let change = LayoutChange::new(placed, from, to);
+                    let stays = (0..placed.len()).all(|k| change.dest(k) == k);
+                    assert_eq!(change.is_identity(), stays, "{change:?}");
                     for k in 0..placed.len() {
-                        assert_eq!(retile.inverse().dest(retile.dest(k)), k, "{retile:?}");
+                        assert_eq!(change.inverse().dest(change.dest(k)), k, "{change:?}");
                     }
                 }
             }
         }
     }
 
-    /// The formulas of the thesis's section 5.4.1, for fields of a word.
+    /// Formulas of thesis section 5.4.1, for fields of one word.
     #[test]
-    fn equal_fields_lie_as_the_thesis_says() {
+    fn equal_fields_match_the_thesis() {
         let (records, words) = (70, 5);
         let fields = RecordSchema::new(records, &[1; 5]).unwrap();
         for (i, f) in (0..records).flat_map(|i| (0..words).map(move |f| (i, f))) {
@@ -393,21 +419,21 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn whole_tiles_move_by_themselves() {
+    fn words_stay_within_their_period() {
         for (records, from, to) in [(24, 1, 4), (24, 4, 6), (25, 8, 2), (7, 3, 100), (9, 2, 5)] {
             let fields = RecordSchema::new(records, &[1, 3, 2]).unwrap();
-            let retile = LayoutChange::new(fields, from, to);
-            let period = retile.period() * fields.words();
+            let change = LayoutChange::new(fields, from, to);
+            let period = change.period() * fields.words();
             for offset in 0..fields.len() {
-                let to = retile.dest(offset);
-                assert_eq!(to / period, offset / period, "{retile:?}");
-                assert_eq!(retile.inverse().dest(to), offset, "{retile:?}");
+                let to = change.dest(offset);
+                assert_eq!(to / period, offset / period, "{change:?}");
+                assert_eq!(change.inverse().dest(to), offset, "{change:?}");
             }
         }
     }
 
     #[test]
-    fn what_moves_nothing_is_known() {
+    fn identity_is_detected() {
         for (records, widths, from, to) in [
             (5, &[1, 2][..], 2, 2),
             (5, &[7], 1, 5),
@@ -417,31 +443,31 @@ pub(crate) mod tests {
             (5, &[1, 2], 1, 2),
             (2, &[1, 1], 1, 2),
         ] {
-            let retile = LayoutChange::new(RecordSchema::new(records, widths).unwrap(), from, to);
-            let stays = (0..records * widths.iter().sum::<usize>()).all(|k| retile.dest(k) == k);
-            assert_eq!(retile.is_identity(), stays, "{retile:?}");
+            let change = LayoutChange::new(RecordSchema::new(records, widths).unwrap(), from, to);
+            let stays = (0..records * widths.iter().sum::<usize>()).all(|k| change.dest(k) == k);
+            assert_eq!(change.is_identity(), stays, "{change:?}");
         }
     }
 
     #[test]
-    fn what_is_no_record_is_declined() {
+    fn invalid_schemas_are_rejected() {
         for widths in [&[][..], &[0], &[1, 0, 2], &[usize::MAX, 1]] {
             assert_eq!(RecordSchema::new(3, widths), None, "{widths:?}");
         }
         assert_eq!(RecordSchema::new(usize::MAX, &[1, 1]), None);
         let fields = RecordSchema::new(3, &[1, 2]).unwrap();
         assert_eq!(fields.with_records(usize::MAX / 2), None);
-        for places in [&[0][..], &[0, 0], &[1, 0], &[0, 2], &[2, 3]] {
-            assert_eq!(fields.with_places(places), None, "{places:?}");
+        for aos_offsets in [&[0][..], &[0, 0], &[1, 0], &[0, 2], &[2, 3]] {
+            assert_eq!(fields.with_places(aos_offsets), None, "{aos_offsets:?}");
         }
     }
 
     #[test]
-    fn the_same_fields_are_kept_once() {
+    fn equal_schemas_are_interned_once() {
         let [a, b] = [3, 4].map(|records| RecordSchema::new(records, &[9, 8, 7]).unwrap());
         assert!(std::ptr::eq(a.record, b.record));
-        let turned = a.with_places(&[15, 7, 0]).unwrap();
-        assert_eq!(turned.to_string(), "3 records of 9@15+8@7+7@0");
+        let reversed = a.with_places(&[15, 7, 0]).unwrap();
+        assert_eq!(reversed.to_string(), "3 records of 9@15+8@7+7@0");
         assert_eq!(a.with_records(4), Some(b));
         assert_eq!(a.to_string(), "3 records of 9+8+7");
         assert_eq!(
@@ -452,13 +478,15 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn any_records(records in 1usize..1 << 20, widths in prop::collection::vec(1usize..40, 1..9),
-                       from in 1usize..5000, to in 1usize..5000, at: usize) {
-            let retile = LayoutChange::new(RecordSchema::new(records, &widths).unwrap(), from, to);
-            let offset = at % retile.fields().len();
-            let moved = retile.dest(offset);
-            prop_assert!(moved < retile.fields().len());
-            prop_assert_eq!(retile.inverse().dest(moved), offset);
+        fn layout_changes_are_inverse_for_large_records(
+            records in 1usize..1 << 20, widths in prop::collection::vec(1usize..40, 1..9),
+            from in 1usize..5000, to in 1usize..5000, at: usize,
+        ) {
+            let change = LayoutChange::new(RecordSchema::new(records, &widths).unwrap(), from, to);
+            let offset = at % change.fields().len();
+            let moved = change.dest(offset);
+            prop_assert!(moved < change.fields().len());
+            prop_assert_eq!(change.inverse().dest(moved), offset);
         }
     }
 }
