@@ -1,4 +1,4 @@
-//! Ranks the candidates and picks one.
+//! Planning: enumerates candidate plans, ranks them by estimated time and returns the fastest.
 
 use std::sync::Arc;
 
@@ -15,114 +15,124 @@ use crate::records::RecordPlanner;
 use crate::routes::{ROUTES, Route, RouteSpec, StageSpec, TileSize};
 use crate::search;
 
-/// Every route's answer to a problem.
+/// All candidate plans for a problem, and the rejected routes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidates {
-    /// The best plan of each feasible route, mirrored and not, or under [`TileRule::Exhaustive`] all of them,
-    /// fastest first by estimate.
+    /// Candidate plans, sorted by estimated time, fastest first.
+    ///
+    /// Contains the best plan of each feasible route, once mirrored and once not. Under
+    /// [`TileRule::Exhaustive`] it contains every plan.
     pub candidates: Vec<Plan>,
-    /// The routes that were not feasible, in the order of the table.
+    /// Infeasible routes, in the order of the route table.
     pub declined: Vec<RejectedRoute>,
 }
 
-/// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// The route that was asked for cannot be used for the problem, or none can.
-    #[error("route {route} cannot be used for {problem} on {device}: {why}")]
-    Infeasible {
-        /// The route asked for.
-        route: Route,
-        /// The problem.
-        problem: Box<Problem>,
-        /// The device.
-        device: String,
-        /// What stands in the way.
-        why: Infeasible,
-    },
-}
-
-/// Legs, one after the other, and what they take.
+/// A sequence of phases and its estimated time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Candidate {
+    /// The phases, in execution order.
     pub(crate) legs: Vec<Phase>,
+    /// Estimated seconds of all phases.
     pub(crate) seconds: f64,
 }
 
 impl Candidate {
-    /// These legs and then others.
+    /// Appends the phases of `next`.
     pub(crate) fn then(mut self, next: Candidate) -> Self {
         self.legs.extend(next.legs);
         Candidate { seconds: self.seconds + next.seconds, ..self }
     }
 
-    /// The same single leg, after which the axes lie in this order.
+    /// Replaces the axis order that every phase records as its result.
+    ///
+    /// Only meaningful for a single phase.
     pub(crate) fn leading_to(mut self, order: &[usize]) -> Self {
-        self.legs.iter_mut().for_each(|leg| leg.order = order.to_vec());
+        self.legs.iter_mut().for_each(|phase| phase.order = order.to_vec());
         self
     }
 }
 
-/// How many tiles, and ways of a single stage, are looked at.
+/// Reason why no plan exists.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The requested route is infeasible for the problem, or every route is.
+    #[error("route {route} cannot be used for {problem} on {device}: {why}")]
+    Infeasible {
+        /// The requested route, or the first one that was rejected.
+        route: Route,
+        /// The problem.
+        problem: Box<Problem>,
+        /// Name of the device.
+        device: String,
+        /// Reason for the rejection.
+        why: Infeasible,
+    },
+}
+
+/// Search width: how many tiles, and how many implementations of a single stage, are considered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TileRule {
-    /// Those that could be best by estimate, which then ranks them.
+    /// Only tiles that could be the fastest by estimate. The cost model ranks them.
     #[default]
     CostModel,
-    /// Every feasible one, for a tuner to measure; slots of a power of two of elements.
+    /// Every feasible tile, for a tuner to measure. Slots are limited to powers of two elements.
     Exhaustive,
 }
 
-/// Makes plans for a device.
+/// Planner for one device.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Planner {
     pub(crate) device: Arc<dyn Device>,
-    /// Routes besides those of the table.
-    pub(crate) more: &'static [RouteSpec],
+    /// Caller-supplied routes, considered in addition to the built-in table.
+    extra_routes: &'static [RouteSpec],
     pub(crate) rule: TileRule,
-    /// The only route that is asked for.
+    /// The only route to consider, if set.
     pub(crate) route: Option<Route>,
-    /// Whether only mirrored routes are, or only those that are not.
+    /// If set: `true` considers only mirrored routes, `false` only routes that are not mirrored.
     pub(crate) mirrored: Option<bool>,
 }
 
 impl Planner {
-    /// For a device, with tiles by the cost model, over all routes.
+    /// Creates a planner that considers all routes, with tiles chosen by the cost model.
     pub fn new(device: impl Device + 'static) -> Self {
         Self::on(Arc::new(device))
     }
 
-    /// The same for a device that others plan for too.
+    /// Creates a planner like [`new`](Self::new), for a device that is shared with other planners.
     pub fn on(device: Arc<dyn Device>) -> Self {
         let (rule, route, mirrored) = (TileRule::default(), None, None);
-        Planner { device, more: &[], rule, route, mirrored }
+        Planner { device, extra_routes: &[], rule, route, mirrored }
     }
 
-    /// With routes of one's own besides those of the table, which come first where estimates are equal.
+    /// Adds caller-supplied routes to the built-in table.
+    ///
+    /// Between equal estimates the built-in routes win.
     pub fn with_routes(self, more: &'static [RouteSpec]) -> Self {
-        Planner { more, ..self }
+        Planner { extra_routes: more, ..self }
     }
 
-    /// With tiles chosen by another rule.
+    /// Sets the search width.
     pub fn with_tiles(self, rule: TileRule) -> Self {
         Planner { rule, ..self }
     }
 
-    /// Over one route alone.
+    /// Restricts planning to one route.
     pub fn with_route(self, route: Route) -> Self {
         Planner { route: Some(route), ..self }
     }
 
-    /// Over mirrored routes alone, or those that are not.
+    /// Restricts planning to mirrored routes if `mirrored`, else to routes that are not mirrored.
     pub fn with_mirrored(self, mirrored: bool) -> Self {
         Planner { mirrored: Some(mirrored), ..self }
     }
 
-    /// What the planner is restricted to, for a key of wisdom: nothing, or ` by ROUTE`, ` mirrored`.
-    pub(crate) fn asked(&self) -> String {
+    /// Returns the suffix of a wisdom key that names the planner's restrictions.
+    ///
+    /// Empty without restrictions, else ` by ROUTE`, ` mirrored` or ` not mirrored`.
+    pub(crate) fn restrictions(&self) -> String {
         let route = self.route.map_or(String::new(), |route| format!(" by {route}"));
         match self.mirrored {
             Some(true) => route + " mirrored",
@@ -131,36 +141,42 @@ impl Planner {
         }
     }
 
-    /// The device planned for.
+    /// Returns the device.
     pub fn device(&self) -> &dyn Device {
         &*self.device
     }
 
-    /// The plan of least estimated time; with leading dimensions the fastest of the first way that fits the cap: one stage,
-    /// around the gaps, by exchanging rows.
+    /// Returns the plan with the least estimated time.
     ///
-    /// Of axes that are no matrices, it is looked for among ways to bring them into their order one after the other
-    /// (`search.rs`); where a route was asked for, that route does the whole.
+    /// With leading dimensions it tries three strategies and takes the first that fits the
+    /// workspace cap: one stage, stages around the gaps, and row exchanges. It returns the fastest
+    /// plan of that strategy.
+    ///
+    /// For axes that are not a transposition of matrices, it also searches sequences of several
+    /// phases (`search.rs`). If a route was requested, that route permutes all axes in one phase.
     ///
     /// # Errors
-    /// [`PlanError::Infeasible`] when one route was asked for and cannot be used for the problem, its
-    /// workspace cap included; with leading dimensions it is for the matrix without gaps. Without such a choice there is always a plan in place:
-    /// cycles of single elements need no workspace. But with leading dimensions a device that exchanges no rows needs
-    /// workspace for the gaps in their way, and the error says how much.
+    /// [`PlanError::Infeasible`]: the requested route is infeasible for the problem or its
+    /// workspace cap. With leading dimensions the route applies to the matrix without gaps.
+    ///
+    /// Without a requested route, in-place planning always succeeds: following cycles of single
+    /// elements needs no workspace. The exception is a matrix with leading dimensions on a device
+    /// that cannot exchange rows. It needs workspace for the overwritten gaps, and the error
+    /// reports how much.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
-        let alone = |found| (found, Vec::new());
+        let without_rejections = |found| (found, Vec::new());
         let found =
             self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
-                (Some(leading), _) => {
-                    self.apart(problem, leading, &|apart| apart.first()).map(alone)
-                }
-                (None, Some(retile)) => {
-                    self.records(problem, *retile, &|ways| ways.fastest()).map(alone)
-                }
+                (Some(leading), _) => self
+                    .with_leading_planner(problem, leading, &|leading| leading.first())
+                    .map(without_rejections),
+                (None, Some(change)) => self
+                    .with_record_planner(problem, *change, &|records| records.fastest())
+                    .map(without_rejections),
                 (None, None) => self.fastest(problem),
             });
         match found {
-            Ok((best, declined)) => Ok(Plan { rejected: declined, ..self.assemble(problem, best) }),
+            Ok((best, rejected)) => Ok(Plan { rejected, ..self.assemble(problem, best) }),
             Err(RejectedRoute { route, reason: why }) => {
                 let device = self.device().name().to_owned();
                 Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why })
@@ -168,120 +184,134 @@ impl Planner {
         }
     }
 
-    /// Checks that the route asked for, if there is one, is of the table.
+    /// Checks that the requested route, if any, is in the route table.
     fn known_route(&self) -> Result<(), RejectedRoute> {
-        let unknown = |route: &Route| self.table().all(|row| row.route != *route);
-        let why = Infeasible::UnknownRoute;
-        self.route.filter(unknown).map_or(Ok(()), |route| Err(RejectedRoute { route, reason: why }))
+        let unknown = |route: &Route| self.table().all(|spec| spec.route != *route);
+        let reason = Infeasible::UnknownRoute;
+        self.route.filter(unknown).map_or(Ok(()), |route| Err(RejectedRoute { route, reason }))
     }
 
-    /// The legs of least estimated time, and the routes further up the table that were not feasible.
+    /// Returns the fastest candidate, and the infeasible routes that precede its route in the
+    /// table.
     fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<RejectedRoute>), RejectedRoute> {
-        let (found, mut declined) = match self.legs_for(problem)? {
+        let (found, mut rejected) = match self.search_scope(problem)? {
             (_, true) => search::fastest(self, problem),
-            (Some(part), _) => self.fastest_leg(&part, f64::INFINITY),
+            (Some(phase), _) => self.fastest_leg(&phase, f64::INFINITY),
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
             let unestimated =
                 RejectedRoute { route: Route::NOTHING, reason: Infeasible::Unestimated };
-            return Err(declined.into_iter().next().unwrap_or(unestimated));
+            return Err(rejected.into_iter().next().unwrap_or(unestimated));
         };
-        let rank = |route| self.table().position(|row| row.route == route);
-        let chosen = best.legs.first().filter(|_| best.legs.len() == 1).map(|leg| leg.route);
-        declined.retain(|other| chosen.is_none_or(|route| rank(other.route) < rank(route)));
-        Ok((best, declined))
+        let rank = |route| self.table().position(|spec| spec.route == route);
+        let chosen = best.legs.first().filter(|_| best.legs.len() == 1).map(|phase| phase.route);
+        rejected.retain(|other| chosen.is_none_or(|route| rank(other.route) < rank(route)));
+        Ok((best, rejected))
     }
 
-    /// The problem as one leg, if something moves and one leg can, and whether several legs are looked for too.
-    fn legs_for(
+    /// Returns the problem as a single phase, and `true` if sequences of phases are searched too.
+    ///
+    /// The phase is `None` if nothing moves, or if a single phase cannot permute all axes.
+    fn search_scope(
         &self,
         problem: &Problem,
     ) -> Result<(Option<PhaseProblem<'_>>, bool), RejectedRoute> {
-        let (asked, out_of_place) = (self.route, problem.is_out_of_place());
-        if let Some(route) = asked
+        let (requested, out_of_place) = (self.route, problem.is_out_of_place());
+        if let Some(route) = requested
             && (route == Route::OUT_OF_PLACE) != out_of_place
         {
-            let why = Infeasible::Place { out_of_place: !out_of_place };
-            return Err(RejectedRoute { route, reason: why });
+            let reason = Infeasible::Place { out_of_place: !out_of_place };
+            return Err(RejectedRoute { route, reason });
         }
-        // Out of place several legs would need a third place to lie in between.
-        let several = asked.is_none() && !out_of_place;
+        // Out of place, several phases would need a third buffer for the intermediate result.
+        let several = requested.is_none() && !out_of_place;
         match self.whole(problem) {
-            Ok(part) => {
-                let several = several && part.as_ref().is_some_and(|part| !part.is_matrices());
-                Ok((part, several))
+            Ok(phase) => {
+                let several = several && phase.as_ref().is_some_and(|phase| !phase.is_matrices());
+                Ok((phase, several))
             }
             Err(_) if several => Ok((None, true)),
-            Err(why) => {
+            Err(error) => {
                 let only = if out_of_place { Route::OUT_OF_PLACE } else { Route::ONE_STAGE };
-                Err(RejectedRoute { route: asked.unwrap_or(only), reason: why.into() })
+                Err(RejectedRoute { route: requested.unwrap_or(only), reason: error.into() })
             }
         }
     }
 
-    /// Asks for the ways of a matrix with leading dimensions.
-    fn apart<T>(
+    /// Calls `query` with the planner for a matrix with leading dimensions.
+    fn with_leading_planner<T>(
         &self,
         problem: &Problem,
         leading: &LeadingDims,
-        ask: &dyn Fn(&LeadingPlanner) -> T,
+        query: &dyn Fn(&LeadingPlanner) -> T,
     ) -> T {
         let dense = |dense: &Problem| self.fastest(dense).map(|(found, _)| found);
-        ask(&LeadingPlanner { planner: self, problem, leading, dense: &dense })
+        query(&LeadingPlanner { planner: self, problem, leading, dense: &dense })
     }
 
-    /// Asks for the ways from one layout of records to another.
-    fn records<T>(
+    /// Calls `query` with the planner for a change of record layout.
+    fn with_record_planner<T>(
         &self,
         problem: &Problem,
         retile: LayoutChange,
-        ask: &dyn Fn(&RecordPlanner) -> T,
+        query: &dyn Fn(&RecordPlanner) -> T,
     ) -> T {
-        // As axes the records may go by any route; which, is asked of the whole.
-        let any = Planner { route: None, mirrored: None, ..self.clone() };
-        let dense = |axes: &Problem| any.fastest(axes).map(|(found, _)| found);
-        ask(&RecordPlanner { planner: self, problem, retile, dense: &dense })
+        // Records planned as axes may use any route: the record planner filters the whole plan.
+        let unrestricted = Planner { route: None, mirrored: None, ..self.clone() };
+        let dense = |axes: &Problem| unrestricted.fastest(axes).map(|(found, _)| found);
+        query(&RecordPlanner { planner: self, problem, retile, dense: &dense })
     }
 
-    /// Every route's answer, feasible ones ranked; of axes that are no matrices also the best plan of each way to bring
-    /// them into their order in several parts.
+    /// Returns the candidates of all routes, ranked by estimate, and the rejected routes.
+    ///
+    /// For axes that are not a transposition of matrices, the candidates include the best plan
+    /// through each intermediate axis order.
     pub fn survey(&self, problem: &Problem) -> Candidates {
-        let ways = self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
-            (Some(leading), _) => Ok(self.apart(problem, leading, &|apart| apart.all())),
-            (None, Some(retile)) => Ok(self.records(problem, *retile, &|ways| ways.all())),
-            (None, None) => self.all(problem),
-        });
-        let (mut found, declined) = ways.unwrap_or_else(|why| (Vec::new(), vec![why]));
+        let found =
+            self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
+                (Some(leading), _) => {
+                    Ok(self.with_leading_planner(problem, leading, &|leading| leading.all()))
+                }
+                (None, Some(change)) => {
+                    Ok(self.with_record_planner(problem, *change, &|records| records.all()))
+                }
+                (None, None) => self.all(problem),
+            });
+        let (mut found, declined) = found.unwrap_or_else(|rejected| (Vec::new(), vec![rejected]));
         found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let candidates = found.into_iter().map(|one| self.assemble(problem, one)).collect();
         Candidates { candidates, declined }
     }
 
+    /// Returns all candidates for a problem without leading dimensions and records, unsorted, and
+    /// the rejected routes.
     fn all(
         &self,
         problem: &Problem,
     ) -> Result<(Vec<Candidate>, Vec<RejectedRoute>), RejectedRoute> {
-        let (mut found, mut declined) = (Vec::new(), Vec::new());
-        match self.legs_for(problem)? {
+        let (mut found, mut rejected) = (Vec::new(), Vec::new());
+        match self.search_scope(problem)? {
             (None, false) => found.push(Candidate::default()),
-            (part, several) => {
-                if let Some(part) = part {
-                    (found, declined) = self.all_legs(&part);
+            (phase, several) => {
+                if let Some(phase) = phase {
+                    (found, rejected) = self.single_phases(&phase);
                 }
                 if several {
                     found.extend(search::all(self, problem));
                 }
             }
         }
-        Ok((found, declined))
+        Ok((found, rejected))
     }
 
-    /// The plan that a recipe makes, of tiles that its routes propose; nothing when the recipe is of another
-    /// problem, route or device.
+    /// Rebuilds the plan that `recipe` describes.
+    ///
+    /// Only tiles that the routes propose are accepted. Returns `None` if the recipe does not
+    /// belong to this problem and device, or names a route that the planner does not have.
     ///
     /// # Errors
-    /// Why its routes or its stages cannot be used.
+    /// The reason why a route or a stage of the recipe is infeasible.
     pub fn remake(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
         if problem.leading().is_some() {
             return Ok(None);
@@ -291,23 +321,24 @@ impl Planner {
             return Ok(all.into_iter().find(|plan| plan.recipe() == *recipe));
         }
         let fused = problem.fused();
-        let mut at: Vec<usize> = (0..fused.order().len()).collect();
-        let mut made = Candidate::default();
-        for leg in &recipe.phases {
-            let Ok(axes) = fused.between(&at, &leg.order) else { return Ok(None) };
-            let Some(part) = self.part(problem, &axes, &leg.order) else { return Ok(None) };
-            let Some(done) = self.remake_leg(&part, leg)? else { return Ok(None) };
-            made = made.then(done);
-            at.clone_from(&leg.order);
+        let mut order: Vec<usize> = (0..fused.order().len()).collect();
+        let mut rebuilt = Candidate::default();
+        for choice in &recipe.phases {
+            let Ok(axes) = fused.between(&order, &choice.order) else { return Ok(None) };
+            let Some(phase) = self.part(problem, &axes, &choice.order) else { return Ok(None) };
+            let Some(next) = self.rebuild_phase(&phase, choice)? else { return Ok(None) };
+            rebuilt = rebuilt.then(next);
+            order.clone_from(&choice.order);
         }
-        // No leg is a plan where nothing moves.
-        let lacks_legs = made.legs.is_empty() && !matches!(self.whole(problem), Ok(None));
-        if at != fused.order() || lacks_legs {
+        // A recipe without phases is valid only if nothing moves.
+        let lacks_phases = rebuilt.legs.is_empty() && !matches!(self.whole(problem), Ok(None));
+        if order != fused.order() || lacks_phases {
             return Ok(None);
         }
-        Ok(Some(self.assemble(problem, made)))
+        Ok(Some(self.assemble(problem, rebuilt)))
     }
 
+    /// Builds a plan from a candidate: adds the problem, the device name and the workspace size.
     fn assemble(&self, problem: &Problem, Candidate { legs, seconds }: Candidate) -> Plan {
         let device = self.device().name().to_owned();
         let mut plan = Plan {
@@ -323,14 +354,11 @@ impl Planner {
         plan.workspace_bytes = plan.saved_gap_bytes() + largest;
         plan
     }
-}
 
-/// Of single legs.
-impl Planner {
-    /// The whole problem as one leg; none when nothing moves.
+    /// Returns the whole problem as one phase, or `None` if nothing moves.
     ///
     /// # Errors
-    /// [`PermutationError::TooMany`]: more axes move apart than one leg can permute.
+    /// [`PermutationError::TooMany`]: the fused rank exceeds what one phase can permute.
     pub(crate) fn whole(
         &self,
         problem: &Problem,
@@ -339,7 +367,9 @@ impl Planner {
         Ok(self.part(problem, &axes, &axes.order().collect::<Vec<_>>()))
     }
 
-    /// A part of `problem`, after which its fused axes lie in `order`; none when nothing moves.
+    /// Returns the phase that permutes `axes` and leaves the problem's fused axes in `order`.
+    ///
+    /// Returns `None` if nothing moves.
     pub(crate) fn part(
         &self,
         problem: &Problem,
@@ -349,107 +379,112 @@ impl Planner {
         PhaseProblem::new(problem, axes, order, &*self.device, self.rule == TileRule::Exhaustive)
     }
 
-    /// The fastest route of a leg that takes less than `bound` seconds, if there is one; and those that are not feasible.
+    /// Returns the fastest single phase that takes less than `bound` seconds, and the infeasible
+    /// routes.
     pub(crate) fn fastest_leg(
         &self,
-        part: &PhaseProblem,
+        phase: &PhaseProblem,
         bound: f64,
     ) -> (Option<Candidate>, Vec<RejectedRoute>) {
-        let (mut best, mut declined): (Option<Candidate>, _) = (None, Vec::new());
-        for row in self.rows(part) {
+        let (mut best, mut rejected): (Option<Candidate>, _) = (None, Vec::new());
+        for spec in self.applicable(phase) {
             let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
-            if row.min_passes as f64 * part.min_pass_seconds() >= bound {
+            if spec.min_passes as f64 * phase.min_pass_seconds() >= bound {
                 continue;
             }
-            match self.on_route(row, part, bound) {
-                // With every tile asked for there are plans beyond the bound too.
+            match self.on_route(spec, phase, bound) {
+                // An exhaustive search also returns plans at or above the bound.
                 Ok(plans) => best = plans.into_iter().find(|plan| plan.seconds < bound).or(best),
-                Err(why) => declined.push(RejectedRoute { route: row.route, reason: why }),
+                Err(reason) => rejected.push(RejectedRoute { route: spec.route, reason }),
             }
         }
-        (best, declined)
+        (best, rejected)
     }
 
-    /// Every route's answer to a leg.
-    pub(crate) fn all_legs(&self, part: &PhaseProblem) -> (Vec<Candidate>, Vec<RejectedRoute>) {
-        let (mut found, mut declined) = (Vec::new(), Vec::new());
-        for row in self.rows(part) {
-            match self.on_route(row, part, f64::INFINITY) {
+    /// Returns the single-phase candidates of all routes, and the infeasible routes.
+    fn single_phases(&self, phase: &PhaseProblem) -> (Vec<Candidate>, Vec<RejectedRoute>) {
+        let (mut found, mut rejected) = (Vec::new(), Vec::new());
+        for spec in self.applicable(phase) {
+            match self.on_route(spec, phase, f64::INFINITY) {
                 Ok(plans) => found.extend(plans),
-                Err(why) => declined.push(RejectedRoute { route: row.route, reason: why }),
+                Err(reason) => rejected.push(RejectedRoute { route: spec.route, reason }),
             }
         }
-        (found, declined)
+        (found, rejected)
     }
 
-    /// The table of routes, then those that it was given besides.
-    pub(crate) fn table(&self) -> impl Iterator<Item = &'static RouteSpec> + use<> {
-        ROUTES.iter().chain(self.more)
+    /// Iterates over the built-in route table, then over the caller-supplied routes.
+    fn table(&self) -> impl Iterator<Item = &'static RouteSpec> + use<> {
+        ROUTES.iter().chain(self.extra_routes)
     }
 
-    /// The rows of the table that are considered.
-    fn rows(&self, part: &PhaseProblem) -> impl Iterator<Item = &'static RouteSpec> {
-        let (out_of_place, matrices) = (part.request.out_of_place, part.is_matrices());
-        let asked = self.route;
-        self.table().filter(move |row| {
-            let fits = (row.route == Route::OUT_OF_PLACE) == out_of_place;
-            // One that is asked for says why it cannot.
-            fits && asked.map_or(matrices || row.any_axes, |only| only == row.route)
+    /// Iterates over the routes to consider for a phase.
+    fn applicable(&self, phase: &PhaseProblem) -> impl Iterator<Item = &'static RouteSpec> {
+        let (out_of_place, matrices) = (phase.request.out_of_place, phase.is_matrices());
+        let requested = self.route;
+        self.table().filter(move |spec| {
+            let fits = (spec.route == Route::OUT_OF_PLACE) == out_of_place;
+            // A requested route is never skipped, so that its reason is reported.
+            fits && requested.map_or(matrices || spec.any_axes, |only| only == spec.route)
         })
     }
 
-    /// The leg that a recipe makes.
-    pub(crate) fn remake_leg(
+    /// Rebuilds the phase that `choice` describes.
+    ///
+    /// Returns `None` if the planner has no such route, tile or implementation for `phase`.
+    fn rebuild_phase(
         &self,
-        part: &PhaseProblem,
-        recipe: &PhaseRecipe,
+        phase: &PhaseProblem,
+        choice: &PhaseRecipe,
     ) -> Result<Option<Candidate>, Infeasible> {
-        let Some(row) = self.table().find(|row| row.route.name() == recipe.route) else {
+        let Some(spec) = self.table().find(|spec| spec.route.name() == choice.route) else {
             return Ok(None);
         };
-        if !row.any_axes && !part.is_matrices() {
+        if !spec.any_axes && !phase.is_matrices() {
             return Ok(None);
         }
-        let mut part = part.oriented(recipe.mirrored);
-        part.exhaustive = true;
-        if !(row.tiles)(&part)?.contains(&recipe.tile) {
+        let mut phase = phase.oriented(choice.mirrored);
+        phase.exhaustive = true;
+        if !(spec.tiles)(&phase)?.contains(&choice.tile) {
             return Ok(None);
         }
-        let steps = row.stages_that_move(&part, recipe.tile);
-        if steps.len() != recipe.variants.len() {
+        let stages = spec.stages_that_move(&phase, choice.tile);
+        if stages.len() != choice.variants.len() {
             return Ok(None);
         }
-        let mut offers = Vec::new();
-        for (step, way) in steps.iter().zip(&recipe.variants) {
-            let all = self.device.implementations(&step.map, &request(&part, step))?;
-            let Some(offer) = all.into_iter().find(|offer| offer.name() == *way) else {
+        let mut chosen = Vec::new();
+        for (stage, name) in stages.iter().zip(&choice.variants) {
+            let all = self.device.implementations(&stage.map, &request(&phase, stage))?;
+            let Some(named) = all.into_iter().find(|one| one.name() == *name) else {
                 return Ok(None);
             };
-            offers.push(offer);
+            chosen.push(named);
         }
-        Ok(Some(leg(&part, row.route, recipe.tile, &steps, offers)))
+        Ok(Some(single_phase(&phase, spec.route, choice.tile, &stages, chosen)))
     }
 
-    /// The plans of a route that take less than `bound` seconds, fastest first: the best one mirrored and the best one
-    /// not, or under [`TileRule::Exhaustive`] all. None of them, without an error, when the route is feasible but not
+    /// Returns the plans of a route that take less than `bound` seconds, fastest first.
+    ///
+    /// Contains the best plan of each orientation. Under [`TileRule::Exhaustive`] it contains all
+    /// plans, and ignores the bound. The result is empty if the route is feasible but has no plan
     /// within the bound.
     fn on_route(
         &self,
-        row: &RouteSpec,
-        part: &PhaseProblem,
+        spec: &RouteSpec,
+        phase: &PhaseProblem,
         bound: f64,
     ) -> Result<Vec<Candidate>, Infeasible> {
-        if !row.any_axes && !part.is_matrices() {
+        if !spec.any_axes && !phase.is_matrices() {
             return Err(Infeasible::MatricesOnly);
         }
-        let ways = (row.orientations)(part);
+        let allowed = (spec.orientations)(phase);
         let (mut plans, mut reason, mut feasible) = (Vec::<Candidate>::new(), None, false);
-        for mirrored in [false, true].into_iter().filter(|&way| ways[usize::from(way)]) {
+        for mirrored in [false, true].into_iter().filter(|&way| allowed[usize::from(way)]) {
             if self.mirrored.is_some_and(|only| only != mirrored) {
                 continue;
             }
             let found = plans.first().filter(|_| bound.is_finite()).map(|plan| plan.seconds);
-            match self.one_way(row, &part.oriented(mirrored), found.unwrap_or(bound)) {
+            match self.in_orientation(spec, &phase.oriented(mirrored), found.unwrap_or(bound)) {
                 Ok(found) => {
                     feasible = true;
                     plans.extend(found);
@@ -458,31 +493,34 @@ impl Planner {
             }
         }
         if !feasible {
-            // Without a reason only the other way round was asked for.
-            let shape = || format!("{} that way round", row.route);
+            // No reason was collected: the route lacks the requested orientation.
+            let shape = || format!("{} in that orientation", spec.route);
             return Err(reason.unwrap_or_else(|| Infeasible::NoWay { shape: shape() }));
         }
         plans.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Ok(plans)
     }
 
-    /// The same for a part as it is seen, mirrored or not.
-    fn one_way(
+    /// Returns the plans of a route in the orientation of `phase`.
+    ///
+    /// Like [`on_route`](Self::on_route): the best plan below `bound`, or all plans if the search
+    /// is exhaustive.
+    fn in_orientation(
         &self,
-        row: &RouteSpec,
-        part: &PhaseProblem,
+        spec: &RouteSpec,
+        phase: &PhaseProblem,
         mut bound: f64,
     ) -> Result<Vec<Candidate>, Infeasible> {
         let (mut plans, mut reason, mut feasible) = (Vec::new(), None, false);
-        for tile in (row.tiles)(part)? {
-            let found = match part.exhaustive {
-                true => self.every_way(row, part, tile),
-                false => self.within(row, part, tile, bound).map(Vec::from_iter),
+        for tile in (spec.tiles)(phase)? {
+            let found = match phase.exhaustive {
+                true => self.all_with_tile(spec, phase, tile),
+                false => self.best_with_tile(spec, phase, tile, bound).map(Vec::from_iter),
             };
             match found {
                 Ok(found) => {
                     feasible = true;
-                    if let (false, Some(plan)) = (part.exhaustive, found.first()) {
+                    if let (false, Some(plan)) = (phase.exhaustive, found.first()) {
                         bound = plan.seconds;
                         plans.clear();
                     }
@@ -497,76 +535,81 @@ impl Planner {
         }
     }
 
-    /// The plan with `tile`, or nothing as soon as it is sure to take `bound` seconds or more.
-    fn within(
+    /// Returns the best plan with `tile`.
+    ///
+    /// Returns `None` as soon as the plan is certain to take `bound` seconds or more.
+    fn best_with_tile(
         &self,
-        row: &RouteSpec,
-        part: &PhaseProblem,
+        spec: &RouteSpec,
+        phase: &PhaseProblem,
         tile: TileSize,
         bound: f64,
     ) -> Result<Option<Candidate>, Infeasible> {
-        let steps = row.stages_that_move(part, tile);
+        let stages = spec.stages_that_move(phase, tile);
         let least =
-            |step: &StageSpec| self.device.least_seconds(step.map.len() * part.elem_bytes());
-        // What steps take, and at least take while they are not looked at. Super-elements that are too short take
-        // longest, and are looked at first.
-        let (mut seconds, mut left) = (0.0, steps.iter().map(least).sum::<f64>());
+            |stage: &StageSpec| self.device.least_seconds(stage.map.len() * phase.elem_bytes());
+        // `seconds` is the estimate of the stages seen so far, `left` a lower bound of the others.
+        // Stages that move runs come first: short super-elements are the slowest, and end the
+        // search early.
+        let (mut seconds, mut left) = (0.0, stages.iter().map(least).sum::<f64>());
         if left >= bound {
             return Ok(None);
         }
-        let mut offers = vec![None; steps.len()];
-        let runs = |(_, step): &(usize, &StageSpec)| step.map.unit() > 1;
-        let first = steps.iter().enumerate().filter(runs);
-        let then = steps.iter().enumerate().filter(|step| !runs(step));
-        for (k, step) in first.chain(then) {
-            left -= least(step);
-            let offer = self.device.best(&step.map, &request(part, step))?;
-            seconds += offer.seconds;
+        let mut chosen = vec![None; stages.len()];
+        let moves_runs = |(_, stage): &(usize, &StageSpec)| stage.map.unit() > 1;
+        let first = stages.iter().enumerate().filter(moves_runs);
+        let then = stages.iter().enumerate().filter(|stage| !moves_runs(stage));
+        for (k, stage) in first.chain(then) {
+            left -= least(stage);
+            let best = self.device.best(&stage.map, &request(phase, stage))?;
+            seconds += best.seconds;
             if seconds + left >= bound {
                 return Ok(None);
             }
-            offers[k] = Some(offer);
+            chosen[k] = Some(best);
         }
-        Ok(Some(leg(part, row.route, tile, &steps, offers.into_iter().flatten())))
+        let chosen = chosen.into_iter().flatten();
+        Ok(Some(single_phase(phase, spec.route, tile, &stages, chosen)))
     }
 
-    /// The plans with `tile`: where it has one stage, one by each way of moving it.
-    fn every_way(
+    /// Returns the plans with `tile`: one per implementation if the route has a single stage, else
+    /// only the best.
+    fn all_with_tile(
         &self,
-        row: &RouteSpec,
-        part: &PhaseProblem,
+        spec: &RouteSpec,
+        phase: &PhaseProblem,
         tile: TileSize,
     ) -> Result<Vec<Candidate>, Infeasible> {
-        if let [step] = row.stages_that_move(part, tile)[..] {
-            let offers = self.device.implementations(&step.map, &request(part, &step))?;
-            let plan = |offer| leg(part, row.route, tile, &[step], [offer]);
-            return Ok(offers.into_iter().map(plan).collect());
+        if let [stage] = spec.stages_that_move(phase, tile)[..] {
+            let all = self.device.implementations(&stage.map, &request(phase, &stage))?;
+            let plan = |chosen| single_phase(phase, spec.route, tile, &[stage], [chosen]);
+            return Ok(all.into_iter().map(plan).collect());
         }
-        Ok(Vec::from_iter(self.within(row, part, tile, f64::INFINITY)?))
+        Ok(Vec::from_iter(self.best_with_tile(spec, phase, tile, f64::INFINITY)?))
     }
 }
 
-/// What a device is asked for a step.
-fn request(part: &PhaseProblem, step: &StageSpec) -> StageRequest {
-    StageRequest { methods: step.methods, ..part.request }
+/// Returns the request to the device for one stage of `phase`.
+fn request(phase: &PhaseProblem, stage: &StageSpec) -> StageRequest {
+    StageRequest { methods: stage.methods, ..phase.request }
 }
 
-/// The leg of these steps, each by its offer.
-fn leg(
-    part: &PhaseProblem,
+/// Creates a candidate of one phase from its stages and the implementation chosen for each.
+fn single_phase(
+    phase: &PhaseProblem,
     route: Route,
     tile: TileSize,
-    steps: &[StageSpec],
-    offers: impl IntoIterator<Item = Implementation>,
+    stages: &[StageSpec],
+    chosen: impl IntoIterator<Item = Implementation>,
 ) -> Candidate {
-    let stage = |(step, offer): (&StageSpec, _)| Stage {
-        map: step.map,
-        elems_per_unit: part.elems_per_unit,
-        implementation: offer,
+    let stage = |(stage, implementation): (&StageSpec, _)| Stage {
+        map: stage.map,
+        elems_per_unit: phase.elems_per_unit,
+        implementation,
     };
-    let stages: Vec<Stage> = steps.iter().zip(offers).map(stage).collect();
+    let stages: Vec<Stage> = stages.iter().zip(chosen).map(stage).collect();
     let seconds = stages.iter().map(|stage| stage.implementation.seconds).sum();
-    let (order, mirrored) = (part.order.clone(), part.mirrored);
+    let (order, mirrored) = (phase.order.clone(), phase.mirrored);
     Candidate { legs: vec![Phase { order, route, mirrored, tile, stages }], seconds }
 }
 
@@ -575,21 +618,20 @@ mod tests {
     use super::*;
     use crate::testing::Toy;
 
-    /// Where every route takes as long, the first in the table that works is taken.
     #[test]
-    fn ties_go_up_the_table() {
-        let mut taken = Vec::new();
-        for held in [1 << 10, 1 << 20] {
-            let planner = Planner::new(Toy { held, speed: f64::INFINITY });
+    fn planner_prefers_first_route_of_table_when_estimates_tie() {
+        let mut seen = Vec::new();
+        for on_chip in [1 << 10, 1 << 20] {
+            let planner = Planner::new(Toy { held: on_chip, speed: f64::INFINITY });
             for (rows, cols) in [(240, 240), (720, 180), (101, 205), (127, 4096), (127, 131)] {
                 let problem = Problem::new(rows, cols, 4).unwrap();
-                let works = |route| planner.clone().with_route(route).plan(&problem).is_ok();
-                let first = ROUTES.iter().map(|row| row.route).find(|&route| works(route));
+                let feasible = |route| planner.clone().with_route(route).plan(&problem).is_ok();
+                let first = ROUTES.iter().map(|spec| spec.route).find(|&route| feasible(route));
                 let plan = planner.plan(&problem).unwrap();
                 assert_eq!((Some(plan.route()), plan.seconds), (first, 0.0), "{plan}");
-                taken.extend(first.filter(|route| !taken.contains(route)));
+                seen.extend(first.filter(|route| !seen.contains(route)));
             }
         }
-        assert!(taken.len() > 3, "{taken:?}");
+        assert!(seen.len() > 3, "too few different routes: {seen:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The checked problem.
+//! Validated problem descriptions.
 
 use std::fmt;
 
@@ -7,11 +7,12 @@ use turntile_perm::{
     PermutationError, PitchedRows, SwapKind,
 };
 
-/// A row-major array whose axes are to be permuted, most often equal matrices to be transposed: axis `i` of the result
-/// is axis `order[i]` of the source, and both are row-major. Elements are words of `elem_bytes` bytes; their type
-/// does not matter.
+/// Description of an axis permutation of a row-major array, such as a batched matrix transposition.
 ///
-/// A column-major matrix is a row-major one with `rows` and `cols` swapped.
+/// Axis `i` of the result is axis `order[i]` of the source. Source and result are row-major.
+/// Elements are opaque blocks of `elem_bytes` bytes; their type does not matter.
+///
+/// Describe a column-major matrix as the row-major matrix with `rows` and `cols` swapped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Problem {
     axes: GivenAxes,
@@ -21,20 +22,20 @@ pub struct Problem {
     kind: Kind,
 }
 
-/// What moves, and to where; each kind is planned in its own way.
+/// Problem kind: the objects to move and the destination. Each kind has its own planner.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
-    /// Axes, inside their memory.
+    /// Axis permutation inside the source buffer.
     InPlace,
-    /// Axes, to memory that does not overlap the source.
+    /// Axis permutation into a buffer that does not overlap the source.
     OutOfPlace,
-    /// One matrix with leading dimensions, inside its memory.
+    /// One matrix with leading dimensions, in place.
     Leading(LeadingDims),
-    /// Records, from one layout to another, inside their memory.
+    /// Change of record layout, in place.
     Records(LayoutChange),
 }
 
-/// Axes as they were given, those of one element included.
+/// Axes as given by the caller, before fusion. Includes axes of extent 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct GivenAxes {
     rank: u8,
@@ -52,19 +53,22 @@ impl GivenAxes {
     }
 }
 
-/// `batch` equal matrices of `rows` x `cols` elements, as routes see a problem.
+/// Batch of `batch` matrices, each of `rows` x `cols` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatrixBatch {
-    /// Matrices.
+    /// Number of matrices.
     pub batch: usize,
-    /// Rows of each.
+    /// Rows of each matrix.
     pub rows: usize,
-    /// Columns of each.
+    /// Columns of each matrix.
     pub cols: usize,
 }
 
 impl MatrixBatch {
-    /// Axes that are a transposition of matrices of single elements.
+    /// Returns the matrices that `axes` transposes.
+    ///
+    /// Returns `None` if `axes` is the identity, or is not a transposition of matrices of single
+    /// elements.
     pub fn of(axes: &AxisPermutation) -> Option<Self> {
         match axes.form() {
             SwapKind::Transpose(Elementary { batch, rows, cols, unit: 1, .. })
@@ -76,88 +80,96 @@ impl MatrixBatch {
         }
     }
 
-    /// The problem that undoes this one.
+    /// Returns the matrices of the inverse transposition: swaps `rows` and `cols`.
     #[must_use]
     pub fn transposed(self) -> Self {
         MatrixBatch { rows: self.cols, cols: self.rows, ..self }
     }
 }
 
-/// What memory's addresses are multiples of unless something else is said: those of every allocator here.
+/// Default alignment of buffers, in bytes. Common allocators guarantee it.
 pub const DEFAULT_ALIGNMENT: usize = 16;
 
-/// Why extents do not make a problem.
+/// Reason why a problem description is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProblemError {
-    /// The bytes do not fit the address space.
+    /// The array exceeds the address space.
     #[error("{} elements of {elem_bytes} bytes exceed {} bytes", by_x(extents), isize::MAX)]
     TooLarge {
-        /// Extents of the axes; of matrices rows and columns, and before them how many there are if several.
+        /// Extents of the axes. For matrices: the batch if it is not 1, then rows and columns.
         extents: Vec<usize>,
         /// Bytes of an element.
         elem_bytes: usize,
     },
-    /// The axes cannot be permuted so.
+    /// The axis order is invalid.
     #[error(transparent)]
     Axes(#[from] PermutationError),
-    /// More axes than an array can have.
-    #[error("{axes} axes, at most {MOST_GIVEN} can be given")]
+    /// The rank exceeds the supported maximum.
+    #[error("rank {axes} exceeds the maximum of {MOST_GIVEN} axes")]
     TooManyAxes {
-        /// Axes given.
+        /// Rank of the array.
         axes: usize,
     },
-    /// Elements without bytes have nothing to move.
-    #[error("an element has at least one byte")]
+    /// Elements have zero bytes.
+    #[error("an element must have at least one byte")]
     ZeroSizedElement,
     /// A leading dimension is shorter than a row.
-    #[error("{name} is {got}, rows have {least} elements")]
+    #[error("{name} is {got}, must be at least the row length {least}")]
     TooSmall {
-        /// `lda` of the source or `ldb` of the result.
+        /// `"lda"` for the source or `"ldb"` for the result.
         name: &'static str,
-        /// The least that it can be.
+        /// Elements of a row: the minimum.
         least: usize,
-        /// What it is.
+        /// The rejected value.
         got: usize,
     },
-    /// The bytes do not fit the address space at their leading dimensions.
+    /// The matrix exceeds the address space at its leading dimensions.
     #[error(
         "{rows} x {cols} elements of {elem_bytes} bytes at leading dimensions {lda} and {ldb} exceed {} bytes",
         isize::MAX
     )]
     TooFarApart {
-        /// Rows before.
+        /// Rows of the source.
         rows: usize,
-        /// Columns before.
+        /// Columns of the source.
         cols: usize,
-        /// Elements from row to row before.
+        /// Leading dimension of the source, in elements.
         lda: usize,
-        /// The same after.
+        /// Leading dimension of the result, in elements.
         ldb: usize,
         /// Bytes of an element.
         elem_bytes: usize,
     },
-    /// Only one matrix in place has leading dimensions.
-    #[error("leading dimensions are for one matrix in place, not with {with}")]
+    /// Leading dimensions are set for a problem other than one matrix in place.
+    #[error(
+        "leading dimensions cannot be combined with {with}: they apply to one matrix, in place"
+    )]
     Leading {
-        /// What they cannot go with.
+        /// The conflicting property.
         with: &'static str,
     },
-    /// Only axes of an array without gaps are permuted into other memory.
-    #[error("only axes of an array without gaps can be permuted out of place, not {what}")]
+    /// A problem of a kind that runs only in place was made out-of-place.
+    #[error("{what} cannot run out of place: only permutations of a contiguous array can")]
     OutOfPlace {
-        /// What was to be moved out of place.
+        /// The property that requires in-place execution.
         what: &'static str,
     },
 }
 
 impl Problem {
-    /// One matrix. Total bytes must not exceed `isize::MAX`.
+    /// Describes the transposition of one matrix.
+    ///
+    /// # Errors
+    /// Same as [`permuted`](Self::permuted).
     pub fn new(rows: usize, cols: usize, elem_bytes: usize) -> Result<Self, ProblemError> {
         Self::with_batch(1, rows, cols, elem_bytes)
     }
 
-    /// `batch` equal matrices. Total bytes must not exceed `isize::MAX`.
+    /// Describes the transposition of `batch` contiguous matrices of equal extents.
+    ///
+    /// # Errors
+    /// Same as [`permuted`](Self::permuted).
     pub fn with_batch(
         batch: usize,
         rows: usize,
@@ -170,8 +182,13 @@ impl Problem {
         }
     }
 
-    /// An array with these extents, whose axis `order[i]` is to become axis `i`: NumPy's `transpose(order)`. Total
-    /// bytes must not exceed `isize::MAX`.
+    /// Describes the permutation with `result.shape[i] == extents[order[i]]`, as NumPy's
+    /// `transpose(order)`.
+    ///
+    /// # Errors
+    /// [`ProblemError::TooManyAxes`]: more than [`MOST_GIVEN`] axes. [`ProblemError::Axes`]:
+    /// `order` is not a permutation of the axes. [`ProblemError::ZeroSizedElement`]: `elem_bytes`
+    /// is 0. [`ProblemError::TooLarge`]: the array has more than `isize::MAX` bytes.
     pub fn permuted(
         extents: &[usize],
         order: &[usize],
@@ -185,7 +202,7 @@ impl Problem {
         if elem_bytes == 0 {
             return Err(ProblemError::ZeroSizedElement);
         }
-        // A zero extent must not hide an overflow of the others.
+        // Extents of 0 count as 1: an empty array is still rejected if its other extents overflow.
         extents
             .iter()
             .chain([&elem_bytes])
@@ -200,56 +217,64 @@ impl Problem {
         Ok(Problem { axes, elem_bytes, cap: None, alignment, kind })
     }
 
-    /// Records of words of `word_bytes` bytes that go from tiles of one length to tiles of another: from one layout of
-    /// AoS, ASTA and SoA to another. As axes they are records by words, and these stay. Total bytes must not exceed
-    /// `isize::MAX`.
-    pub fn of_records(retile: LayoutChange, word_bytes: usize) -> Result<Self, ProblemError> {
-        let fields = retile.fields();
-        let stays = Self::permuted(&[fields.records(), fields.words()], &[0, 1], word_bytes)?;
-        Ok(Problem { kind: Kind::Records(retile), ..stays })
+    /// Describes a change of record layout between AoS, ASTA and SoA.
+    ///
+    /// Field widths are counted in words of `word_bytes` bytes. [`extents`](Self::extents) are then
+    /// `[records, words]` and [`order`](Self::order) is the identity.
+    ///
+    /// # Errors
+    /// Same as [`permuted`](Self::permuted).
+    pub fn of_records(change: LayoutChange, word_bytes: usize) -> Result<Self, ProblemError> {
+        let fields = change.fields();
+        let identity = Self::permuted(&[fields.records(), fields.words()], &[0, 1], word_bytes)?;
+        Ok(Problem { kind: Kind::Records(change), ..identity })
     }
 
-    /// Records and the tiles that they lie in before and after, if that is what is to change.
+    /// Returns the change of record layout, or `None` for problems of other kinds.
     pub fn records(&self) -> Option<&LayoutChange> {
         match &self.kind {
-            Kind::Records(retile) => Some(retile),
+            Kind::Records(change) => Some(change),
             _ => None,
         }
     }
 
-    /// The same memory as an array with these axes, to be permuted in place.
+    /// Replaces the axes by those of an in-place permutation of `extents`.
+    ///
+    /// Returns `None` if the axes are invalid. Element size, cap and alignment are unchanged.
     pub(crate) fn as_axes(&self, extents: &[usize], order: &[usize]) -> Option<Self> {
         let axes = Self::permuted(extents, order, self.elem_bytes).ok()?.axes;
         Some(Problem { axes, kind: Kind::InPlace, ..*self })
     }
 
-    /// Extents of the source's axes as given; of matrices rows and columns, and before them how many there are if several.
+    /// Returns the extents of the source axes as given.
+    ///
+    /// For matrices: `[rows, cols]`, preceded by the batch if it is not 1.
     pub fn extents(&self) -> &[usize] {
         self.axes.extents()
     }
 
-    /// The source's axis that each axis of the result is, as given.
+    /// Iterates over the result axes as given: yields the source axis of each.
     pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
         self.axes.order()
     }
 
-    /// The axes that it permutes, fused.
+    /// Returns the permutation after axis fusion.
     ///
     /// # Errors
-    /// [`PermutationError::TooMany`]: more move apart than can be held at once.
+    /// [`PermutationError::TooMany`]: the fused rank exceeds the supported maximum.
     pub fn axes(&self) -> Result<AxisPermutation, PermutationError> {
         let mut order = [0; MOST_GIVEN];
         order.iter_mut().zip(self.order()).for_each(|(to, axis)| *to = axis);
         AxisPermutation::new(self.extents(), &order[..self.extents().len()])
     }
 
-    /// The same axes however many there are.
+    /// Returns the fused axes, at any rank.
     pub fn fused(&self) -> FusedAxes {
         let order: Vec<usize> = self.order().collect();
-        FusedAxes::new(self.extents(), &order).expect("they were checked")
+        FusedAxes::new(self.extents(), &order).expect("the axes were validated on construction")
     }
 
-    /// The same problem in terms of its fused axes. Leading dimensions and records have none to fuse.
+    /// Replaces the axes by the fused axes. Leading dimensions and records are unchanged.
     pub(crate) fn with_fused_axes(&self) -> Self {
         let fused = self.fused();
         let axes = match self.kind {
@@ -258,31 +283,36 @@ impl Problem {
             }
             Kind::Leading(_) | Kind::Records(_) => Ok(*self),
         };
-        Problem { axes: axes.expect("no more than there were").axes, ..*self }
+        Problem { axes: axes.expect("fusion does not increase the rank").axes, ..*self }
     }
 
-    /// The problem as matrices, if that is what it is; none when nothing moves.
+    /// Returns the matrices that the problem transposes.
+    ///
+    /// Returns `None` if nothing moves, or if the permutation is not a transposition of matrices.
     pub fn matrices(&self) -> Option<MatrixBatch> {
         MatrixBatch::of(&self.axes().ok()?)
     }
 
-    /// The same problem with at most `bytes` of workspace beyond the matrix.
+    /// Sets the workspace cap: plans use at most `bytes` bytes in addition to the data.
     #[must_use]
     pub fn with_cap(self, bytes: usize) -> Self {
         Problem { cap: Some(bytes), ..self }
     }
 
-    /// Sets what the memory's address is a multiple of, in bytes; [`DEFAULT_ALIGNMENT`] by default. The largest power of two that
-    /// divides `bytes` is what counts: 24 is planned as 8. 0 is taken as 1.
+    /// Sets the alignment of the buffers, in bytes. The default is [`DEFAULT_ALIGNMENT`].
+    ///
+    /// Rounds down to the largest power of two that divides `bytes`: 24 becomes 8. 0 becomes 1.
     #[must_use]
     pub fn with_alignment(self, bytes: usize) -> Self {
         Problem { alignment: 1 << bytes.max(1).trailing_zeros(), ..self }
     }
 
-    /// Asks for the result in other memory, with the source unchanged.
+    /// Makes the problem out-of-place: the result is written to another buffer, and the source is
+    /// unchanged.
     ///
     /// # Errors
-    /// [`ProblemError::OutOfPlace`]: the problem has leading dimensions or is of records, which move in place only.
+    /// [`ProblemError::OutOfPlace`]: the problem has leading dimensions or is a change of record
+    /// layout. Both run only in place.
     pub fn out_of_place(self) -> Result<Self, ProblemError> {
         match self.kind {
             Kind::InPlace | Kind::OutOfPlace => Ok(Problem { kind: Kind::OutOfPlace, ..self }),
@@ -291,16 +321,22 @@ impl Problem {
         }
     }
 
-    /// The same matrix with rows `lda` elements apart before and `ldb` after. Elements between rows are not part of it.
-    /// Axes that stay, `[0, 1]` of [`permuted`](Self::permuted), are rows that slide from one to the other.
+    /// Sets the leading dimensions: `lda` of the source and `ldb` of the result, in elements.
+    ///
+    /// Elements between rows are not part of the matrix. If the order is the identity `[0, 1]`,
+    /// the matrix is not transposed: its rows move from pitch `lda` to pitch `ldb`.
     ///
     /// # Errors
-    /// [`ProblemError::TooSmall`]: `lda` or `ldb` is shorter than a row. [`ProblemError::TooFarApart`]: more bytes than
-    /// `isize::MAX`. [`ProblemError::Leading`]: it is a batch, has other axes, is out of place or of records.
+    /// [`ProblemError::TooSmall`]: `lda` or `ldb` is less than the row length.
+    /// [`ProblemError::TooFarApart`]: the matrix spans more than `isize::MAX` bytes.
+    /// [`ProblemError::Leading`]: the problem is a batch, has other axes, is out-of-place or is a
+    /// change of record layout.
     pub fn with_leading(self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
         match self.kind {
             Kind::InPlace | Kind::Leading(_) => {}
-            Kind::OutOfPlace => return Err(ProblemError::Leading { with: "another place" }),
+            Kind::OutOfPlace => {
+                return Err(ProblemError::Leading { with: "an out-of-place result" });
+            }
             Kind::Records(_) => return Err(ProblemError::Leading { with: "records" }),
         }
         let (rows, cols, transposed) = match (self.given_matrices(), self.extents()) {
@@ -311,16 +347,16 @@ impl Problem {
             }
             _ => return Err(ProblemError::Leading { with: "other axes" }),
         };
-        let after = if transposed { rows } else { cols };
-        for (name, least, got) in [("lda", cols, lda), ("ldb", after, ldb)] {
+        let result_cols = if transposed { rows } else { cols };
+        for (name, least, got) in [("lda", cols, lda), ("ldb", result_cols, ldb)] {
             if got < least {
                 return Err(ProblemError::TooSmall { name, least, got });
             }
         }
         let elem_bytes = self.elem_bytes;
         let fits = |rows: PitchedRows| {
-            let whole = rows.scaled(elem_bytes).and_then(|r| r.rows().checked_mul(r.pitch()));
-            whole.is_some_and(|bytes| bytes <= isize::MAX as usize)
+            let bytes = rows.scaled(elem_bytes).and_then(|r| r.rows().checked_mul(r.pitch()));
+            bytes.is_some_and(|bytes| bytes <= isize::MAX as usize)
         };
         let make = if transposed { LeadingDims::transposed } else { LeadingDims::row_slide };
         let leading = make(rows, cols, lda, ldb)
@@ -329,7 +365,7 @@ impl Problem {
         Ok(Problem { kind: Kind::Leading(leading), ..self })
     }
 
-    /// Where its rows lie before and after, if they have leading dimensions.
+    /// Returns the leading dimensions, or `None` for contiguous problems.
     pub fn leading(&self) -> Option<&LeadingDims> {
         match &self.kind {
             Kind::Leading(leading) => Some(leading),
@@ -337,22 +373,24 @@ impl Problem {
         }
     }
 
-    /// Number of matrices; of a permutation that is no transposition of matrices, 1.
+    /// Returns the number of matrices, or 1 if the problem is not a transposition of matrices.
     pub fn batch(&self) -> usize {
-        self.sides().batch
+        self.matrices_or_one_row().batch
     }
 
-    /// Rows of each matrix before; where there are none, 1.
+    /// Returns the rows of each source matrix, or 1 if the problem is not a transposition of
+    /// matrices.
     pub fn rows(&self) -> usize {
-        self.sides().rows
+        self.matrices_or_one_row().rows
     }
 
-    /// Columns of each matrix before; where there are none, all elements.
+    /// Returns the columns of each source matrix, or the number of elements if the problem is not
+    /// a transposition of matrices.
     pub fn cols(&self) -> usize {
-        self.sides().cols
+        self.matrices_or_one_row().cols
     }
 
-    /// The matrices that it was given as.
+    /// Returns the matrices if the axes were given as matrices, before fusion.
     fn given_matrices(&self) -> Option<MatrixBatch> {
         match (self.extents(), &self.axes.order[..self.extents().len()]) {
             (&[rows, cols], [1, 0]) => Some(MatrixBatch { batch: 1, rows, cols }),
@@ -361,73 +399,78 @@ impl Problem {
         }
     }
 
-    fn sides(&self) -> MatrixBatch {
+    /// Returns the matrices as given, else after fusion, else one row of all elements.
+    fn matrices_or_one_row(&self) -> MatrixBatch {
         let one_row = || MatrixBatch { batch: 1, rows: 1, cols: self.len() };
         self.given_matrices().or_else(|| self.matrices()).unwrap_or_else(one_row)
     }
 
-    /// Bytes of an element.
+    /// Returns the element size in bytes.
     pub fn elem_bytes(&self) -> usize {
         self.elem_bytes
     }
 
-    /// What the memory's address is a multiple of, in bytes.
+    /// Returns the alignment of the buffers in bytes, a power of two.
     pub fn alignment(&self) -> usize {
         self.alignment
     }
 
-    /// Whether the result goes to another place.
+    /// Returns `true` if the result is written to another buffer.
     pub fn is_out_of_place(&self) -> bool {
         self.kind == Kind::OutOfPlace
     }
 
-    /// The workspace cap in bytes, if one was asked for.
+    /// Returns the workspace cap in bytes, if set.
     pub fn cap(&self) -> Option<usize> {
         self.cap
     }
 
-    /// Elements in all.
+    /// Returns the total number of elements.
     pub fn len(&self) -> usize {
         self.extents().iter().product()
     }
 
-    /// Whether there is no element.
+    /// Returns `true` if an extent is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of the whole batch.
+    /// Returns the total number of bytes, without gaps between rows.
     pub fn bytes(&self) -> usize {
         self.len() * self.elem_bytes
     }
 
-    /// Elements from the first one on that hold it before and after: all, or with leading dimensions
+    /// Returns the buffer length in elements that the source and the result need.
+    ///
+    /// Equals [`len`](Self::len). For a transposition with leading dimensions:
     /// `max((rows − 1) · lda + cols, (cols − 1) · ldb + rows)`.
     pub fn span(&self) -> usize {
         self.leading().map_or(self.len(), LeadingDims::span)
     }
 
-    /// Bytes of those.
+    /// Returns the buffer length in bytes that the source and the result need.
     pub fn span_bytes(&self) -> usize {
         self.span() * self.elem_bytes
     }
 
-    /// Bytes at the start of a workspace that hold what lies in the gaps of both leading dimensions where the rows lie
-    /// while they are together: a multiple of 16.
+    /// Returns the bytes at the start of the workspace that preserve gap elements overwritten while
+    /// the matrix is dense. A multiple of 16.
     pub fn saved_gap_bytes(&self) -> usize {
         self.leading().map_or(0, |leading| self.kept_bytes_of(leading))
     }
 
-    /// The same of rows that cover as many elements as `leading` says.
+    /// Returns the bytes of saved gap elements for the dense length in `leading`. A multiple of 16.
     pub(crate) fn kept_bytes_of(&self, leading: &LeadingDims) -> usize {
         (leading.saved_gap_len() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
     }
 
-    /// Where what lies at `offset` must end; offsets in gaps of leading dimensions and behind the end stay.
+    /// Returns the offset in the result of the element at `offset`.
+    ///
+    /// Offsets in gaps between rows and offsets past the end are returned unchanged.
     pub fn dest(&self, offset: usize) -> usize {
         match &self.kind {
             Kind::Leading(leading) => return leading.dest(offset),
-            Kind::Records(retile) => return retile.dest(offset),
+            Kind::Records(change) => return change.dest(offset),
             Kind::InPlace | Kind::OutOfPlace => {}
         }
         let (mut digits, mut rest) = ([0; MOST_GIVEN], offset);
@@ -444,28 +487,28 @@ impl Problem {
     }
 }
 
-/// `2x3x4`; a single element has no axes.
+/// Formats extents: `2x3x4`, or `1` for rank 0.
 pub(crate) fn by_x(extents: &[usize]) -> String {
     let extents: Vec<String> = extents.iter().map(usize::to_string).collect();
     if extents.is_empty() { "1".to_owned() } else { extents.join("x") }
 }
 
-/// `1000 records of 4+12+1+8, aos to asta:32`.
-fn write_records(f: &mut fmt::Formatter<'_>, retile: &LayoutChange) -> fmt::Result {
-    let fields = retile.fields();
+/// Formats a change of record layout: `1000 records of 4+12+1+8, aos to asta:32`.
+fn write_records(f: &mut fmt::Formatter<'_>, change: &LayoutChange) -> fmt::Result {
+    let fields = change.fields();
     let aos = usize::from(fields.in_order());
     let layout = |tile: usize| match tile {
         tile if tile == aos => "aos".to_owned(),
         all if all == fields.records() => "soa".to_owned(),
         some => format!("asta:{some}"),
     };
-    write!(f, "{fields}, {} to {}", layout(retile.from()), layout(retile.to()))
+    write!(f, "{fields}, {} to {}", layout(change.from()), layout(change.to()))
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.given_matrices(), self.extents()) {
-            _ if let Some(retile) = self.records() => write_records(f, retile)?,
+            _ if let Some(change) = self.records() => write_records(f, change)?,
             (Some(MatrixBatch { batch: 1, rows, cols }), _) => write!(f, "{rows}x{cols}")?,
             (Some(MatrixBatch { batch, rows, cols }), _) => write!(f, "{batch} * {rows}x{cols}")?,
             (None, [rows, cols]) if self.leading().is_some() => write!(f, "{rows}x{cols}")?,
@@ -476,9 +519,9 @@ impl fmt::Display for Problem {
         }
         write!(f, " w{}", self.elem_bytes)?;
         if let Some(leading) = self.leading() {
-            let stays = if leading.is_transposed() { "" } else { " not transposed" };
+            let note = if leading.is_transposed() { "" } else { " not transposed" };
             let (lda, ldb) = (leading.source().pitch(), leading.result().pitch());
-            write!(f, ", lda {lda}, ldb {ldb}{stays}")?;
+            write!(f, ", lda {lda}, ldb {ldb}{note}")?;
         }
         if self.alignment != DEFAULT_ALIGNMENT {
             write!(f, " aligned {}", self.alignment)?;

@@ -1,10 +1,10 @@
-//! Tests of the checked problem.
+//! Tests of problem validation.
 
 use super::*;
 use turntile_perm::RecordSchema;
 
 #[test]
-fn extents_are_checked() {
+fn constructors_reject_sizes_beyond_address_space() {
     assert_eq!(Problem::new(3, 4, 8).unwrap().bytes(), 96);
     assert_eq!(Problem::new(3, 4, 0), Err(ProblemError::ZeroSizedElement));
     let huge = usize::MAX / 2;
@@ -22,7 +22,7 @@ fn extents_are_checked() {
 }
 
 #[test]
-fn axes_are_checked() {
+fn permuted_rejects_invalid_orders() {
     let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 8).unwrap();
     assert_eq!((problem.len(), problem.bytes()), (24, 192));
     assert_eq!(problem.matrices(), Some(MatrixBatch { batch: 1, rows: 6, cols: 4 }));
@@ -37,7 +37,7 @@ fn axes_are_checked() {
 }
 
 #[test]
-fn elements_end_where_numpy_puts_them() {
+fn dest_matches_numpy_transpose() {
     // np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1).ravel()
     let moved =
         [0, 4, 8, 12, 16, 20, 1, 5, 9, 13, 17, 21, 2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23];
@@ -46,9 +46,9 @@ fn elements_end_where_numpy_puts_them() {
 }
 
 #[test]
-fn kinds_exclude_each_other() {
-    let words = LayoutChange::new(RecordSchema::new(7, &[1, 2]).unwrap(), 1, 7);
-    let records = Problem::of_records(words, 4).unwrap();
+fn kinds_are_mutually_exclusive() {
+    let change = LayoutChange::new(RecordSchema::new(7, &[1, 2]).unwrap(), 1, 7);
+    let records = Problem::of_records(change, 4).unwrap();
     assert_eq!(records.with_leading(3, 3), Err(ProblemError::Leading { with: "records" }));
     assert_eq!(records.out_of_place(), Err(ProblemError::OutOfPlace { what: "records" }));
     let dense = Problem::new(3, 5, 4).unwrap();
@@ -57,36 +57,40 @@ fn kinds_exclude_each_other() {
         leading.out_of_place(),
         Err(ProblemError::OutOfPlace { what: "leading dimensions" })
     );
-    let elsewhere = dense.out_of_place().unwrap();
-    assert_eq!(elsewhere.with_leading(5, 3), Err(ProblemError::Leading { with: "another place" }));
-    assert_eq!(elsewhere.out_of_place(), Ok(elsewhere));
+    let into = dense.out_of_place().unwrap();
+    assert_eq!(
+        into.with_leading(5, 3),
+        Err(ProblemError::Leading { with: "an out-of-place result" })
+    );
+    assert_eq!(into.out_of_place(), Ok(into));
     assert_eq!(leading.with_leading(5, 3), Ok(leading));
 }
 
 #[test]
-fn an_alignment_counts_by_its_largest_power_of_two() {
-    for (given, counts) in [(0, 1), (1, 1), (3, 1), (24, 8), (64, 64), (usize::MAX, 1)] {
-        assert_eq!(Problem::new(3, 5, 4).unwrap().with_alignment(given).alignment(), counts);
+fn with_alignment_rounds_down_to_power_of_two_divisor() {
+    for (given, expected) in [(0, 1), (1, 1), (3, 1), (24, 8), (64, 64), (usize::MAX, 1)] {
+        assert_eq!(Problem::new(3, 5, 4).unwrap().with_alignment(given).alignment(), expected);
     }
 }
 
-/// What no plan of the planner has: counts that overflow are errors, offsets behind the end stay.
+/// Covers plans that only callers can build: lengths that overflow, and offsets past the end.
 #[test]
-fn counts_and_offsets_beyond_the_end() {
+fn of_stage_rejects_overflow_and_dest_ignores_offsets_past_end() {
     use crate::{Direction, Plan, StageMap};
     let slots = turntile_perm::AlignedSlots::new(720, 180, 4, 4).unwrap();
-    let shape = StageMap::SlotMove { batch: usize::MAX / 2, slots, direction: Direction::Forward };
+    let map = StageMap::SlotMove { batch: usize::MAX / 2, slots, direction: Direction::Forward };
     let planner = crate::Planner::new(crate::testing::Toy::default());
     let plan = planner.plan(&Problem::new(3, 5, 4).unwrap()).unwrap();
-    let offer = plan.stages().next().unwrap().implementation.clone();
-    assert!(matches!(Plan::of_stage("toy", shape, offer, 4), Err(ProblemError::TooLarge { .. })));
+    let implementation = plan.stages().next().unwrap().implementation.clone();
+    let overflow = Plan::of_stage("toy", map, implementation, 4);
+    assert!(matches!(overflow, Err(ProblemError::TooLarge { .. })));
     let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 1).unwrap();
     assert_eq!([24, 25, 99].map(|k| problem.dest(k)), [24, 25, 99]);
     assert_eq!(Problem::new(0, 3, 1).unwrap().dest(5), 5);
 }
 
 #[test]
-fn a_cut_of_elements_beyond_counting_is_a_flaw() {
+fn check_rejects_cut_when_element_count_overflows() {
     use crate::testing::Toy;
     let planner = crate::Planner::new(Toy { held: 1 << 20, ..Toy::default() });
     let cut = planner.with_route(crate::Route::CUT).with_mirrored(false);
