@@ -126,8 +126,8 @@ pub fn signature() -> String {
 /// axes fuse to the same have one key; what was measured of one route alone has a key of its own.
 pub fn key(planner: &Planner, problem: &Problem) -> String {
     let (device, fused) = (planner.device(), problem.with_fused_axes());
-    let asked = planner.asked();
-    format!("{}: {fused} cap {}{asked}", device.model(), device.cap(problem))
+    let restrictions = planner.restrictions();
+    format!("{}: {fused} cap {}{restrictions}", device.model(), device.cap(problem))
 }
 
 impl Wisdom {
