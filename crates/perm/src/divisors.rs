@@ -2,7 +2,7 @@
 
 use num_integer::Integer;
 
-/// The prime factors of `n` with their exponents, in ascending order; empty for 0 and 1.
+/// Returns the prime factors of `n` with their exponents, in ascending order; empty for 0 and 1.
 pub fn factorise(n: u64) -> Vec<(u64, u32)> {
     let mut primes = Vec::new();
     if n > 1 {
@@ -12,7 +12,7 @@ pub fn factorise(n: u64) -> Vec<(u64, u32)> {
     primes.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
 }
 
-/// All divisors of `n` in ascending order; empty for 0.
+/// Returns all divisors of `n` in ascending order; empty for 0.
 pub fn divisors(n: u64) -> Vec<u64> {
     if n == 0 {
         return Vec::new();
@@ -30,7 +30,7 @@ pub fn divisors(n: u64) -> Vec<u64> {
     all
 }
 
-/// Trial division below this bound, Pollard's rho above it.
+/// Upper bound of trial divisors. Larger factors are found with Pollard's rho.
 const TRIAL_LIMIT: u64 = 1 << 12;
 
 fn split(n: u64, primes: &mut Vec<u64>) {
@@ -58,8 +58,8 @@ fn split_large(n: u64, primes: &mut Vec<u64>) {
     split_large(n / factor, primes);
 }
 
-/// Miller-Rabin with the first twelve primes as bases, which is exact below 2^64
-/// (Sorenson and Webster 2015).
+/// Returns `true` if `n` is prime. Miller-Rabin with the first twelve primes as bases is exact
+/// below 2^64 (Sorenson and Webster 2015).
 fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 {
@@ -81,7 +81,7 @@ fn is_prime(n: u64) -> bool {
     })
 }
 
-/// A proper factor of a composite `n` without small factors (Pollard 1975).
+/// Returns a proper factor of a composite `n` without small factors (Pollard 1975).
 fn pollard_rho(n: u64) -> u64 {
     (1..)
         .find_map(|c| {
@@ -94,7 +94,7 @@ fn pollard_rho(n: u64) -> u64 {
             }
             (factor != n).then_some(factor)
         })
-        .expect("some constant splits a composite number")
+        .expect("no constant finds a factor of a composite number")
 }
 
 fn add_mod(a: u64, b: u64, n: u64) -> u64 {
@@ -102,14 +102,14 @@ fn add_mod(a: u64, b: u64, n: u64) -> u64 {
 }
 
 fn mul_mod(a: u64, b: u64, n: u64) -> u64 {
-    // Division of 128 bits is slow, and sides of matrices rarely need it.
+    // A 128-bit division is slow, and sides of matrices rarely need one.
     if n <= 1 << 32 {
         return a * b % n;
     }
     (u128::from(a) * u128::from(b) % u128::from(n)) as u64
 }
 
-/// `base` to the power of `exponent`, modulo `n`.
+/// Returns `base` to the power of `exponent`, modulo `n`.
 pub fn pow_mod(base: u64, mut exponent: u64, n: u64) -> u64 {
     let (mut power, mut square) = (1 % n, base % n);
     while exponent > 0 {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn divisors_match_trial() {
+    fn divisors_match_trial_division() {
         assert!(divisors(0).is_empty());
         for n in 1..2000 {
             let by_trial: Vec<u64> = (1..=n).filter(|d| n % d == 0).collect();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn large_numbers_factorise() {
+    fn factors_of_large_numbers_multiply_to_them() {
         for n in [
             u64::MAX,
             (1 << 61) - 1,

@@ -1,9 +1,9 @@
 //! Division by an invariant with a multiply and a shift.
 
-/// A divisor prepared so that dividing by it takes one high multiply, one add and two shifts, for
-/// every 64-bit dividend (Granlund and Montgomery 1994, figure 4.1).
+/// A divisor prepared for division of any 64-bit dividend with one high multiply, one add and two
+/// shifts (Granlund and Montgomery 1994, figure 4.1).
 ///
-/// Device code computes the same with `__umul64hi` from the same three fields:
+/// Device code computes the quotient with `__umul64hi` from three fields:
 ///
 /// ```text
 /// t = umulhi(magic, n);  q = (t + ((n - t) >> pre)) >> post
@@ -22,24 +22,25 @@ impl FastDiv {
         if divisor == 0 {
             return None;
         }
-        // log2 rounded up, so that 2^log - divisor < divisor and the magic number fits 64 bits.
+        // ceil(log2(divisor)) ensures that 2^log - divisor < divisor, so the magic number fits 64
+        // bits.
         let log = ceil_log2(divisor);
         let excess = (1u128 << log) - u128::from(divisor);
         let magic = ((excess << 64) / u128::from(divisor) + 1) as u64;
         Some(FastDiv { divisor, magic, pre: log.min(1), post: log.saturating_sub(1) })
     }
 
-    /// The divisor.
+    /// Returns the divisor.
     pub fn divisor(&self) -> u64 {
         self.divisor
     }
 
-    /// `(magic, pre, post)`: the fields that device code takes.
+    /// Returns `(magic, pre, post)`: the fields that device code needs.
     pub fn parts(&self) -> (u64, u32, u32) {
         (self.magic, self.pre, self.post)
     }
 
-    /// `n / divisor`.
+    /// Returns `n / divisor`.
     #[inline]
     pub fn div(&self, n: u64) -> u64 {
         let t = ((u128::from(self.magic) * u128::from(n)) >> 64) as u64;
@@ -47,7 +48,7 @@ impl FastDiv {
     }
 }
 
-/// `ceil(log2(n))` for `n >= 1`.
+/// Returns `ceil(log2(n))` for `n >= 1`.
 fn ceil_log2(n: u64) -> u32 {
     u64::BITS - (n - 1).leading_zeros()
 }
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn small_divisors_and_edges() {
+    fn quotients_are_exact_for_small_divisors_and_edge_cases() {
         assert_eq!(FastDiv::new(0), None);
         for divisor in 1..500 {
             for n in 0..2000 {
@@ -86,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_pair(divisor in 1u64.., n: u64) {
+        fn quotients_are_exact_for_any_pair(divisor in 1u64.., n: u64) {
             check(divisor, n);
             check(divisor >> (n % 64) | 1, n);
         }

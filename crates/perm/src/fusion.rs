@@ -1,11 +1,13 @@
-//! Axes of any number, fused; and a permutation of more than can be held at once as several.
+//! Fusion of any number of axes, and permutations of high rank as a sequence of permutations of
+//! lower rank.
 
 use crate::permutation::{AxisPermutation, PermutationError};
 
-/// Axes that an array has at most: as many of extent 2 and more cannot be addressed.
+/// Maximum rank of an array before fusion: an array with more axes of extent 2 or more cannot be
+/// addressed.
 pub const MOST_GIVEN: usize = 64;
 
-/// The axes of a row-major array that a permutation tells apart.
+/// The axes of a row-major array after fusion of axes that a permutation keeps together.
 ///
 /// ```
 /// use turntile_perm::FusedAxes;
@@ -22,24 +24,27 @@ pub struct FusedAxes {
 }
 
 impl FusedAxes {
-    /// Of an array with these extents, any of them 0 or 1, to one whose axis `i` is axis `order[i]`. An array without
-    /// elements has one axis of extent 0.
+    /// Fuses the axes of the permutation whose result has `extents[order[i]]` as extent `i`.
+    /// Extents may be 0 or 1. An empty array has one fused axis, of extent 0.
     ///
     /// # Errors
-    /// [`PermutationError`].
+    /// [`PermutationError`] if `order` is not a permutation of the axes, or if the number of
+    /// elements overflows `usize`.
     pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         AxisPermutation::check(extents, order)?;
         if extents.contains(&0) {
             let given = vec![(0..extents.len()).collect()];
             return Ok(FusedAxes { extents: vec![0], order: vec![0], given });
         }
-        let left: Vec<usize> = (0..extents.len()).filter(|&axis| extents[axis] > 1).collect();
-        let place = |axis: usize| left.iter().position(|&other| other == axis);
-        // Runs of axes that stay adjacent and in order, as the result has them.
+        let remaining: Vec<usize> = (0..extents.len()).filter(|&axis| extents[axis] > 1).collect();
+        let position = |axis: usize| remaining.iter().position(|&other| other == axis);
+        // Runs of axes that remain adjacent and in order, in the order of the result.
         let mut runs: Vec<Vec<usize>> = Vec::new();
         for &axis in order.iter().filter(|&&axis| extents[axis] > 1) {
             match runs.last_mut() {
-                Some(run) if place(axis) == run.last().and_then(|&a| place(a)).map(|p| p + 1) => {
+                Some(run)
+                    if position(axis) == run.last().and_then(|&a| position(a)).map(|p| p + 1) =>
+                {
                     run.push(axis);
                 }
                 _ => runs.push(vec![axis]),
@@ -53,28 +58,31 @@ impl FusedAxes {
         Ok(FusedAxes { extents: given.iter().map(extent).collect(), order, given })
     }
 
-    /// Extents of the fused axes of the source.
+    /// Returns the extents of the fused source axes.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// The source's fused axis that each of the result is.
+    /// Returns the fused source axis of each fused axis of the result.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The axes as given that fused axis `axis` is made of; those of extent 1 are in none.
+    /// Returns the original axes that form fused axis `axis`. Axes of extent 1 are not part of any
+    /// fused axis.
     ///
     /// # Panics
-    /// When there is no such axis.
+    /// If the fused axis does not exist.
     pub fn given(&self, axis: usize) -> &[usize] {
         &self.given[axis]
     }
 
-    /// The permutation from axes that lie in the order `from` to the order `to`, both of fused axes by number.
+    /// Returns the permutation that moves data from axis order `from` to axis order `to`. Both are
+    /// lists of fused axis numbers.
     ///
     /// # Errors
-    /// [`PermutationError`]: one of them is no order, or more axes move apart than can be held.
+    /// [`PermutationError`] if `from` or `to` is not an order of the fused axes, or if the
+    /// permutation has too many axes after fusion.
     pub fn between(
         &self,
         from: &[usize],
@@ -84,23 +92,30 @@ impl FusedAxes {
         let wrong = |order: &[usize]| PermutationError::Order { axes, order: order.to_vec() };
         let extent = |&axis: &usize| self.extents.get(axis).copied();
         let extents: Option<Vec<usize>> = from.iter().map(extent).collect();
-        let place = |axis: &usize| from.iter().position(|other| other == axis);
-        let order: Option<Vec<usize>> = to.iter().map(place).collect();
+        let position = |axis: &usize| from.iter().position(|other| other == axis);
+        let order: Option<Vec<usize>> = to.iter().map(position).collect();
         let extents = extents.filter(|all| all.len() == axes).ok_or_else(|| wrong(from))?;
         AxisPermutation::new(&extents, &order.ok_or_else(|| wrong(to))?)
     }
 
-    /// Orders between `from` and `to`, at most `most`, that lie in the middle of two permutations of order two: in each
-    /// step axes of one extent change places in pairs. There are some where axes that follow each other on a cycle have one
-    /// extent: a cycle turned on is two reflections, as many ways as it is long. None where an order is none.
+    /// Returns at most `most` intermediate orders `v` such that both `from → v` and `v → to` are
+    /// involutions whose swapped axes have equal extents.
+    ///
+    /// They exist if the axes on each cycle of the permutation have equal extents: a rotation of a
+    /// cycle of length `n` is the product of two reflections, in `n` ways. The result is empty if
+    /// axes on one cycle differ in extent, or if `from` or `to` is not a valid order.
     pub fn halves(&self, from: &[usize], to: &[usize], most: usize) -> Vec<Vec<usize>> {
-        if self.between(from, to).is_err_and(|why| matches!(why, PermutationError::Order { .. })) {
+        if self
+            .between(from, to)
+            .is_err_and(|error| matches!(error, PermutationError::Order { .. }))
+        {
             return Vec::new();
         }
-        let place = |axis: &usize| from.iter().position(|other| other == axis);
-        let next: Vec<usize> = to.iter().filter_map(place).collect();
+        let position = |axis: &usize| from.iter().position(|other| other == axis);
+        let next: Vec<usize> = to.iter().filter_map(position).collect();
         let (mut cycles, mut seen) = (Vec::new(), vec![false; next.len()]);
-        // From the last place on, whose axis matters most: ways that differ there come first.
+        // Starts with the last position, whose axis affects performance most, so that the first
+        // results differ there.
         for start in (0..next.len()).rev() {
             let (mut cycle, mut at) = (Vec::new(), start);
             while !std::mem::replace(&mut seen[at], true) {
@@ -113,9 +128,9 @@ impl FusedAxes {
             }
             cycles.push(cycle);
         }
-        let ways = cycles.iter().fold(1usize, |all, cycle| all.saturating_mul(cycle.len().max(1)));
-        let half = |way: usize| {
-            let (mut via, mut rest) = (from.to_vec(), way);
+        let count = cycles.iter().fold(1usize, |all, cycle| all.saturating_mul(cycle.len().max(1)));
+        let half = |variant: usize| {
+            let (mut via, mut rest) = (from.to_vec(), variant);
             for cycle in cycles.iter().filter(|cycle| !cycle.is_empty()) {
                 let len = cycle.len();
                 for (k, &at) in cycle.iter().enumerate() {
@@ -125,12 +140,15 @@ impl FusedAxes {
             }
             via
         };
-        (0..ways.min(most)).map(half).collect()
+        (0..count.min(most)).map(half).collect()
     }
 
-    /// Orders of the fused axes from the first after the source's to the result's, so that each follows from the one
-    /// before by a permutation of at most `most` axes, or of four where `most` is less: the result's alone, where they are
-    /// few; otherwise as many axes of the result as possible are brought to their places from the first one on.
+    /// Returns orders of the fused axes that lead in steps from the source to the result. The last
+    /// one is the order of the result.
+    ///
+    /// Each step permutes at most `max(most, 4)` axes after fusion. If one step is enough, it is
+    /// the only one; an identity has no steps. Otherwise each step moves the largest possible
+    /// number of leading axes of the result to their final positions.
     pub fn waypoints(&self, most: usize) -> Vec<Vec<usize>> {
         let (count, most) = (self.order.len(), most.max(4));
         let (mut at, mut all): (Vec<usize>, _) = ((0..count).collect(), Vec::new());
@@ -140,13 +158,14 @@ impl FusedAxes {
                 let rest = at.iter().filter(|&axis| !first.contains(axis));
                 first.iter().chain(rest).copied().collect::<Vec<_>>()
             };
-            // One more axis can always be placed, by four: what is placed, the axis, what lies before and behind it.
-            let few = |to: &Vec<usize>| {
+            // Four axes are enough to place one more axis: the placed axes, the axis itself, and
+            // the axes before and after it.
+            let fits = |to: &Vec<usize>| {
                 let axes = self.between(&at, to);
                 *to != at && axes.is_ok_and(|axes| axes.extents().len() <= most)
             };
-            let next = (1..=count).rev().map(with).find(few);
-            at = next.expect("one axis more can be placed");
+            let next = (1..=count).rev().map(with).find(fits);
+            at = next.expect("four axes are enough to place one more axis");
             all.push(at.clone());
         }
         all
@@ -158,7 +177,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FEW: usize = 8;
+    const MAX_RANK: usize = 8;
 
     fn dest(extents: &[usize], order: &[usize], offset: usize) -> usize {
         let mut digits = vec![0; extents.len()];
@@ -173,7 +192,7 @@ mod tests {
         let fused = FusedAxes::new(extents, order).unwrap();
         let mut steps = Vec::new();
         let mut from: Vec<usize> = (0..fused.order().len()).collect();
-        for to in fused.waypoints(FEW) {
+        for to in fused.waypoints(MAX_RANK) {
             steps.push(fused.between(&from, &to).unwrap());
             from = to;
         }
@@ -184,7 +203,7 @@ mod tests {
             assert_eq!(by_steps, to, "{extents:?} {order:?} at {offset}");
         }
         let whole = AxisPermutation::new(extents, order);
-        if let Some(whole) = whole.ok().filter(|whole| whole.extents().len() <= FEW) {
+        if let Some(whole) = whole.ok().filter(|whole| whole.extents().len() <= MAX_RANK) {
             assert!(steps.len() <= 1);
             assert_eq!(steps.is_empty(), whole.is_identity());
             assert!(steps.first().is_none_or(|step| *step == whole));
@@ -193,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn steps_make_the_whole(
+        fn steps_compose_to_the_permutation(
             (extents, order) in (0..14usize).prop_flat_map(|rank| {
                 let axes: Vec<usize> = (0..rank).collect();
                 (prop::collection::vec(1..4usize, rank), Just(axes).prop_shuffle())
@@ -205,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_axes_as_memory_has_bits_reversed() {
+    fn reversal_of_62_axes_takes_few_steps() {
         let (extents, order) = (vec![2; 62], (0..62).rev().collect::<Vec<_>>());
         check(
             &extents,
@@ -213,7 +232,7 @@ mod tests {
             (0..200u64).map(|k| (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2) as usize),
         );
         let fused = FusedAxes::new(&extents, &order).unwrap();
-        assert!(fused.waypoints(FEW).len() < 62 / 2, "{}", fused.waypoints(FEW).len());
+        assert!(fused.waypoints(MAX_RANK).len() < 62 / 2, "{}", fused.waypoints(MAX_RANK).len());
     }
 
     fn orders(rank: usize) -> Vec<Vec<usize>> {
@@ -224,10 +243,11 @@ mod tests {
         orders(last).into_iter().flat_map(with).collect()
     }
 
-    /// All orders of up to six axes of two extents: both steps through every order between change places in pairs, and
-    /// there are as many as the cycles' lengths multiply to.
+    /// All orders of up to six axes with extents 2 and 3. Both steps through every intermediate
+    /// order are involutions, and the number of intermediate orders is the product of the cycle
+    /// lengths.
     #[test]
-    fn halves_are_of_order_two() {
+    fn halves_are_involutions() {
         for order in (0..=6).flat_map(orders) {
             let rank = order.len();
             let mut lens = vec![0; rank];
@@ -235,11 +255,11 @@ mod tests {
                 let on = std::iter::successors(Some(order[start]), |&at| Some(order[at]));
                 *len = 1 + on.take_while(|&at| at != start).count();
             }
-            let ways = (0..rank).filter(|&start| {
+            let count = (0..rank).filter(|&start| {
                 let mut on = std::iter::successors(Some(order[start]), |&at| Some(order[at]));
                 on.by_ref().take(lens[start]).all(|at| at >= start)
             });
-            let ways: usize = ways.map(|start| lens[start]).product();
+            let count: usize = count.map(|start| lens[start]).product();
             for code in 0..1usize << rank {
                 let extents: Vec<usize> = (0..rank).map(|axis| 2 + (code >> axis & 1)).collect();
                 let alike = (0..rank).all(|axis| extents[order[axis]] == extents[axis]);
@@ -250,7 +270,7 @@ mod tests {
                 };
                 let from: Vec<usize> = (0..rank).collect();
                 let halves = all.halves(&from, &order, usize::MAX);
-                assert_eq!(halves.len(), if alike { ways } else { 0 }, "{extents:?} {order:?}");
+                assert_eq!(halves.len(), if alike { count } else { 0 }, "{extents:?} {order:?}");
                 for via in halves {
                     for [a, b] in [[&from, &via], [&via, &order]] {
                         let step = all.between(a, b).unwrap();
@@ -260,12 +280,16 @@ mod tests {
             }
         }
         let reversed = FusedAxes::new(&[2, 2, 2], &[2, 1, 0]).unwrap();
-        assert_eq!(reversed.halves(&[0, 1, 2], &[1, 2, 0], 2).len(), 2, "no more than asked for");
+        assert_eq!(
+            reversed.halves(&[0, 1, 2], &[1, 2, 0], 2).len(),
+            2,
+            "at most two were requested"
+        );
         assert!(reversed.halves(&[0, 1], &[0, 1, 2], 9).is_empty());
     }
 
     #[test]
-    fn orders_that_are_none_are_errors() {
+    fn invalid_orders_are_rejected() {
         let fused = FusedAxes::new(&[2, 3, 4], &[2, 1, 0]).unwrap();
         for (from, to) in [
             (vec![0, 1], vec![0, 1, 2]),
@@ -276,6 +300,6 @@ mod tests {
         }
         assert!(FusedAxes::new(&[2, 3], &[0, 0]).is_err());
         assert_eq!(FusedAxes::new(&[2, 0, 3], &[2, 1, 0]).unwrap().extents(), [0]);
-        assert!(FusedAxes::new(&[], &[]).unwrap().waypoints(FEW).is_empty());
+        assert!(FusedAxes::new(&[], &[]).unwrap().waypoints(MAX_RANK).is_empty());
     }
 }

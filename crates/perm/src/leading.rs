@@ -34,7 +34,8 @@ impl PitchedRows {
         self.pitch
     }
 
-    /// Converts from elements to units of which an element has `bytes`. Returns `None` on overflow.
+    /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None` on
+    /// overflow.
     pub fn scaled(&self, bytes: usize) -> Option<Self> {
         Self::new(self.rows, self.cols.checked_mul(bytes)?, self.pitch.checked_mul(bytes)?)
     }

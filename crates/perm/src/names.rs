@@ -1,24 +1,25 @@
-//! The names of orders of axes: factorial numbers (thesis section 4.3, table 4.1).
+//! Names of axis permutations as factorial numbers (thesis section 4.3, table 4.1).
 
-/// The name of an order of axes in which axis `order[i]` becomes axis `i`: its Lehmer code with a `!`.
+/// Returns the name of the permutation in which axis `order[i]` becomes axis `i`: its Lehmer code
+/// followed by `!`.
 ///
-/// The axes wait in a queue, and each digit says how far down the queue the next one is taken from: (A, B, C) to
-/// (A, C, B) is 010!, which takes A, then the second of (B, C), then B. Where a digit is 10 or more, points stand
-/// between digits: `10.0.1.0!`.
+/// Each digit is an index into the list of the axes that have not been taken yet. For example,
+/// (A, B, C) to (A, C, B) is 010!: take A, then index 1 of (B, C), then B. If a digit is 10 or more,
+/// digits are separated by points: `10.0.1.0!`.
 pub fn factorial_name(order: &[usize]) -> String {
     let smaller_after = |k: usize| order[k + 1..].iter().filter(|&&later| later < order[k]).count();
     let digits: Vec<usize> = (0..order.len()).map(smaller_after).collect();
-    let between = if digits.iter().any(|&digit| digit > 9) { "." } else { "" };
-    digits.iter().map(usize::to_string).collect::<Vec<_>>().join(between) + "!"
+    let separator = if digits.iter().any(|&digit| digit > 9) { "." } else { "" };
+    digits.iter().map(usize::to_string).collect::<Vec<_>>().join(separator) + "!"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Orders of 12 axes that had one name when digits of two figures stood without points.
+    /// Orders of 12 axes whose names would be equal without points between the digits.
     #[test]
-    fn names_differ_where_orders_do() {
+    fn names_differ_for_different_orders() {
         let orders =
             [[1, 11, 5, 2, 4, 10, 8, 0, 9, 6, 3, 7], [11, 0, 5, 2, 4, 10, 8, 1, 9, 6, 3, 7]];
         let [first, second] = orders.map(|order| factorial_name(&order));
@@ -27,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn table_4_1() {
+    fn names_match_table_4_1() {
         for (name, from, to) in [
             ("010!", "ABC", "ACB"),
             ("100!", "ABC", "BAC"),
@@ -37,7 +38,7 @@ mod tests {
         ] {
             let order: Vec<usize> = to.chars().map(|axis| from.find(axis).unwrap()).collect();
             assert_eq!(factorial_name(&order), name);
-            // Taken from the queue as the digits say.
+            // Applies the digits to the list of axes.
             let (mut queue, digits): (Vec<char>, _) =
                 (from.chars().collect(), name.trim_end_matches('!'));
             let taken =

@@ -1,16 +1,16 @@
-//! How an axis is cut into parts, one for each of several memories: rank `r` has indices `begin(r) .. begin(r + 1)`.
+//! Partition of an axis over ranks: rank `r` has the indices `begin(r) .. begin(r + 1)`.
 
 use std::ops::Range;
 
-/// Consecutive parts of an axis, in the order of ranks; any may be empty.
+/// Consecutive parts of an axis in rank order. Parts may be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Partition {
-    /// Where each begins, and the axis's extent.
+    /// First index of each part, followed by the extent of the axis.
     begins: Vec<usize>,
 }
 
 impl Partition {
-    /// Parts of these sizes; `None` where their sum cannot be counted.
+    /// Creates parts of these sizes. Returns `None` if their sum overflows `usize`.
     pub fn new(sizes: &[usize]) -> Option<Self> {
         let mut begins = vec![0usize];
         for size in sizes {
@@ -19,55 +19,58 @@ impl Partition {
         Some(Partition { begins })
     }
 
-    /// `ranks` parts that differ by at most one, the longer ones first, as NumPy's `array_split` cuts.
+    /// Creates `ranks` parts whose sizes differ by at most one, longer ones first, as NumPy's
+    /// `array_split`.
     pub fn balanced(extent: usize, ranks: usize) -> Self {
         let longer = extent.checked_rem(ranks).unwrap_or(0);
         let begin = |r: usize| extent / ranks.max(1) * r + r.min(longer);
         Partition { begins: (0..=ranks).map(begin).collect() }
     }
 
-    /// `ranks` parts of `⌈extent / ranks⌉` until nothing is left, as `torch.chunk`, DTensor and FFTW cut.
+    /// Creates `ranks` parts of `⌈extent / ranks⌉` indices until the axis is exhausted, as
+    /// `torch.chunk`, DTensor and FFTW do.
     pub fn blocks(extent: usize, ranks: usize) -> Self {
         let block = extent.div_ceil(ranks.max(1));
         Partition { begins: (0..=ranks).map(|r| block.saturating_mul(r).min(extent)).collect() }
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn ranks(&self) -> usize {
         self.begins.len() - 1
     }
 
-    /// Indices of all parts: the axis's extent.
+    /// Returns the extent of the axis.
     pub fn extent(&self) -> usize {
         self.begins[self.ranks()]
     }
 
-    /// The first index of part `r`; of the number of parts, the extent.
+    /// Returns the first index of part `r`. `r` may be the number of parts: the result is then the
+    /// extent.
     pub fn begin(&self, r: usize) -> usize {
         self.begins[r]
     }
 
-    /// Indices of part `r`.
+    /// Returns the number of indices of part `r`.
     pub fn len(&self, r: usize) -> usize {
         self.begins[r + 1] - self.begins[r]
     }
 
-    /// Whether no part has any.
+    /// Returns `true` if the extent is 0.
     pub fn is_empty(&self) -> bool {
         self.extent() == 0
     }
 
-    /// The indices of part `r`.
+    /// Returns the indices of part `r`.
     pub fn range(&self, r: usize) -> Range<usize> {
         self.begins[r]..self.begins[r + 1]
     }
 
-    /// The sizes of all parts.
+    /// Returns the sizes of all parts.
     pub fn sizes(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
         self.begins.windows(2).map(|pair| pair[1] - pair[0])
     }
 
-    /// Whether all parts have one size.
+    /// Returns `true` if all parts have the same size.
     pub fn are_equal(&self) -> bool {
         self.sizes().all(|size| size == self.sizes().next().unwrap_or(0))
     }
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_cut_as_numpy_and_torch_cut() {
+    fn sizes_match_numpy_and_torch() {
         let sizes = |parts: Partition| parts.sizes().collect::<Vec<_>>();
         assert_eq!(sizes(Partition::balanced(10, 4)), [3, 3, 2, 2]);
         assert_eq!(sizes(Partition::blocks(10, 4)), [3, 3, 3, 1]);
@@ -96,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_no_cut() {
+    fn partition_is_rejected_when_the_extent_overflows() {
         assert_eq!(Partition::new(&[usize::MAX, 1]), None);
         let none = Partition::new(&[]).unwrap();
         assert!(none.is_empty() && none.ranks() == 0 && none.are_equal());

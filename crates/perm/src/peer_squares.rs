@@ -1,13 +1,16 @@
-//! A matrix in equal parts over ranks, transposed by squares that change places and one local pass.
+//! Transposition of a matrix in equal parts over ranks: pairs of ranks swap square tiles, followed
+//! by one local pass.
 //!
-//! Each of `P` ranks has `m` rows of `P·n` elements, and will have `n` rows of `P·m`. Let `s` divide both, `m = m's` and
-//! `n = n's`. What rank `i` has for rank `j`, block `j`, is `m'` by `n'` squares of `s` by `s` elements: rank `i` is
-//! `[a'][a][j][b'][b]`, and rank `j` is to be `[b'][b][i][a'][a]`.
+//! Each of `P` ranks has `m` rows of `P·n` elements before, and `n` rows of `P·m` after. Let `s`
+//! divide both, with `m = m's` and `n = n's`. Block `j` of rank `i` is the data that it sends to
+//! rank `j`. It has `m'` by `n'` squares of `s` by `s` elements. Rank `i` stores
+//! `[a'][a][j][b'][b]`, and the result of rank `j` is `[b'][b][i][a'][a]`.
 //!
-//! 1. Square `(a', b')` of block `j` of rank `i` and square `(a', b')` of block `i` of rank `j` change places, both transposed;
-//!    those of block `i` of rank `i` are transposed where they lie. Then rank `j` is `[a'][b][i][b'][a]`.
-//! 2. Each rank brings runs of `s` elements to their places: `a'` and `b'` change places across `(b, i)`. Where `m = n = s`
-//!    nothing is left to do.
+//! 1. Square `(a', b')` of block `j` of rank `i` swaps with square `(a', b')` of block `i` of rank
+//!    `j`. Both are transposed. The squares of block `i` of rank `i` are transposed in place. Rank
+//!    `j` then stores `[a'][b][i][b'][a]`.
+//! 2. Each rank permutes its runs of `s` elements: `a'` and `b'` swap across `(b, i)`. This pass is
+//!    empty if `m = n = s`.
 
 use num_integer::Integer;
 
@@ -15,7 +18,7 @@ use crate::divisors::divisors;
 use crate::partition::Partition;
 use crate::permutation::AxisPermutation;
 
-/// The squares of a matrix that is cut over ranks, and its transpose too.
+/// Square tiles of a matrix and of its transpose, both partitioned over the same ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerSquares {
     ranks: usize,
@@ -25,8 +28,8 @@ pub struct PeerSquares {
 }
 
 impl PeerSquares {
-    /// Those of every side that divides all parts, the largest first; none where parts are not equal, are empty, or have
-    /// more elements than can be counted.
+    /// Returns the tilings for every side that divides all parts, largest side first. Returns none
+    /// if parts are unequal or empty, or if the number of elements overflows `usize`.
     pub fn all(rows: &Partition, cols: &Partition) -> impl Iterator<Item = Self> + use<> {
         let ranks = rows.ranks();
         let equal = ranks == cols.ranks() && rows.are_equal() && cols.are_equal();
@@ -37,31 +40,35 @@ impl PeerSquares {
         sides.into_iter().rev().map(move |side| of_side(side as usize))
     }
 
-    /// Elements along a side.
+    /// Returns the number of elements along a side of a square.
     pub fn side(&self) -> usize {
         self.side
     }
 
-    /// Rows and columns of squares of a block.
+    /// Returns the numbers of rows and columns of squares in a block.
     pub fn across(&self) -> [usize; 2] {
         [self.rows, self.cols]
     }
 
-    /// Elements of a row of a rank.
+    /// Returns the number of elements of a row of a rank.
     pub fn pitch(&self) -> usize {
         self.ranks * self.cols * self.side
     }
 
-    /// Where the block for a rank begins.
+    /// Returns the column at which the block for rank `rank` begins.
     pub fn begin(&self, rank: usize) -> usize {
         rank * self.cols * self.side
     }
 
-    /// What a rank does after the squares have changed places: axes of a shape in an order; nothing, of a square.
+    /// Returns the local permutation of each rank after the squares have been swapped, or `None` if
+    /// a block is a single square.
     pub fn after(&self) -> Option<AxisPermutation> {
         let shape = [self.rows, self.side * self.ranks, self.cols, self.side];
         let moves = self.rows * self.cols > 1;
-        moves.then(|| AxisPermutation::new(&shape, &[2, 1, 0, 3]).expect("a counted part"))
+        moves.then(|| {
+            AxisPermutation::new(&shape, &[2, 1, 0, 3])
+                .expect("the elements of a part have been counted")
+        })
     }
 }
 
@@ -69,7 +76,7 @@ impl PeerSquares {
 mod tests {
     use super::*;
 
-    /// What the module says, element by element.
+    /// Simulates the algorithm of the module documentation element by element.
     fn check(squares: &PeerSquares, [m, n]: [usize; 2]) {
         let (ranks, side) = (squares.ranks, squares.side);
         let [rows, cols] = squares.across();
@@ -86,8 +93,8 @@ mod tests {
                 }
                 let at = |rank, [r, c]: [usize; 2]| r * squares.pitch() + squares.begin(rank) + c;
                 let (here, there) = (at(j, [r, c]), at(i, mirror));
-                let held = data[i][here];
-                data[i][here] = std::mem::replace(&mut data[j][there], held);
+                let saved = data[i][here];
+                data[i][here] = std::mem::replace(&mut data[j][there], saved);
                 touched[i] += 1;
                 touched[j] += 1;
             }
@@ -105,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_element_of_small_matrices() {
+    fn swaps_and_local_pass_transpose_small_matrices() {
         for (ranks, m, n) in (1..=4)
             .flat_map(|ranks| (1..=12).flat_map(move |m| (1..=12).map(move |n| (ranks, m, n))))
         {
@@ -119,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn none_of_unequal_parts() {
+    fn unequal_or_empty_parts_have_no_squares() {
         let parts = |extent, ranks| Partition::balanced(extent, ranks);
         for (rows, cols) in [
             (parts(9, 2), parts(8, 2)),

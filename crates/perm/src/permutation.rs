@@ -369,5 +369,5 @@ impl fmt::Display for AxisPermutation {
 }
 
 #[cfg(test)]
-#[path = "axes_tests.rs"]
+#[path = "permutation_tests.rs"]
 mod tests;

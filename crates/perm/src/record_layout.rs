@@ -48,7 +48,7 @@ struct Record {
 /// index maps. A program has one entry for each of its record types.
 static INTERNED: Mutex<BTreeSet<&'static Record>> = Mutex::new(BTreeSet::new());
 
-/// Returns the entry of the global table that equals `record`, and adds it if there is none.
+/// Returns the entry of the global table that equals `record`, adding it if it is missing.
 fn interned(record: Record) -> &'static Record {
     let mut known = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
     known.get(&record).copied().unwrap_or_else(|| {

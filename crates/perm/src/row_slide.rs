@@ -1,38 +1,39 @@
-//! Rows that slide, where they lie, from one pitch to another: apart when they are padded, together when they are
-//! unpadded (thesis section 4.1.1), or between two leading dimensions.
+//! In-place changes of the pitch of rows: padding, unpadding (thesis section 4.1.1), or a move
+//! between two leading dimensions.
 //!
-//! Rows that slide up in memory go last to first, rows that slide down first to last. What lies between rows does not
-//! matter and is not touched. Three ways to do it with many workers, all in equations here:
+//! Rows that slide up in memory move last to first; rows that slide down move first to last. The
+//! gaps between rows are not touched. This module computes three parallel schedules:
 //!
-//! - *rounds* (the thesis's): as many rows at a time as lie wholly in front of the places that they go to, by
-//!   equation 4.1; when that is fewer than is worth a round, row after row;
-//! - *shares*: a run of rows for each worker, which moves them one by one; the first few, whose other places are in
-//!   front of the share's, are set aside meanwhile;
-//! - *blocks* (data sliding): every block is read before it is written, and written as soon as the blocks have been
-//!   read that lie where it goes.
+//! - *rounds* (from the thesis): each round moves all rows whose destinations do not overlap
+//!   unmoved rows, by equation 4.1. If that is fewer than a minimum, rows move one by one.
+//! - *shares*: each worker moves a range of rows one by one. It first saves the leading rows of its
+//!   share whose source or destination precedes the memory of the share.
+//! - *blocks* (data sliding): every block is read before it is written. It is written as soon as
+//!   all blocks stored at its destination have been read.
 
 use std::ops::Range;
 
 use crate::leading::PitchedRows;
 
-/// Rows of at least one element each, before and after they slide.
+/// Rows of at least one element each, before and after a change of pitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowSlide {
     from: PitchedRows,
     to: PitchedRows,
 }
 
-/// Rows that move one after the other or all at a time.
+/// A round of a schedule: rows that move one by one or all at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlideRound {
-    /// The rows.
+    /// Rows of the round.
     pub rows: Range<usize>,
-    /// Whether none of them lies where another goes. If not, they move one by one: last to first when they slide up,
-    /// else first to last.
+    /// `true` if no source overlaps a destination, so the rows may move at once. If not, they move
+    /// one by one: last to first if they slide up, else first to last.
     pub together: bool,
 }
 
-/// Items `0..items` cut into `parts` runs of nearly equal length, one where `parts` is 0: the one of `part`.
+/// Returns share `part` of the items `0..items`, split into `parts` ranges whose lengths differ by
+/// at most one. 0 `parts` count as one.
 pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
     let parts = parts.max(1);
     let (each, more) = (items / parts, items % parts);
@@ -41,115 +42,122 @@ pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
 }
 
 impl RowSlide {
-    /// `rows` rows of `cols` elements, from a pitch to another. `None` where a pitch is less than `cols`, where rows
-    /// are empty, and where they cannot be counted with their gaps.
+    /// Creates the slide of `rows` rows of `cols` elements from pitch `from` to pitch `to`. Returns
+    /// `None` if a pitch is less than `cols`, `cols` is 0, or the size with gaps overflows `usize`.
     pub fn new(rows: usize, cols: usize, from: usize, to: usize) -> Option<Self> {
         let (from, to) = (PitchedRows::new(rows, cols, from)?, PitchedRows::new(rows, cols, to)?);
         (cols > 0).then_some(RowSlide { from, to })
     }
 
-    /// As many elements in other rows, in their order; `None` where there are none. Where rows are not
-    /// [alike](Self::is_alike), no rounds, shares or blocks move them, but [`run_by_run`](Self::run_by_run); the methods
-    /// that schedule those panic.
+    /// Creates a slide between any two views of equal, non-zero length. Elements keep their order.
+    /// Returns `None` for other lengths.
+    ///
+    /// If the rows are not [alike](Self::is_alike), only [`run_by_run`](Self::run_by_run) can move
+    /// them: the schedules of rounds, shares and blocks panic.
     pub fn between(from: PitchedRows, to: PitchedRows) -> Option<Self> {
         (from.len() == to.len() && !from.is_empty()).then_some(RowSlide { from, to })
     }
 
-    /// Whether rows before are rows after: as many, and as long.
+    /// Returns `true` if both views have the same numbers of rows and columns.
     pub fn is_alike(&self) -> bool {
         (self.from.rows(), self.from.cols()) == (self.to.rows(), self.to.cols())
     }
 
-    /// Rows that lie together, moved to where `rows` says; `None` where they are empty.
+    /// Creates the slide from dense rows to the pitch of `rows`. Returns `None` if the rows are
+    /// empty.
     pub fn apart(rows: PitchedRows) -> Option<Self> {
         Self::new(rows.rows(), rows.cols(), rows.cols(), rows.pitch())
     }
 
-    /// Rows moved together; `None` where they are empty.
+    /// Creates the slide from the pitch of `rows` to dense rows. Returns `None` if the rows are
+    /// empty.
     pub fn together(rows: PitchedRows) -> Option<Self> {
         Self::apart(rows).map(|slide| slide.inverse())
     }
 
-    /// The rows before.
+    /// Returns the rows before the slide.
     pub fn from(&self) -> PitchedRows {
         self.from
     }
 
-    /// The rows after.
+    /// Returns the rows after the slide.
     pub fn to(&self) -> PitchedRows {
         self.to
     }
 
-    /// Rows.
+    /// Returns the number of rows before the slide.
     pub fn rows(&self) -> usize {
         self.from.rows()
     }
 
-    /// Elements of a row.
+    /// Returns the number of elements of a row before the slide.
     pub fn cols(&self) -> usize {
         self.from.cols()
     }
 
-    /// The same rows in units of which an element has `bytes`; `None` where they cannot be counted.
+    /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None` on
+    /// overflow.
     pub fn scaled(&self, bytes: usize) -> Option<Self> {
         let (from, to) = (self.from.scaled(bytes)?, self.to.scaled(bytes)?);
         Some(RowSlide { from, to })
     }
 
-    /// The slide that undoes it.
+    /// Returns the inverse slide.
     #[must_use]
     pub fn inverse(&self) -> Self {
         RowSlide { from: self.to, to: self.from }
     }
 
-    /// Elements that slide.
+    /// Returns the number of elements that slide.
     pub fn len(&self) -> usize {
         self.from.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows() == 0
     }
 
-    /// Elements from the first one on that hold the rows before and after.
+    /// Returns the number of elements, from the first on, that contain the rows before and after.
     pub fn span(&self) -> usize {
         self.from.span().max(self.to.span())
     }
 
-    /// Whether rows slide up in memory: their pitch grows.
+    /// Returns `true` if rows slide up in memory: their pitch grows.
     pub fn is_up(&self) -> bool {
         self.to.pitch() > self.from.pitch()
     }
 
-    /// Whether nothing moves.
+    /// Returns `true` if no element moves.
     pub fn is_identity(&self) -> bool {
         self.from == self.to || (self.from.is_dense() && self.to.is_dense())
     }
 
-    /// Where what lies at `offset` goes; what is in no row stays.
+    /// Returns the new offset of the element at `offset`. Offsets outside the rows are returned
+    /// unchanged.
     #[inline]
     pub fn dest(&self, offset: usize) -> usize {
         self.from.index(offset).map_or(offset, |k| self.to.offset(k))
     }
 
-    /// The lesser and the greater pitch of rows that are scheduled.
+    /// Returns the smaller and the larger pitch.
     ///
     /// # Panics
-    /// When rows are not alike: no schedule of whole rows moves them.
+    /// If the rows are not alike: no schedule of whole rows moves them.
     fn pitches(&self) -> [usize; 2] {
         assert!(self.is_alike(), "rows of {:?} and {:?} differ", self.from, self.to);
         let (from, to) = (self.from.pitch(), self.to.pitch());
         [from.min(to), from.max(to)]
     }
 
-    /// Rows that can slide at a time when `moved` have been: when they slide up, from the end.
+    /// Returns the number of rows that can slide at once after `moved` rows have moved. Rows that
+    /// slide up are taken from the end.
     ///
-    /// Equation 4.1 of the thesis, `((TotalRows − RowsMoved) · C) / (RowSize + C)`, is the same of rows that lie
-    /// together and are padded by `C`.
+    /// For dense rows padded by `C` elements, this is equation 4.1 of the thesis:
+    /// `((TotalRows − RowsMoved) · C) / (RowSize + C)`.
     ///
     /// # Panics
-    /// When rows are not [alike](Self::is_alike).
+    /// If the rows are not [alike](Self::is_alike).
     pub fn movable(&self, moved: usize) -> usize {
         let (cols, [low, high]) = (self.cols(), self.pitches());
         let (from, to) = if self.is_up() { (low, high) } else { (high, low) };
@@ -157,35 +165,38 @@ impl RowSlide {
         if left == 0 || from == to {
             0
         } else if self.is_up() {
-            // Those that go behind the end of the last.
+            // Rows whose destination starts after the end of the last unmoved row.
             left - ((left - 1) * from + cols).div_ceil(to).min(left)
         } else if moved == 0 {
             0
         } else {
-            // Those whose places end before the first.
+            // Rows whose destination ends before the first unmoved row.
             ((moved * from - cols) / to + 1 - moved).min(left)
         }
     }
 
-    /// Rounds in which rows slide: at least `least` rows at a time while, or once, there is room; the rest one by one.
+    /// Returns the rounds of a schedule. A round moves at least `least` rows at once where that is
+    /// possible; the other rounds move rows one by one.
     ///
     /// # Panics
-    /// When rows are not [alike](Self::is_alike).
+    /// If the rows are not [alike](Self::is_alike).
     pub fn rounds(&self, least: usize) -> impl Iterator<Item = SlideRound> + use<> {
         let (slide, least, mut moved) = (*self, least.clamp(1, self.rows().max(1)), 0);
         std::iter::from_fn(move || {
             let (left, movable) = (slide.rows() - moved, slide.movable(moved));
-            // The last rows that slide down may be fewer: they lie in front of nothing.
-            let together = movable > 0 && movable >= least.min(left);
-            let count = if together { movable } else { slide.alone(moved, least) };
+            // The last round of rows that slide down may have fewer rows: no unmoved rows follow
+            // them.
+            let at_once = movable > 0 && movable >= least.min(left);
+            let count = if at_once { movable } else { slide.singles_before(moved, least) };
             let start = if slide.is_up() { left - count } else { moved };
             moved += count;
-            (count > 0).then_some(SlideRound { rows: start..start + count, together })
+            (count > 0).then_some(SlideRound { rows: start..start + count, together: at_once })
         })
     }
 
-    /// Rows that slide one by one before `least` can at a time: upwards all that are left.
-    fn alone(&self, moved: usize, least: usize) -> usize {
+    /// Returns the number of rows that must slide one by one before `least` rows can move at once:
+    /// all remaining rows if they slide up.
+    fn singles_before(&self, moved: usize, least: usize) -> usize {
         let (left, [low, high]) = (self.rows() - moved, self.pitches());
         if self.is_up() || low == high {
             return left;
@@ -194,31 +205,35 @@ impl RowSlide {
         enough.saturating_sub(moved).clamp(left.min(1), left)
     }
 
-    /// The rows of share `part` of `parts`, as many in each but for one.
+    /// Returns the rows of share `part` of `parts`. The numbers of rows differ by at most one.
     pub fn share(&self, parts: usize, part: usize) -> Range<usize> {
         share(self.rows(), parts, part)
     }
 
-    /// How many rows of a share have one of their places in front of the share's first place at the greater pitch: all
-    /// the others are, before and after, between the ends of the share at that pitch.
+    /// Returns the number of leading rows of `share` that must be saved because their source or
+    /// destination starts before the memory of the share.
+    ///
+    /// The memory of a share is its range at the larger pitch. The other rows of the share stay in
+    /// it, before and after the slide.
     ///
     /// # Panics
-    /// When rows are not [alike](Self::is_alike).
+    /// If the rows are not [alike](Self::is_alike).
     pub fn head(&self, share: &Range<usize>) -> usize {
         let [low, high] = self.pitches();
         (share.start * (high - low)).div_ceil(low).min(share.len())
     }
 
-    /// Elements of the heads of all shares.
+    /// Returns the number of elements of the [heads](Self::head) of all shares.
     ///
     /// # Panics
-    /// When rows are not [alike](Self::is_alike).
+    /// If the rows are not [alike](Self::is_alike).
     pub fn heads(&self, parts: usize) -> usize {
         let rows: usize = (0..parts).map(|part| self.head(&self.share(parts, part))).sum();
         rows * self.cols()
     }
 
-    /// Elements, counted row by row, in runs that lie in one row: number, place before, place after and length of each.
+    /// Splits a range of elements, counted row by row, into runs within one row. Each run is
+    /// returned as `(element, source, destination, len)`.
     pub fn runs(
         &self,
         elements: Range<usize>,
@@ -232,12 +247,13 @@ impl RowSlide {
         })
     }
 
-    /// Tells `move_run` of elements that lie together before and after, `from`, `to` and how many, in an order in which
-    /// none goes where another still lies; of rows that are not alike too. A run may overlap its own place.
+    /// Calls `move_run(from, to, len)` for each contiguous run, in an order that never overwrites
+    /// unread data. The rows need not be alike. A run may overlap its own destination.
     ///
-    /// Where elements move up, the last goes first; where they move down, the first. What lies in the way of one that
-    /// moves up moves up too, since neither side changes the order of elements, so that stretches of one direction can be
-    /// done one after the other.
+    /// Elements that move up are moved last to first, and elements that move down first to last.
+    /// Neither view changes the order of elements: an element in the destination of one that moves
+    /// up also moves up. Stretches of one direction are therefore independent and run one after
+    /// another.
     pub fn run_by_run(&self, mut move_run: impl FnMut(usize, usize, usize)) {
         let RowSlide { from, to } = *self;
         let len = from.len();
@@ -261,7 +277,7 @@ impl RowSlide {
         }
     }
 
-    /// Blocks of `block` elements, at least one, the last one's perhaps less.
+    /// Returns the elements of block `b`, counted row by row.
     pub fn blocks(&self, block: usize) -> usize {
         self.len().div_ceil(block.max(1))
     }
@@ -271,11 +287,11 @@ impl RowSlide {
         b * block..self.len().min((b + 1) * block)
     }
 
-    /// The other blocks that must have been read before block `b` is written: all of them later in memory when rows
-    /// slide up, else earlier.
+    /// Returns the other blocks that must be read before block `b` is written: later blocks if rows
+    /// slide up, else earlier ones.
     ///
     /// # Panics
-    /// When rows are not [alike](Self::is_alike), or there is no such block.
+    /// If the rows are not [alike](Self::is_alike) or block `b` does not exist.
     pub fn waits(&self, block: usize, b: usize) -> Range<usize> {
         assert!(self.is_alike(), "rows of {:?} and {:?} differ", self.from, self.to);
         let Range { start, end } = self.block(block, b);
@@ -294,7 +310,7 @@ mod tests {
     fn small() -> impl Iterator<Item = RowSlide> {
         let sides = (0..11).flat_map(|rows| (1..7).map(move |cols| (rows, cols)));
         sides.flat_map(|(rows, cols)| {
-            // From together to apart and back, and between pitches.
+            // From dense to padded and back, and between two pitches.
             let pitches = move |most| cols..most;
             let between = pitches(2 * cols + 3)
                 .flat_map(move |a| pitches(2 * cols + 3).map(move |b| (a, b)))
@@ -315,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn extents_are_checked() {
+    fn invalid_extents_are_rejected() {
         assert!(RowSlide::new(3, 0, 4, 4).is_none() && RowSlide::new(3, 5, 5, 4).is_none());
         assert!(
             RowSlide::new(3, 5, 4, 5).is_none() && RowSlide::new(usize::MAX, 1, 1, 2).is_none()
@@ -330,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_go_to_their_places() {
+    fn maps_and_runs_match_the_definition() {
         for slide in small() {
             let (cols, from, to) = (slide.cols(), slide.from().pitch(), slide.to().pitch());
             for offset in 0..slide.span() {
@@ -355,9 +371,10 @@ mod tests {
         }
     }
 
-    /// Thesis section 4.1.1: rows of 4900 padded to 5000 leave 99 that cannot move two at a time.
+    /// Thesis section 4.1.1: if rows of 4900 are padded to 5000, the last 99 cannot move two at a
+    /// time.
     #[test]
-    fn equation_4_1_as_the_thesis_has_it() {
+    fn movable_matches_equation_4_1() {
         let pad = RowSlide::new(5000, 4900, 4900, 5000).unwrap();
         assert_eq!([0, 4900, 4901].map(|moved| pad.movable(moved)), [100, 2, 1]);
         let rounds: Vec<SlideRound> = pad.rounds(2).collect();
@@ -368,50 +385,51 @@ mod tests {
         }
     }
 
-    /// Every row in one round, in order, and those that move together apart from their places; no later round needs
-    /// what an earlier one has overwritten.
-    fn rounds_are_right(slide: RowSlide, least: usize) {
+    /// Checks that each row is in one round, in order, and that rows that move at once do not
+    /// overlap their destinations.
+    fn check_rounds(slide: RowSlide, least: usize) {
         let (cols, from, to) = (slide.cols(), slide.from().pitch(), slide.to().pitch());
-        let (mut moved, mut alone) = (0, false);
+        let (mut moved, mut singles_seen) = (0, false);
         for SlideRound { rows, together } in slide.rounds(least) {
             assert!(!rows.is_empty());
             if slide.is_up() {
                 assert_eq!(rows.end, slide.rows() - moved);
-                assert!(!alone, "the rest is the last round");
-                alone = !together;
+                assert!(!singles_seen, "rows that move one by one form the last round");
+                singles_seen = !together;
             } else {
                 assert_eq!(rows.start, moved);
             }
             moved += rows.len();
             let ends = |pitch| (rows.end - 1) * pitch + cols;
-            let apart = ends(from) <= rows.start * to || ends(to) <= rows.start * from;
-            assert!(!together || apart, "{slide:?} {least} {rows:?}");
+            let disjoint = ends(from) <= rows.start * to || ends(to) <= rows.start * from;
+            assert!(!together || disjoint, "{slide:?} {least} {rows:?}");
             let last = !slide.is_up() && moved == slide.rows();
             assert!(!together || rows.len() >= least.max(1) || last, "{slide:?} {least} {rows:?}");
         }
         assert_eq!(moved, slide.rows());
     }
 
-    /// Every block read before it is written, the waits obeyed, in any order that they allow: each
-    /// block is written as early as it may be, all others as late as they may be read.
-    fn waits_are_enough(slide: RowSlide, block: usize) {
+    /// Checks that every destination of a block is in the block itself or in a block that it waits
+    /// for.
+    fn check_waits(slide: RowSlide, block: usize) {
         let blocks = slide.blocks(block);
         for b in 0..blocks {
             let waits = slide.waits(block, b);
             let behind = if slide.is_up() { waits.start > b } else { waits.end <= b };
             assert!(waits.is_empty() || behind && waits.end <= blocks);
             for k in slide.block(block, b) {
-                let there = slide.from().index(slide.to().offset(k)).map(|k| k / block);
+                let read_by = slide.from().index(slide.to().offset(k)).map(|k| k / block);
                 assert!(
-                    there.is_none_or(|q| q == b || waits.contains(&q)),
+                    read_by.is_none_or(|q| q == b || waits.contains(&q)),
                     "{slide:?} {block} {b}"
                 );
             }
         }
     }
 
-    /// Every row is in one share, and what is no head stays within its share's rows at the greater pitch.
-    fn shares_are_right(slide: RowSlide, parts: usize) {
+    /// Checks that each row is in one share, and that rows outside the head stay within the memory
+    /// of the share.
+    fn check_shares(slide: RowSlide, parts: usize) {
         let (mut rows, mut heads) = (0, 0);
         let [low, high] = slide.pitches();
         for share in (0..parts).map(|part| slide.share(parts, part)) {
@@ -426,9 +444,10 @@ mod tests {
         assert_eq!((rows, heads * slide.cols()), (slide.rows(), slide.heads(parts)));
     }
 
-    /// Run by run in one array, as a copy from one to another has it; of rows of other lengths too.
+    /// Compares `run_by_run` in one array with a copy from one array to another, also for unlike
+    /// rows.
     #[test]
-    fn run_by_run_loses_none() {
+    fn run_by_run_matches_out_of_place_copy() {
         let offsets = |rows: PitchedRows| (0..rows.len()).map(move |k| rows.offset(k));
         let mut both_ways = 0;
         let sides = (1..6).flat_map(|rows| (1..6).map(move |cols| (rows, cols)));
@@ -457,34 +476,34 @@ mod tests {
     }
 
     #[test]
-    fn all_small_slides() {
+    fn schedules_are_valid_for_small_slides() {
         for slide in small() {
-            (1..5).for_each(|parts| shares_are_right(slide, parts));
-            (0..4).chain([usize::MAX]).for_each(|least| rounds_are_right(slide, least));
-            (1..=slide.len().max(1)).for_each(|block| waits_are_enough(slide, block));
+            (1..5).for_each(|parts| check_shares(slide, parts));
+            (0..4).chain([usize::MAX]).for_each(|least| check_rounds(slide, least));
+            (1..=slide.len().max(1)).for_each(|block| check_waits(slide, block));
         }
     }
 
     proptest! {
         #[test]
-        fn larger_slides(
+        fn schedules_are_valid_for_large_slides(
             rows in 1usize..5000, cols in 1usize..5000, a in 0usize..5000, b in 0usize..5000,
             least in 1usize..50,
         ) {
             for (a, b) in [(0, b), (a, 0), (a, b)] {
                 let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
-                rounds_are_right(slide, least);
-                shares_are_right(slide, least);
+                check_rounds(slide, least);
+                check_shares(slide, least);
             }
         }
 
         #[test]
-        fn larger_blocks(
+        fn waits_are_sufficient_for_large_blocks(
             rows in 1usize..60, cols in 1usize..60, a in 0usize..60, b in 0usize..60,
             block in 1usize..500,
         ) {
             for (a, b) in [(0, b), (a, 0), (a, b)] {
-                waits_are_enough(RowSlide::new(rows, cols, cols + a, cols + b).unwrap(), block);
+                check_waits(RowSlide::new(rows, cols, cols + a, cols + b).unwrap(), block);
             }
         }
     }

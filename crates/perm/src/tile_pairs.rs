@@ -1,14 +1,17 @@
-//! Permutations of axes of order two, as tiles that change places in pairs.
+//! Axis permutations that are involutions, as swaps of pairs of tiles.
 //!
-//! Where axes of equal extent change places in pairs, every element goes to where another comes from. Let a *row* be the
-//! last axes, the outermost of them split where that makes rows of a better length. A *tile* is a row and the axes that its
-//! own change places with. All other digits number the tiles, and a tile's partner is the tile whose number has those
-//! digits exchanged. Take a tile's rows in the order in which they will be columns, and a pair of tiles is what it is in a
-//! square matrix: two tiles, each the other's transpose. Numbers of tiles are a square too: half of the digits are one
-//! number, their partners the other.
+//! If axes of equal extent swap in pairs, every element swaps with another one. A *row* consists of
+//! the last axes; the outermost of them may be split so that rows have a suitable length. A *tile*
+//! consists of a row and of the axes with which the axes of the row swap. All other axes number the
+//! tiles. The partner of a tile is the tile whose number has these axes swapped.
 //!
-//! An axis within the row may stay, or change places with another of the row. Then an element's column afterwards is no
-//! longer its row alone, but still a sum of two terms ([`TilePairs::origin`]).
+//! Take the rows of a tile in the order in which they become columns. A pair of tiles is then a
+//! pair as in a square matrix: each tile is the transpose of the other. The tile numbers form a
+//! square too: half of the axes give the row of a tile in it, their partners give its column.
+//!
+//! An axis within the row may stay, or swap with another axis of the row. The source column of an
+//! element then depends on both its row and its column, as a sum of two terms
+//! ([`TilePairs::origin`]).
 
 use std::cmp::Ordering;
 
@@ -16,77 +19,80 @@ use num_integer::Integer;
 
 use crate::permutation::AxisPermutation;
 
-/// A digit of offsets: so many values, so many elements apart.
+/// An axis of a tile or of the tile numbers, with its stride and the stride of its partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StridedAxis {
-    /// Values.
+    /// Number of values.
     pub extent: usize,
-    /// Elements from one value to the next.
+    /// Stride in elements.
     pub stride: usize,
-    /// The same of the digit that it changes places with; of one that stays, its own.
+    /// Stride of the axis with which this one swaps, in elements; its own stride if it stays.
     pub partner: usize,
 }
 
 impl StridedAxis {
-    /// The value in a number of which this is a digit.
-    fn of(&self, number: usize) -> usize {
+    /// Returns the value of this axis in `number`.
+    fn value_in(&self, number: usize) -> usize {
         number / self.stride % self.extent
     }
 
-    /// Whether it changes places with no other.
+    /// Returns `true` if the axis does not swap with another.
     pub fn stays(&self) -> bool {
         self.stride == self.partner
     }
 }
 
-/// A tile: where its first element lies, and its extents, all in elements.
+/// Position and extents of a tile, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileSpan {
-    /// Its first element.
+    /// Offset of the first element.
     pub offset: usize,
-    /// Its rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Its columns.
+    /// Number of columns.
     pub cols: usize,
 }
 
-/// Where a tile's elements of one column come from: a row of its partner, and a column there, to which the
-/// [shift](TilePairs::shift) of their row is added.
+/// Source of one column of a tile: a row of its partner, and a column there. The
+/// [shift](TilePairs::shift) of the row of the element is added to that column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSource {
-    /// The partner's row.
+    /// Row of the partner tile.
     pub row: usize,
-    /// The column, of row 0.
+    /// Column of the partner tile, for row 0.
     pub col: usize,
 }
 
-/// A permutation of axes of order two, as tiles that change places.
+/// An axis permutation that is an involution, as swaps of pairs of tiles.
 ///
 /// ```
 /// use turntile_perm::{AxisPermutation, TilePairs};
 ///
 /// let reversed = AxisPermutation::new(&[6, 5, 5, 6], &[3, 2, 1, 0]).unwrap();
-/// // Tiles of 30 x 30 elements would be too large, so two or three of the third axis go into a row.
+/// // Tiles of 30 x 30 elements would be too large, so a row contains two or three values of axis 2.
 /// let tiles = TilePairs::new(&reversed, 400, 1).unwrap();
 /// assert_eq!((tiles.cols(), tiles.rows(), tiles.across()), (18, 18, 2));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TilePairs {
-    /// The axis that is split, and its values in a tile: all, where none is split.
+    /// Axis that is split over tiles, with extent 1 if no axis is split.
     split: StridedAxis,
+    /// Number of values of the split axis in a full tile.
     piece: usize,
-    /// The digits of a row whose partners are a tile's rows, the innermost first: strides in the row, and of the rows.
-    turned: Vec<StridedAxis>,
-    /// The other digits of a row: each changes places with another, or stays.
+    /// Axes of a row whose partners form the rows of a tile, innermost first.
+    transposed: Vec<StridedAxis>,
+    /// Other axes of a row: each swaps with another one of them, or stays.
     within: Vec<StridedAxis>,
-    /// Digits that number tiles, the innermost of those that change places, the split one first; and those that stay.
+    /// Axes that number tiles and swap, innermost first; the split axis precedes the others.
     pairs: Vec<StridedAxis>,
+    /// Axes that number tiles and stay, innermost first; the split axis precedes the others.
     fixed: Vec<StridedAxis>,
 }
 
 impl TilePairs {
-    /// Tiles of at most `most` elements, or of one, and their rows multiples of `whole` elements where the axis that is
-    /// split allows it; none where the permutation is not of order two, or moves nothing.
+    /// Creates tiles of at most `most` elements, but at least one. Row lengths are multiples of
+    /// `whole` elements if the split axis allows it. Returns `None` if the permutation is not an
+    /// involution, or if it moves nothing.
     pub fn new(axes: &AxisPermutation, most: usize, whole: usize) -> Option<Self> {
         let (extents, order): (_, Vec<usize>) = (axes.extents(), axes.order().collect());
         let rank = extents.len();
@@ -98,11 +104,11 @@ impl TilePairs {
         for axis in (1..rank).rev() {
             strides[axis - 1] = strides[axis] * extents[axis];
         }
-        // Rows and columns of a tile whose rows are the last axes, from `first` on.
+        // Rows and columns of a tile whose rows are the last axes, starting with axis `first`.
         let sides = |first: usize| {
-            let turned = (first..rank).filter(|&axis| order[axis] < first);
+            let transposed = (first..rank).filter(|&axis| order[axis] < first);
             let cols: usize = extents[first..].iter().product();
-            (turned.map(|axis| extents[axis]).product::<usize>(), cols)
+            (transposed.map(|axis| extents[axis]).product::<usize>(), cols)
         };
         let fits = |first: &usize| {
             let (rows, cols) = sides(*first);
@@ -116,13 +122,13 @@ impl TilePairs {
             partner: strides[order[axis]] * part,
         };
         let split = first.checked_sub(1);
-        // Of the axis before a row's, as many values as there is room for.
+        // Number of values of the axis before the row in a tile: the largest even split that fits.
         let piece = split.map_or(1, |axis| {
             let (extent, room) = (extents[axis], most / (rows * below));
             let most = match order[axis].cmp(&axis) {
                 Ordering::Less => room.isqrt(),
                 Ordering::Equal => room,
-                // Its partner is in the row, and all of that.
+                // The partner of this axis is in the row, with its whole extent.
                 Ordering::Greater => 1,
             };
             let even = extent.div_ceil(extent.div_ceil(most.max(1)));
@@ -133,7 +139,7 @@ impl TilePairs {
         let mut tiles = TilePairs {
             split: StridedAxis { extent: 1, stride: below, partner: below },
             piece: 1,
-            turned: Vec::new(),
+            transposed: Vec::new(),
             within: Vec::new(),
             pairs: Vec::new(),
             fixed: Vec::new(),
@@ -141,7 +147,7 @@ impl TilePairs {
         for axis in (first..rank).rev() {
             let other = order[axis];
             if other < first {
-                tiles.turned.push(digit(axis, extents[axis], 1));
+                tiles.transposed.push(digit(axis, extents[axis], 1));
             } else {
                 tiles.within.push(digit(axis, extents[axis], 1));
             }
@@ -150,7 +156,7 @@ impl TilePairs {
             let (part, parts) =
                 (digit(axis, piece, 1), digit(axis, extents[axis].div_ceil(piece), piece));
             let (inside, numbers) = if order[axis] < axis {
-                (&mut tiles.turned, &mut tiles.pairs)
+                (&mut tiles.transposed, &mut tiles.pairs)
             } else {
                 (&mut tiles.within, &mut tiles.fixed)
             };
@@ -169,47 +175,48 @@ impl TilePairs {
         Some(tiles)
     }
 
-    /// Tiles across the square of tiles: each has a number of a row of tiles, and of a column, below this.
+    /// Returns the number of tiles along each side of a square of tiles.
     pub fn across(&self) -> usize {
         product(&self.pairs)
     }
 
-    /// Squares of tiles.
+    /// Returns the number of squares of tiles.
     pub fn squares(&self) -> usize {
         product(&self.fixed)
     }
 
-    /// Columns of a tile that is not the last one.
+    /// Returns the number of columns of a full tile.
     pub fn cols(&self) -> usize {
-        product(&self.turned) * product(&self.within)
+        product(&self.transposed) * product(&self.within)
     }
 
-    /// Rows of one.
+    /// Returns the number of rows of a full tile.
     pub fn rows(&self) -> usize {
-        product(&self.turned)
+        product(&self.transposed)
     }
 
-    /// The axis that is split: its digit in all, of extent 1 where none is; of a tile that is not the last one
-    /// [`piece`](Self::piece) values.
+    /// Returns the split axis with its whole extent, which is 1 if no axis is split. A full tile
+    /// contains [`piece`](Self::piece) values of it.
     pub fn split(&self) -> StridedAxis {
         self.split
     }
 
-    /// Values of the split axis in a tile.
+    /// Returns the number of values of the split axis in a full tile.
     pub fn piece(&self) -> usize {
         self.piece
     }
 
-    /// The digits of a row whose partners are a tile's rows; the others of a row; those that number tiles and change
-    /// places; and that stay. The fastest come first.
+    /// Returns the axes in four groups, fastest first: columns that become rows, other columns,
+    /// tile number axes that swap, and tile number axes that stay.
     pub fn digits(&self) -> [&[StridedAxis]; 4] {
-        [&self.turned, &self.within, &self.pairs, &self.fixed]
+        [&self.transposed, &self.within, &self.pairs, &self.fixed]
     }
 
-    /// Whether every tile's rows begin at multiples of so many elements, and are as long.
+    /// Returns `true` if the rows of every tile start at multiples of `count` elements, and their
+    /// lengths are multiples of `count`.
     pub fn is_multiple_of(&self, count: usize) -> bool {
         let short = self.split.extent % self.piece * (self.cols() / self.piece);
-        let begin = self.turned.iter().map(|digit| digit.partner);
+        let begin = self.transposed.iter().map(|digit| digit.partner);
         let tiles = self.pairs.iter().flat_map(|digit| [digit.stride, digit.partner]);
         let fixed = self.fixed.iter().map(|digit| digit.stride);
         begin
@@ -219,25 +226,28 @@ impl TilePairs {
             .all(|at| at.is_multiple_of(count))
     }
 
-    /// Whether a tile's partner is its transpose, so that column `c` comes from row `c` and is shifted by the row.
+    /// Returns `true` if the partner of a tile is its transpose: column `c` comes from row `c` and
+    /// is shifted by the row.
     pub fn are_transposed(&self) -> bool {
         self.within.is_empty()
     }
 
-    /// Columns from every multiple of their count on that come from neighbouring rows, and as many rows that come from
-    /// neighbouring columns; all where tiles are transposed.
+    /// Returns a count `n`: each aligned group of `n` columns comes from `n` adjacent rows, and
+    /// each aligned group of `n` rows from `n` adjacent columns. If tiles are transposed, `n` is
+    /// the number of columns.
     pub fn together(&self) -> usize {
         let next =
             |all, digit: &StridedAxis| if digit.stride == all { all * digit.extent } else { all };
-        self.turned.iter().fold(1, next)
+        self.transposed.iter().fold(1, next)
     }
 
-    /// The tile in row `y` and column `x` of a square. Its partner is that in row `x` and column `y`.
+    /// Returns the tile in row `y` and column `x` of a square. Its partner is in row `x` and column
+    /// `y`.
     pub fn tile(&self, square: usize, y: usize, x: usize) -> TileSpan {
         let offset = offset(&self.fixed, square, |digit| digit.stride)
             + offset(&self.pairs, x, |digit| digit.stride)
             + offset(&self.pairs, y, |digit| digit.partner);
-        // The last tile of a split axis may have less of it.
+        // The last tile along a split axis may contain fewer of its values.
         let parts = self.split.extent.div_ceil(self.piece);
         let left = |number: usize| self.piece.min(self.split.extent - number % parts * self.piece);
         let (tall, wide) =
@@ -249,33 +259,36 @@ impl TilePairs {
         }
     }
 
-    /// Rows of a tile that lie equally far apart, from every multiple of their count on, and how far.
+    /// Returns `(n, stride)`: in each aligned group of `n` rows of a tile, the rows are `stride`
+    /// elements apart.
     pub fn run(&self) -> (usize, usize) {
-        self.turned.first().map_or((1, 0), |digit| (digit.extent, digit.partner))
+        self.transposed.first().map_or((1, 0), |digit| (digit.extent, digit.partner))
     }
 
-    /// Elements from a tile's first row to row `row`.
+    /// Returns the number of elements from the first row of a tile to row `row`.
     pub fn row_offset(&self, row: usize) -> usize {
-        offset(&self.turned, row, |digit| digit.partner)
+        offset(&self.transposed, row, |digit| digit.partner)
     }
 
-    /// Columns by which elements of row `row` are shifted in their [`ColumnSource`].
+    /// Returns the number of columns by which elements of row `row` are shifted in their
+    /// [`ColumnSource`].
     pub fn shift(&self, row: usize) -> usize {
-        offset(&self.turned, row, |digit| digit.stride)
+        offset(&self.transposed, row, |digit| digit.stride)
     }
 
-    /// Where column `col` of a tile comes from.
+    /// Returns the source of column `col` of a tile.
     pub fn origin(&self, col: usize) -> ColumnSource {
         let next = |(weight, row): (usize, usize), digit: &StridedAxis| {
-            (weight * digit.extent, row + digit.of(col) * weight)
+            (weight * digit.extent, row + digit.value_in(col) * weight)
         };
-        let row = self.turned.iter().fold((1, 0), next).1;
-        let col = self.within.iter().map(|digit| digit.of(col) * digit.partner).sum();
+        let row = self.transposed.iter().fold((1, 0), next).1;
+        let col = self.within.iter().map(|digit| digit.value_in(col) * digit.partner).sum();
         ColumnSource { row, col }
     }
 }
 
-/// Pairs of `across` things, those of a thing and itself among them.
+/// Returns the unordered pair with number `number`, the smaller item first. The triangle of pairs
+/// is folded into a rectangle, so that consecutive numbers are adjacent in a row.
 pub fn pairs(across: usize) -> usize {
     if across.is_multiple_of(2) { across / 2 * (across + 1) } else { across.div_ceil(2) * across }
 }
@@ -288,7 +301,7 @@ pub fn pair(across: usize, number: usize) -> (usize, usize) {
     if x + odd > y { (y, x + odd - 1) } else { (across - 1 + odd - y, across - 1 - x) }
 }
 
-/// What a number's digits add up to, the fastest first.
+/// Returns the sum of the digits of `number`, fastest first, each multiplied by its stride.
 fn offset(digits: &[StridedAxis], number: usize, stride: fn(&StridedAxis) -> usize) -> usize {
     let add = |(rest, sum): (usize, usize), digit: &StridedAxis| {
         (rest / digit.extent, sum + rest % digit.extent * stride(digit))
@@ -304,7 +317,7 @@ fn product(digits: &[StridedAxis]) -> usize {
 mod tests {
     use super::*;
 
-    /// All orders of `rank` axes that are their own inverse.
+    /// Returns all orders of `rank` axes that are their own inverse.
     fn involutions(rank: usize) -> Vec<Vec<usize>> {
         let Some(last) = rank.checked_sub(1) else { return vec![Vec::new()] };
         let with = |mut order: Vec<usize>| {
@@ -322,7 +335,7 @@ mod tests {
         all
     }
 
-    /// Moves every element as the tiles say, and compares.
+    /// Moves every element as the tiles describe, and compares with the permutation.
     fn check(axes: &AxisPermutation, most: usize, whole: usize) {
         let Some(tiles) = TilePairs::new(axes, most, whole) else {
             assert!(axes.is_identity(), "{axes}");
@@ -351,7 +364,7 @@ mod tests {
                     if tiles.are_transposed() {
                         assert_eq!((other, column), (col, row), "{axes}");
                     }
-                    assert_eq!(from[to], usize::MAX, "{axes}, {most}: {to} twice");
+                    assert_eq!(from[to], usize::MAX, "{axes}, {most}: {to} written twice");
                     from[to] = partner.offset + tiles.row_offset(other) + column;
                 }
             }
@@ -363,22 +376,24 @@ mod tests {
     }
 
     #[test]
-    fn involutions_are_as_many_as_there_are() {
+    fn involutions_have_the_known_counts() {
         let counts: Vec<usize> = (0..=6).map(|rank| involutions(rank).len()).collect();
         assert_eq!(counts, [1, 1, 2, 4, 10, 26, 76]);
     }
 
-    /// Every permutation of order two of up to five axes, small extents, primes among them, and rows of every length.
+    /// Every involution of up to five axes, with small extents (primes included) and rows of every
+    /// length.
     #[test]
-    fn every_element_is_in_one_tile_and_goes_where_it_belongs() {
+    fn tiles_move_every_element_once_to_its_destination() {
         for rank in 2..=5 {
             for order in involutions(rank) {
-                let free: Vec<usize> = (0..rank).filter(|&axis| order[axis] <= axis).collect();
+                let one_of_each_pair: Vec<usize> =
+                    (0..rank).filter(|&axis| order[axis] <= axis).collect();
                 let sizes: &[usize] = if rank < 5 { &[2, 3, 4, 5] } else { &[2, 3, 4] };
-                for code in 0..sizes.len().pow(free.len() as u32) {
+                for code in 0..sizes.len().pow(one_of_each_pair.len() as u32) {
                     let mut extents = vec![0; rank];
-                    for (place, &axis) in free.iter().enumerate() {
-                        let size = sizes[code / sizes.len().pow(place as u32) % sizes.len()];
+                    for (k, &axis) in one_of_each_pair.iter().enumerate() {
+                        let size = sizes[code / sizes.len().pow(k as u32) % sizes.len()];
                         (extents[axis], extents[order[axis]]) = (size, size);
                     }
                     let axes = AxisPermutation::new(&extents, &order).unwrap();
@@ -397,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_order_two_has_none() {
+    fn tiles_are_rejected_unless_axes_swap() {
         for (extents, order) in
             [(&[4, 4, 4][..], &[1, 2, 0][..]), (&[3, 5], &[1, 0]), (&[3, 4, 5], &[0, 1, 2])]
         {

@@ -1,27 +1,30 @@
-//! Rows of square tiles that are transposed where they lie, on their way from rows a pitch apart to the rows of the
-//! transpose, another pitch apart.
+//! Moves of tile rows between the leading dimensions of a matrix and of its transpose, for square
+//! tiles that are transposed in place.
 //!
-//! Where all tiles of a matrix are transposed, the run of `side` elements from `(x, y·side)` on belongs to row
-//! `y·side + x mod side` of the transpose, from column `⌊x/side⌋·side` on. Or runs go there first, and tiles are
-//! transposed in their places. Pitches are whole runs; gaps are not touched.
+//! A *run* is a row of a tile: `side` elements. After all tiles of a matrix have been transposed,
+//! the run that starts at `(x, y·side)` belongs to row `y·side + x mod side` of the transpose, from
+//! column `⌊x/side⌋·side` on. Alternatively the runs move first, and the tiles are transposed in
+//! the result. Pitches are multiples of `side`. Gaps are not touched.
 
 use std::fmt;
 
 use crate::leading::LeadingDims;
 
-/// The runs of a matrix's tiles.
+/// Index map of the runs of the tiles of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TileRows {
     rows: usize,
     cols: usize,
     side: usize,
-    /// Runs from row to row, before and after.
+    /// Pitch before, in runs.
     from: usize,
+    /// Pitch after, in runs.
     to: usize,
 }
 
 impl TileRows {
-    /// Of the matrix that `leading` transposes; `None` unless `side` divides both pitches and one of the matrix's sides.
+    /// Creates the map for the matrix that `leading` transposes. Returns `None` unless `side`
+    /// divides both pitches and at least one side of the matrix.
     pub fn new(leading: &LeadingDims, side: usize) -> Option<Self> {
         let (source, result) = (leading.source(), leading.result());
         let (rows, cols) = (source.rows(), source.cols());
@@ -34,54 +37,56 @@ impl TileRows {
         })
     }
 
-    /// What undoes it.
+    /// Returns the inverse map.
     #[must_use]
     pub fn inverse(&self) -> Self {
         let TileRows { rows, cols, side, from, to } = *self;
         TileRows { rows: cols, cols: rows, side, from: to, to: from }
     }
 
-    /// Rows that runs leave.
+    /// Returns the number of rows before the move.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Rows that they go to.
+    /// Returns the number of rows after the move.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// Elements of a run.
+    /// Returns the number of elements of a run.
     pub fn side(&self) -> usize {
         self.side
     }
 
-    /// Runs from row to row, before and after.
+    /// Returns the pitch before and after, in runs.
     pub fn pitches(&self) -> [usize; 2] {
         [self.from, self.to]
     }
 
-    /// Elements that move.
+    /// Returns the number of elements that move.
     pub fn len(&self) -> usize {
         self.rows * self.cols
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements from the first one on that hold all runs before, and after, with the gap behind the last row.
+    /// Returns the number of elements, from the first on, that contain all runs before and after.
+    /// Includes the gap after the last row.
     pub fn spans(&self) -> [usize; 2] {
         [self.rows * self.from * self.side, self.cols * self.to * self.side]
     }
 
-    /// Places of runs before they move, those in gaps too.
+    /// Returns the number of run positions before the move, including positions in gaps.
     pub fn places(&self) -> usize {
         self.rows * self.from
     }
 
-    /// Where the run at a place goes; `None` where none lies there that moves.
+    /// Returns the position to which the run at position `s` moves, or `None` if there is no run to
+    /// move.
     #[inline]
     pub fn succ(&self, s: usize) -> Option<usize> {
         let TileRows { rows, cols, side, from, to } = *self;
@@ -90,7 +95,8 @@ impl TileRows {
         (x < rows && row < cols).then(|| row * to + x / side)
     }
 
-    /// Where what lies at an offset goes; what is of no run stays.
+    /// Returns the offset to which the element at `offset` moves. Elements outside the runs are
+    /// unchanged.
     pub fn dest(&self, offset: usize) -> usize {
         let (s, within) = (offset / self.side, offset % self.side);
         self.succ(s).map_or(offset, |to| to * self.side + within)
@@ -108,10 +114,10 @@ impl fmt::Display for TileRows {
 mod tests {
     use super::*;
 
-    /// Runs and transposed tiles, in either order, bring every element to its place; runs go to rows of the result and
-    /// back.
+    /// Checks that runs and transposed tiles, in either order, move every element to its
+    /// destination, and that the inverse map restores the runs.
     #[test]
-    fn runs_and_tiles_transpose() {
+    fn runs_and_transposed_tiles_transpose_the_matrix() {
         let mut found = 0;
         let sides = (0..7).flat_map(|rows| (0..7).map(move |cols| (rows, cols)));
         for (rows, cols) in sides {

@@ -1,13 +1,13 @@
-//! Orders of axes against their definition.
+//! Axis permutations compared with their definition.
 
 use super::*;
 use proptest::prelude::*;
 
-/// The definition, index by index: destinations in the order of the source.
+/// Computes all destinations from the definition, in the order of the source.
 fn dest_by_loops(extents: &[usize], order: &[usize]) -> Vec<usize> {
     let stride = |axis: usize| -> usize {
-        let place = order.iter().position(|&other| other == axis).unwrap();
-        order[place + 1..].iter().map(|&later| extents[later]).product()
+        let position = order.iter().position(|&other| other == axis).unwrap();
+        order[position + 1..].iter().map(|&later| extents[later]).product()
     };
     let mut dest = vec![0];
     for (axis, &extent) in extents.iter().enumerate() {
@@ -53,7 +53,7 @@ fn check(extents: &[usize], order: &[usize]) {
     let scaled = |k: usize| units.dest(k / p.unit()) * p.unit() + k % p.unit();
     assert!((0..p.len()).all(|k| scaled(k) == p.dest(k)), "{extents:?} {order:?}");
     assert!((0..one.len()).all(|k| one.dest(k) == p.dest(k)), "{extents:?} {order:?}");
-    // A super-element moves as one run, an instance within itself.
+    // A super-element moves as one run, and an instance moves within itself.
     let (unit, instance) = (p.unit(), p.len() / p.batch().max(1));
     for (from, &to) in dest.iter().enumerate() {
         assert_eq!(to % unit, from % unit);
@@ -62,7 +62,7 @@ fn check(extents: &[usize], order: &[usize]) {
 }
 
 #[test]
-fn all_orders_of_all_small_arrays() {
+fn maps_match_the_definition_for_small_arrays() {
     for rank in 0..6usize {
         let most = if rank < 5 { 3 } else { 2usize };
         for code in 0..(most + 1).pow(rank as u32) {
@@ -73,9 +73,9 @@ fn all_orders_of_all_small_arrays() {
     }
 }
 
-/// The two ways to make one agree, whatever the extents.
+/// Both constructors agree for all extents.
 #[test]
-fn elementary_transpositions_are_permutations_of_axes() {
+fn elementary_converts_to_the_same_axis_permutation() {
     for code in 0..4usize.pow(5) {
         let [batch, rows, mid, cols, unit] = [0, 1, 2, 3, 4].map(|k| code / 4usize.pow(k) % 4);
         let e = Elementary { batch, rows, mid, cols, unit };
@@ -85,23 +85,23 @@ fn elementary_transpositions_are_permutations_of_axes() {
 }
 
 #[test]
-fn every_order_has_one_form() {
+fn form_classifies_every_order() {
     let e = |batch, rows, mid, cols, unit| Elementary { batch, rows, mid, cols, unit };
     let matrices = [e(1, 7, 1, 5, 1), e(9, 7, 1, 7, 1), e(3, 9, 1, 7, 5), e(1, 4, 1, 16, 1)];
     let tiles = [e(2, 8, 3, 8, 1), e(1, 8, 3, 8, 1)];
-    let across = [e(2, 8, 3, 4, 1), e(2, 8, 3, 8, 2), e(1, 2, 3, 4, 5)];
+    let strided = [e(2, 8, 3, 4, 1), e(2, 8, 3, 8, 2), e(1, 2, 3, 4, 5)];
     let form = |e: Elementary| AxisPermutation::from(e).form();
     matrices.into_iter().for_each(|e| assert_eq!(form(e), SwapKind::Transpose(e)));
     tiles.into_iter().for_each(|e| assert_eq!(form(e), SwapKind::SquareTiles(e)));
-    across.into_iter().for_each(|e| assert_eq!(form(e), SwapKind::Strided(e)));
+    strided.into_iter().for_each(|e| assert_eq!(form(e), SwapKind::Strided(e)));
     assert_eq!(form(e(2, 1, 3, 1, 5)), SwapKind::Transpose(e(1, 1, 1, 30, 1)));
     let general = AxisPermutation::new(&[2, 3, 4, 5], &[2, 0, 3, 1]).unwrap();
     assert_eq!(general.form(), SwapKind::General);
 }
 
-/// Equal maps are equal values: fused forms are canonical.
+/// Fused forms are canonical.
 #[test]
-fn what_moves_alike_is_equal() {
+fn permutations_with_equal_maps_are_equal() {
     let p = |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap();
     assert_eq!(p(&[2, 3, 4], &[2, 0, 1]), p(&[6, 4], &[1, 0]));
     assert_eq!(p(&[1, 6, 1, 4], &[2, 3, 0, 1]), p(&[6, 4], &[1, 0]));
@@ -111,7 +111,7 @@ fn what_moves_alike_is_equal() {
 }
 
 #[test]
-fn names_are_the_thesis_names() {
+fn names_match_the_thesis() {
     let shown = |extents: &[usize], order: &[usize]| {
         AxisPermutation::new(extents, order).unwrap().to_string()
     };
@@ -128,7 +128,7 @@ fn names_are_the_thesis_names() {
 }
 
 #[test]
-fn what_is_no_permutation_is_an_error() {
+fn invalid_permutations_are_rejected() {
     let error =
         |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap_err();
     for order in [&[0][..], &[0, 0], &[0, 2], &[0, 1, 2]] {
@@ -142,13 +142,13 @@ fn what_is_no_permutation_is_an_error() {
     let reversed: Vec<usize> = (0..=MAX_FUSED_RANK).rev().collect();
     let too_many = PermutationError::TooMany { axes: MAX_FUSED_RANK + 1 };
     assert_eq!(error(&[2; MAX_FUSED_RANK + 1], &reversed), too_many);
-    let together: Vec<usize> = (0..40).collect();
-    assert!(AxisPermutation::new(&[2; 40], &together).unwrap().is_identity());
+    let unmoved: Vec<usize> = (0..40).collect();
+    assert!(AxisPermutation::new(&[2; 40], &unmoved).unwrap().is_identity());
 }
 
 proptest! {
     #[test]
-    fn large_arrays(
+    fn maps_match_strides_for_large_arrays(
         order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
         extents in proptest::collection::vec(1usize..1 << 10, 6),
         offset: usize,
@@ -157,11 +157,11 @@ proptest! {
         let offset = offset % p.len();
         let to = p.dest(offset);
         prop_assert_eq!(p.inverse().dest(to), offset);
-        // By strides.
+        // Computes the destination from strides.
         let (mut rest, mut by_strides) = (offset, 0);
         for axis in (0..6).rev() {
-            let place = order.iter().position(|&other| other == axis).unwrap();
-            let stride: usize = order[place + 1..].iter().map(|&a| extents[a]).product();
+            let position = order.iter().position(|&other| other == axis).unwrap();
+            let stride: usize = order[position + 1..].iter().map(|&a| extents[a]).product();
             by_strides += rest % extents[axis] * stride;
             rest /= extents[axis];
         }
@@ -169,9 +169,9 @@ proptest! {
     }
 }
 
-/// Two definitions of one question agree on every small shape.
+/// Both types agree on every small shape.
 #[test]
-fn involutions_are_the_same_by_either_type() {
+fn is_involution_agrees_for_both_types() {
     let small = 0..4 * 4 * 4 * 4 * 3;
     for n in small {
         let [batch, rows, mid, cols] = [n % 4, n / 4 % 4, n / 16 % 4, n / 64 % 4];
@@ -181,18 +181,18 @@ fn involutions_are_the_same_by_either_type() {
 }
 
 #[test]
-fn offsets_behind_the_end_stay() {
+fn offsets_past_the_end_are_unchanged() {
     for (extents, order) in [(&[3, 5][..], &[1, 0][..]), (&[0, 3], &[1, 0]), (&[], &[])] {
         let axes = AxisPermutation::new(extents, order).unwrap();
         (axes.len()..axes.len() + 40).for_each(|k| assert_eq!(axes.dest(k), k));
     }
     let e = Elementary { batch: 1, rows: 3, mid: 1, cols: 5, unit: 1 };
     assert_eq!([e.dest(15), Elementary { rows: 0, ..e }.dest(0)], [15, 0]);
-    let retile = crate::LayoutChange::new(crate::RecordSchema::new(5, &[1, 2]).unwrap(), 1, 5);
-    assert_eq!([15, 99].map(|k| retile.dest(k)), [15, 99]);
+    let change = crate::LayoutChange::new(crate::RecordSchema::new(5, &[1, 2]).unwrap(), 1, 5);
+    assert_eq!([15, 99].map(|k| change.dest(k)), [15, 99]);
 }
 
-/// Arguments that no caller of the planner gives: tiles, shares and blocks of nothing, too few waypoints.
+/// Arguments that the planner never passes: empty tiles, shares and blocks, and too few waypoints.
 #[test]
 fn degenerate_arguments_do_not_panic() {
     let square = AxisPermutation::new(&[400, 400], &[1, 0]).unwrap();
@@ -209,7 +209,7 @@ fn degenerate_arguments_do_not_panic() {
 
 #[test]
 #[should_panic = "differ"]
-fn rows_that_are_not_alike_have_no_rounds() {
+fn rounds_panic_when_rows_are_not_alike() {
     let [from, to] =
         [crate::PitchedRows::new(2, 3, 5), crate::PitchedRows::new(3, 2, 4)].map(Option::unwrap);
     let _ = crate::RowSlide::between(from, to).unwrap().rounds(1).next();
