@@ -1,4 +1,4 @@
-//! What the planner knows of a device: what it offers.
+//! Devices as the planner sees them: the trait that backends implement.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ use crate::infeasible::Infeasible;
 use crate::problem::Problem;
 use crate::stage_map::StageMap;
 
-/// Which methods a route takes for one of its stages.
+/// Filter on the methods that a route accepts for one of its stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MethodFilter {
-    /// Any.
+    /// Any method.
     Any,
-    /// Barrier-sync.
+    /// Barrier synchronisation only.
     Barrier,
-    /// Barrier-sync, or tile pairs that change places.
+    /// Barrier synchronisation or swaps of tile pairs.
     Tiles,
-    /// Cycle following, with flags in memory or none.
+    /// Cycle following, with flags in global memory or without flags.
     Cycles,
-    /// Tile pairs that change places.
+    /// Swaps of tile pairs only.
     Swap,
 }
 
 impl MethodFilter {
-    /// Whether `method` will do.
+    /// Returns `true` if the filter accepts `method`.
     pub fn accepts(self, method: Method) -> bool {
         match self {
             MethodFilter::Any => true,
@@ -37,63 +37,68 @@ impl MethodFilter {
     }
 }
 
-/// What a device is asked for beside a shape.
+/// Constraints on the implementations of a stage, in addition to its index map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageRequest {
     /// Bytes of an element.
     pub elem_bytes: usize,
-    /// What the memory's address is a multiple of, in bytes.
+    /// Alignment of the buffers in bytes.
     pub alignment: usize,
-    /// Whether the result is written to another place.
+    /// `true` if the result is written to another buffer.
     pub out_of_place: bool,
-    /// Bytes of workspace at most.
+    /// Maximum workspace in bytes.
     pub cap: usize,
-    /// The methods that will do.
+    /// Accepted methods.
     pub methods: MethodFilter,
 }
 
 impl StageRequest {
-    /// For a stage of `problem`, with as much workspace as `device` grants it.
-    pub fn new(problem: &Problem, device: &dyn Device, want: MethodFilter) -> Self {
+    /// Creates a request for a stage of `problem`, with the workspace cap from
+    /// [`Device::cap`].
+    pub fn new(problem: &Problem, device: &dyn Device, methods: MethodFilter) -> Self {
         StageRequest {
             elem_bytes: problem.elem_bytes(),
             alignment: problem.alignment(),
             out_of_place: problem.is_out_of_place(),
             cap: device.cap(problem),
-            methods: want,
+            methods,
         }
     }
 }
 
-/// A matrix that is to be cut into aligned slots.
+/// Parameters of aligned slots: the matrix extents and the slot length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotParams {
     /// Rows of the matrix.
     pub rows: usize,
-    /// Its columns.
+    /// Columns of the matrix.
     pub cols: usize,
-    /// Elements of a slot, from 1 to the rows.
+    /// Elements of a slot, from 1 to `rows`.
     pub slot: usize,
     /// Bytes of an element.
     pub elem_bytes: usize,
 }
 
 impl SlotParams {
-    /// Rows of the longest chunk: whole slots.
+    /// Returns the rows of the longest chunk: the largest multiple of `slot` up to `rows`.
     pub fn longest_chunk(&self) -> usize {
         self.rows / self.slot * self.slot
     }
 
-    /// Rows of the longest chunks that fit `bytes` bytes: with room for the rows that are read beyond them, and
-    /// without. Never less than a slot.
+    /// Returns the rows of the longest chunks that fit `bytes` bytes: with their halo, and without.
+    ///
+    /// The halo is reserved as `2 · slot` rows. Both results are multiples of `slot` and at least
+    /// `slot`.
     pub fn chunks_that_fit(&self, bytes: usize) -> [usize; 2] {
         let most = bytes / (self.cols * self.elem_bytes) / self.slot * self.slot;
         let most = most.clamp(self.slot, self.longest_chunk());
         [most.saturating_sub(2 * self.slot).max(self.slot), most]
     }
 
-    /// Rows of chunks of every length that fits `bytes` bytes: one slot's, twice as many each, and those that
-    /// [fit](Self::fitting).
+    /// Iterates over the chunk lengths, in rows, to try for `bytes` bytes.
+    ///
+    /// Doubles from one slot, then ends with both lengths of
+    /// [`chunks_that_fit`](Self::chunks_that_fit).
     pub fn chunk_lengths(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
         let fitting = self.chunks_that_fit(bytes);
         let doubled = std::iter::successors(Some(self.slot), |chunk| Some(chunk * 2));
@@ -101,70 +106,87 @@ impl SlotParams {
     }
 }
 
-/// A device as it offers to move things: plain data that can be made anywhere, so that plans for any
-/// device are made, compared and printed without it.
+/// Device model: the implementations, limits and estimates that the planner needs.
 ///
-/// Whoever implements it also runs what it offers, and permutes eight axes at least: plans of more bring eight at a time
-/// to their places. An offer is a promise: what it says is what is run, it
-/// keeps to the request's cap, and it is of a method that the request wants.
+/// A model is plain data. Plans for a device can be made, compared and printed on machines that do
+/// not have it.
+///
+/// A backend that implements the trait must execute every implementation that it returns, exactly
+/// as described. Each one must respect the cap of the request and have an accepted method. The
+/// backend must permute at least eight axes: plans of a higher rank permute eight axes at a time.
 pub trait Device: fmt::Debug + Send + Sync {
-    /// Short name, for plans and messages.
+    /// Returns a short name for plans and messages.
     fn name(&self) -> &str;
 
-    /// Everything that its offers depend on but how fast they are: what wisdom is kept under.
+    /// Returns the device key for wisdom.
+    ///
+    /// It identifies everything that affects which implementations are returned, except their
+    /// speed.
     fn model(&self) -> String;
 
-    /// Bytes of workspace that a plan may use when the problem sets no cap.
+    /// Returns the workspace cap in bytes for problems that do not set one.
     fn default_cap(&self, problem: &Problem) -> usize;
 
-    /// The cap that holds: the problem's, or the default.
+    /// Returns the effective workspace cap in bytes: the problem's, else the default.
     fn cap(&self, problem: &Problem) -> usize {
         problem.cap().unwrap_or_else(|| self.default_cap(problem))
     }
 
-    /// Bytes that can be held on chip before any is written: by one worker, and by as many as can wait
-    /// for each other while others do the same.
+    /// Returns the on-chip capacity in bytes: of one worker, and of the largest group that can
+    /// synchronise while other groups do the same.
     fn on_chip_bytes(&self) -> [usize; 2];
 
-    /// Bytes of the largest array that is held on chip whole, by all workers that wait for each other.
+    /// Returns the on-chip capacity in bytes of all workers together, if all can synchronise.
+    ///
+    /// Arrays up to this size can be permuted in one pass. The default is the capacity of one
+    /// group.
     fn on_chip_bytes_in_all(&self) -> usize {
         self.on_chip_bytes()[1]
     }
 
-    /// Seconds that no pass over `bytes` bytes can be faster than.
+    /// Returns a lower bound, in seconds, of one pass over `bytes` bytes.
     fn least_seconds(&self, bytes: usize) -> f64;
 
-    /// Those slots with chunks of `chunk` rows, in the order that suits the device; `None` where there are none.
-    fn aligned_slots(&self, slotting: &SlotParams, chunk: usize) -> Option<AlignedSlots>;
+    /// Returns the aligned slots with chunks of `chunk` rows, in the slot order that suits the
+    /// device.
+    ///
+    /// Returns `None` if the parameters do not allow them.
+    fn aligned_slots(&self, params: &SlotParams, chunk: usize) -> Option<AlignedSlots>;
 
-    /// Rows of the chunks that are worth a try with those slots, in any order, some perhaps twice; with `every`, of
-    /// all that could be.
-    fn chunk_lengths(&self, slotting: &SlotParams, every: bool) -> Vec<usize>;
+    /// Returns the chunk lengths, in rows, that are worth trying with these slots.
+    ///
+    /// The order is unspecified, and lengths may repeat. With `every`, returns all candidate
+    /// lengths.
+    fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize>;
 
-    /// Bytes of a chunk of records, and of the longest slots that it is cut into, on a device that gathers chunks in runs: every
-    /// length of slots is worth a try, and longer chunks are worth nothing.
+    /// Returns the bytes of a chunk of records and of the longest slots in it, or `None`.
+    ///
+    /// `Some` is for devices that gather chunks in runs: for them every slot length is worth
+    /// trying, and longer chunks have no benefit.
     fn record_chunk_bytes(&self) -> Option<[usize; 2]> {
         None
     }
 
-    /// All ways to move `shape`, in the order in which ties are broken; at least one.
+    /// Returns all implementations of `map`, at least one.
+    ///
+    /// Between equal estimates the planner takes the first.
     ///
     /// # Errors
-    /// Why there is none, or none within the cap.
+    /// The reason why the device has none, or none within the cap.
     fn implementations(
         &self,
-        shape: &StageMap,
+        map: &StageMap,
         request: &StageRequest,
     ) -> Result<Vec<Implementation>, Infeasible>;
 
-    /// The fastest of them.
+    /// Returns the fastest implementation of `map` by estimate.
     ///
     /// # Errors
-    /// As [`offers`](Self::offers).
-    fn best(&self, shape: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
-        let offers = self.implementations(shape, request)?;
-        let best = offers.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        Ok(best.expect("a device that offers nothing says why"))
+    /// Same as [`implementations`](Self::implementations).
+    fn best(&self, map: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
+        let all = self.implementations(map, request)?;
+        let best = all.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        Ok(best.expect("a device without implementations returns an error"))
     }
 }
 
@@ -173,13 +195,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_fit_what_holds_them() {
-        let slotting = SlotParams { rows: 1000, cols: 10, slot: 8, elem_bytes: 4 };
-        // 100 rows of 40 bytes: twelve slots, ten with the rows beyond.
-        assert_eq!(slotting.chunks_that_fit(4039), [80, 96]);
-        assert_eq!(slotting.chunk_lengths(4039).collect::<Vec<_>>(), [8, 16, 32, 64, 80, 96]);
-        assert_eq!(slotting.chunks_that_fit(0), [8, 8], "one slot at least");
-        assert_eq!(slotting.chunks_that_fit(1 << 30), [984, 1000], "no more than there are");
-        assert_eq!(SlotParams { rows: 1007, ..slotting }.longest_chunk(), 1000);
+    fn chunk_lengths_fit_given_bytes() {
+        let params = SlotParams { rows: 1000, cols: 10, slot: 8, elem_bytes: 4 };
+        // 100 rows of 40 bytes: 12 slots, or 10 with their halo.
+        assert_eq!(params.chunks_that_fit(4039), [80, 96]);
+        assert_eq!(params.chunk_lengths(4039).collect::<Vec<_>>(), [8, 16, 32, 64, 80, 96]);
+        assert_eq!(params.chunks_that_fit(0), [8, 8], "at least one slot");
+        assert_eq!(params.chunks_that_fit(1 << 30), [984, 1000], "at most all rows");
+        assert_eq!(SlotParams { rows: 1007, ..params }.longest_chunk(), 1000);
     }
 }

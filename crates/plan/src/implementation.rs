@@ -1,4 +1,4 @@
-//! What a device offers for a shape, and what a plan holds of it.
+//! Implementations that a device provides for an index map, and the stages of a plan.
 
 use std::any::Any;
 use std::fmt;
@@ -6,39 +6,43 @@ use std::sync::Arc;
 
 use crate::stage_map::StageMap;
 
-/// How a stage moves its data.
+/// Algorithm that executes one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Square: pairs of tiles across the diagonal change places. Cube: three tiles, each the next one's place.
+    /// Swaps pairs of tiles across the diagonal of a square. In a cube, rotates three tiles.
     TileSwap,
-    /// Read everything on chip, wait, write everything (thesis section 4.5).
+    /// Reads an instance on chip, waits at a barrier, then writes it (thesis section 4.5).
     BarrierSync,
-    /// Cycles followed by many workers, flags on chip: an instance for each group (Algorithm 1).
+    /// PTTWAC with flags on chip: one group of workers follows the cycles of each instance
+    /// (Algorithm 1).
     PttwacOnChip,
-    /// Cycles followed by many workers, flags in memory (Algorithm 2).
+    /// PTTWAC with flags in global memory: many workers follow the cycles (Algorithm 2).
     PttwacGlobal,
-    /// One worker a cycle, leaders found by walking, no flags (P-IPT). Needs no workspace.
+    /// P-IPT: one worker per cycle, without flags. Finds cycle leaders by walking the cycles. Needs
+    /// no workspace.
     PIpt,
-    /// Rows padded or unpadded in rounds, as many at a time as have room (equation 4.1).
+    /// Pads or unpads rows in rounds: each round moves the rows whose destination is free
+    /// (equation 4.1).
     Rounds,
-    /// Rows padded or unpadded one by one, a share of them for each worker; those whose packed places
-    /// are in another's share are set aside meanwhile.
+    /// Pads or unpads rows one by one, with one share of consecutive rows per worker.
+    ///
+    /// Rows whose packed position is in another worker's share are buffered in the workspace.
     Shares,
-    /// Rows padded or unpadded by data sliding: every piece is read, then written once the pieces
-    /// have been read that lie where it goes.
+    /// Pads or unpads rows by data sliding, in blocks: each block is read, and written once the
+    /// blocks at its destination have been read.
     Blocks,
-    /// Read in one place and written in another.
+    /// Reads the source and writes the result to another buffer.
     OutOfPlace,
-    /// Everything into the workspace, and from there to its place.
+    /// Copies everything to the workspace, then writes it from there to its final position.
     ThroughWorkspace,
-    /// Rows change places with what lies where they go.
+    /// Swaps rows with the elements at their destination.
     GapSwap,
-    /// Copied to the start of the workspace, or back.
+    /// Copies gap elements to the start of the workspace, or restores them.
     SaveGaps,
 }
 
 impl Method {
-    /// The name that plans print.
+    /// Returns the name that plans print.
     pub fn name(self) -> &'static str {
         match self {
             Method::TileSwap => "tile-swap",
@@ -63,46 +67,50 @@ impl fmt::Display for Method {
     }
 }
 
-/// What a device's crate makes of an offer to run it: plain data that it alone reads.
+/// Launch configuration of a backend: plain data that only this backend reads.
 ///
-/// `Display` prints it whole.
+/// `Display` prints all of it, on one or more lines.
 pub trait LaunchConfigData: Any + fmt::Debug + fmt::Display + PartialEq + Send + Sync {
-    /// What distinguishes one way of a method from another, to print behind the method's name.
+    /// Returns the suffix that distinguishes configurations of one method: `/grid`.
+    ///
+    /// It is printed after the method name.
     fn variant(&self) -> String;
 }
 
-/// [`LaunchConfigData`] of any device.
+/// Type-erased [`LaunchConfigData`] of any backend.
 #[derive(Clone)]
-pub struct LaunchConfig(Arc<dyn Erased>);
+pub struct LaunchConfig(Arc<dyn ErasedConfig>);
 
-trait Erased: Any + fmt::Debug + fmt::Display + Send + Sync {
+trait ErasedConfig: Any + fmt::Debug + fmt::Display + Send + Sync {
     fn variant(&self) -> String;
-    fn same(&self, other: &dyn Any) -> bool;
+    fn equals(&self, other: &dyn Any) -> bool;
 }
 
-impl<G: LaunchConfigData> Erased for G {
+impl<G: LaunchConfigData> ErasedConfig for G {
     fn variant(&self) -> String {
         LaunchConfigData::variant(self)
     }
 
-    fn same(&self, other: &dyn Any) -> bool {
+    fn equals(&self, other: &dyn Any) -> bool {
         other.downcast_ref::<G>() == Some(self)
     }
 }
 
 impl LaunchConfig {
-    /// Of a device's own data.
+    /// Wraps a backend's data.
     pub fn new(data: impl LaunchConfigData) -> Self {
         LaunchConfig(Arc::new(data))
     }
 
-    /// The data, if they are of this type: of the crate that asks.
+    /// Returns the data if they have type `G`, else `None`.
+    ///
+    /// A backend gets `None` for the configurations of other backends.
     pub fn get<G: LaunchConfigData>(&self) -> Option<&G> {
         let data: &dyn Any = &*self.0;
         data.downcast_ref()
     }
 
-    /// What distinguishes it from other ways of its method.
+    /// Returns the suffix that distinguishes it from other configurations of its method.
     pub fn variant(&self) -> String {
         self.0.variant()
     }
@@ -110,7 +118,7 @@ impl LaunchConfig {
 
 impl PartialEq for LaunchConfig {
     fn eq(&self, other: &Self) -> bool {
-        self.0.same(&*other.0)
+        self.0.equals(&*other.0)
     }
 }
 
@@ -126,57 +134,60 @@ impl fmt::Display for LaunchConfig {
     }
 }
 
-/// A way to move a shape, as a device offers it.
+/// Implementation of an index map: an algorithm with its launch configuration, workspace and
+/// estimated time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Implementation {
-    /// How.
+    /// Algorithm.
     pub method: Method,
-    /// With what geometry.
+    /// Launch configuration for the backend.
     pub launch_config: LaunchConfig,
-    /// Bytes of workspace beside the data.
+    /// Workspace in bytes, in addition to the data.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
 }
 
 impl Implementation {
-    /// Of `workspace_bytes` bytes beside the data and an estimate of `seconds`.
+    /// Creates an implementation with a workspace of `workspace_bytes` bytes and an estimated time
+    /// of `seconds`.
     pub fn new(
         method: Method,
-        geometry: LaunchConfig,
+        launch_config: LaunchConfig,
         workspace_bytes: usize,
         seconds: f64,
     ) -> Self {
-        Implementation { method, launch_config: geometry, workspace_bytes, seconds }
+        Implementation { method, launch_config, workspace_bytes, seconds }
     }
 
-    /// Method and variant, as plans print them and wisdom remembers them: `barrier/grid`.
+    /// Returns method and variant, as plans print and wisdom stores them: `barrier/grid`.
     pub fn name(&self) -> String {
         format!("{}{}", self.method, self.launch_config.variant())
     }
 }
 
-/// A stage of a plan: what moves where, and how.
+/// Stage of a plan: an index map and the implementation that executes it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stage {
-    /// What it does to offsets, in elements of its own.
+    /// Index map, in units of `elems_per_unit` elements.
     pub map: StageMap,
-    /// Elements of the problem that are one of the stage's: more than one where a short last axis stays, which then
-    /// moves as a longer element.
+    /// Number of problem elements per element of the map.
+    ///
+    /// Exceeds 1 if a short last axis stays last: its elements then move as one longer element.
     pub elems_per_unit: usize,
-    /// How it does it.
+    /// Implementation that executes the stage.
     pub implementation: Implementation,
 }
 
 impl Stage {
-    /// Of the problem's own elements.
-    pub fn new(shape: StageMap, offer: Implementation) -> Self {
-        Stage { map: shape, elems_per_unit: 1, implementation: offer }
+    /// Creates a stage whose map counts single elements of the problem.
+    pub fn new(map: StageMap, implementation: Implementation) -> Self {
+        Stage { map, elems_per_unit: 1, implementation }
     }
 
-    /// Trips of the whole array through memory.
+    /// Returns the number of times that the stage reads and writes the whole array.
     pub fn passes(&self) -> usize {
         match self.implementation.method {
             Method::ThroughWorkspace => 2,
@@ -185,7 +196,7 @@ impl Stage {
         }
     }
 
-    /// Where the problem's element at `offset` goes.
+    /// Returns the new offset of the problem element at `offset`.
     pub fn dest(&self, offset: usize) -> usize {
         self.map.dest(offset / self.elems_per_unit) * self.elems_per_unit
             + offset % self.elems_per_unit

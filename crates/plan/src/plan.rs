@@ -1,4 +1,4 @@
-//! The result of planning.
+//! Plans: the result of planning.
 
 use std::fmt;
 
@@ -11,199 +11,208 @@ use crate::routes::{Route, TileSize};
 use crate::stage_map::StageMap;
 use crate::units;
 
-/// A route that the planner would have preferred, and why it is not possible.
+/// Infeasible route that precedes the chosen one in the route table, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedRoute {
     /// The route.
     pub route: Route,
-    /// What stood in the way.
+    /// Reason for the rejection.
     pub reason: Infeasible,
 }
 
-/// A permutation of axes as a sequence of stages: inert data, for any backend to run.
+/// Sequence of stages that solves a problem: plain data that any backend can execute.
 ///
-/// `Display` prints it on a line in dimension notation; `{:#}` prints everything.
+/// `Display` prints one line in dimension notation; `{:#}` prints all details.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
-    /// What it permutes.
+    /// Problem that the plan solves.
     pub problem: Problem,
-    /// The device it was made for.
+    /// Name of the device that the plan was made for.
     pub device: String,
-    /// The parts that it is done in, in order: of matrices one; none when nothing moves.
+    /// Phases in execution order. Empty if nothing moves; one phase for matrices.
     pub phases: Vec<Phase>,
-    /// Bytes beyond the data while it runs: what is [kept](Self::kept_bytes) of gaps, and the largest of the stages'
-    /// workspaces, which share one allocation.
+    /// Workspace in bytes: the [saved gaps](Self::saved_gap_bytes) plus the largest workspace of a
+    /// stage.
+    ///
+    /// All stages share one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
-    /// Routes further up the table that were not feasible for the whole.
+    /// Infeasible routes that precede the chosen one in the route table.
     pub rejected: Vec<RejectedRoute>,
 }
 
-/// A part of a plan: the axes brought into another order by one route.
+/// Phase of a plan: one route permutes the axes to an intermediate or final order.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Phase {
-    /// The order in which the problem's fused axes lie after it.
+    /// Order of the problem's fused axes after the phase.
     pub order: Vec<usize>,
-    /// The route.
+    /// Route of the phase.
     pub route: Route,
-    /// Whether that is the route of the inverse, run backwards.
+    /// `true` if the stages are those of the inverse permutation, inverted and in reverse order.
     pub mirrored: bool,
-    /// The route's tile; of a mirrored route, for the inverse.
+    /// Tile of the route. For a mirrored route, the tile for the inverse permutation.
     pub tile: TileSize,
-    /// The stages, in order.
+    /// Stages in execution order.
     pub stages: Vec<Stage>,
 }
 
 impl Phase {
-    /// The route as it is printed: `panel`, `panel mirrored`.
+    /// Returns the route name as printed: `panel`, `panel mirrored`.
     pub fn route_name(&self) -> String {
         format!("{}{}", self.route, if self.mirrored { " mirrored" } else { "" })
     }
 }
 
-/// A plan's choices, without what follows from them: those of each leg.
+/// Recipe of a plan: the choices from which the planner can rebuild it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub struct Recipe {
-    /// The legs, in order.
+    /// Choices of each phase, in execution order.
     pub phases: Vec<PhaseRecipe>,
 }
 
-/// The choices of a leg.
+/// Choices of one phase.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PhaseRecipe {
-    /// The order in which the problem's fused axes lie after it.
+    /// Order of the problem's fused axes after the phase.
     pub order: Vec<usize>,
-    /// The route's name.
+    /// Name of the route.
     pub route: String,
-    /// Whether it is mirrored.
+    /// `true` if the route is mirrored.
     pub mirrored: bool,
-    /// Its tile.
+    /// Tile of the route.
     pub tile: TileSize,
-    /// The way of each stage, as [`Implementation::way`] has it.
+    /// Implementation of each stage, by [name](Implementation::name).
     pub variants: Vec<String>,
 }
 
 impl Recipe {
-    /// The routes' names, as they are printed.
+    /// Returns the names of all routes, as printed: `panel + one-stage`.
     pub fn routes(&self) -> String {
-        let names: Vec<&str> = self.phases.iter().map(|leg| leg.route.as_str()).collect();
+        let names: Vec<&str> = self.phases.iter().map(|phase| phase.route.as_str()).collect();
         names.join(" + ")
     }
 
-    /// The ways of all stages.
+    /// Returns the implementation names of all stages, separated by commas.
     pub fn variants(&self) -> String {
-        let ways: Vec<&str> =
-            self.phases.iter().flat_map(|leg| &leg.variants).map(String::as_str).collect();
-        ways.join(", ")
+        let names: Vec<&str> =
+            self.phases.iter().flat_map(|phase| &phase.variants).map(String::as_str).collect();
+        names.join(", ")
     }
 }
 
 impl Plan {
-    /// Of one stage over elements in a row, so that any shape can be run by itself.
+    /// Creates a plan of one stage over a flat array, to execute an index map on its own.
     ///
     /// # Errors
-    /// [`ProblemError`]: the shape's bytes do not fit the address space.
+    /// [`ProblemError::TooLarge`]: the map exceeds the address space.
+    /// [`ProblemError::ZeroSizedElement`]: `elem_bytes` is 0.
     pub fn of_stage(
         device: impl Into<String>,
-        shape: StageMap,
-        offer: Implementation,
+        map: StageMap,
+        implementation: Implementation,
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
-        // Counted before spans are multiplied out.
+        // The length is checked first, because spans are computed without overflow checks.
         let too_large = || ProblemError::TooLarge {
-            extents: vec![shape.batch(), shape.instance_len()],
+            extents: vec![map.batch(), map.instance_len()],
             elem_bytes,
         };
-        shape.counted_len().ok_or_else(too_large)?;
-        let (read, written) = shape.spans();
+        map.counted_len().ok_or_else(too_large)?;
+        let (read, written) = map.spans();
         let problem = Problem::new(1, read.max(written), elem_bytes)?;
-        let problem = match offer.method {
+        let problem = match implementation.method {
             Method::OutOfPlace => problem.out_of_place()?,
             _ => problem,
         };
-        let (workspace_bytes, seconds) = (offer.workspace_bytes, offer.seconds);
+        let Implementation { workspace_bytes, seconds, .. } = implementation;
         let tile = TileSize { m: 1, n: 1 };
-        let stages = vec![Stage::new(shape, offer)];
-        let leg = Phase { order: Vec::new(), route: Route::NOTHING, mirrored: false, tile, stages };
+        let stages = vec![Stage::new(map, implementation)];
+        let phase =
+            Phase { order: Vec::new(), route: Route::NOTHING, mirrored: false, tile, stages };
         let device = device.into();
         Ok(Plan {
             problem,
             device,
-            phases: vec![leg],
+            phases: vec![phase],
             workspace_bytes,
             seconds,
             rejected: Vec::new(),
         })
     }
 
-    /// All stages, in order.
+    /// Iterates over all stages in execution order.
     pub fn stages(&self) -> impl Iterator<Item = &Stage> + Clone {
-        self.phases.iter().flat_map(|leg| &leg.stages)
+        self.phases.iter().flat_map(|phase| &phase.stages)
     }
 
-    /// Trips of the whole array through memory.
+    /// Returns the number of times that the plan reads and writes the whole array.
     pub fn passes(&self) -> usize {
         self.stages().map(Stage::passes).sum()
     }
 
-    /// Bytes at the workspace's start that hold what is kept of gaps: the stages' own workspace begins behind them.
+    /// Returns the bytes at the start of the workspace that store saved gap elements.
+    ///
+    /// The workspace of the stages starts after them.
     pub fn saved_gap_bytes(&self) -> usize {
-        let kept = |stage: &Stage| match stage.map {
+        let saved = |stage: &Stage| match stage.map {
             StageMap::Gaps { leading, .. } => self.problem.kept_bytes_of(&leading),
             _ => 0,
         };
-        self.stages().map(kept).max().unwrap_or(0)
+        self.stages().map(saved).max().unwrap_or(0)
     }
 
-    /// The route, where there is one leg; `nothing` where there is none, `several` otherwise.
+    /// Returns the route of a plan with one phase.
+    ///
+    /// Returns [`Route::NOTHING`] without phases and [`Route::SEVERAL`] for several phases.
     pub fn route(&self) -> Route {
         match &self.phases[..] {
             [] => Route::NOTHING,
-            [leg] => leg.route,
+            [phase] => phase.route,
             _ => Route::SEVERAL,
         }
     }
 
-    /// Whether the one leg is mirrored.
+    /// Returns `true` if the plan has a single phase and it is mirrored.
     pub fn mirrored(&self) -> bool {
-        matches!(&self.phases[..], [leg] if leg.mirrored)
+        matches!(&self.phases[..], [phase] if phase.mirrored)
     }
 
-    /// The first leg's tile; the whole as one row where nothing moves.
+    /// Returns the tile of the first phase, or the whole matrix if nothing moves.
     pub fn tile(&self) -> TileSize {
         let whole = TileSize { m: self.problem.rows(), n: self.problem.cols() };
-        self.phases.first().map_or(whole, |leg| leg.tile)
+        self.phases.first().map_or(whole, |phase| phase.tile)
     }
 
-    /// What makes it again.
+    /// Returns the recipe from which [`Planner::remake`](crate::Planner::remake) rebuilds the plan.
     pub fn recipe(&self) -> Recipe {
-        let recipe = |leg: &Phase| PhaseRecipe {
-            order: leg.order.clone(),
-            route: leg.route.name().to_owned(),
-            mirrored: leg.mirrored,
-            tile: leg.tile,
-            variants: leg.stages.iter().map(|stage| stage.implementation.name()).collect(),
+        let recipe = |phase: &Phase| PhaseRecipe {
+            order: phase.order.clone(),
+            route: phase.route.name().to_owned(),
+            mirrored: phase.mirrored,
+            tile: phase.tile,
+            variants: phase.stages.iter().map(|stage| stage.implementation.name()).collect(),
         };
         Recipe { phases: self.phases.iter().map(recipe).collect() }
     }
 
-    /// Where the element at `offset` ends: the stages' maps one after the other.
+    /// Returns the final offset of the element at `offset`: composes the index maps of all stages.
     pub fn dest(&self, offset: usize) -> usize {
         self.stages().fold(offset, |at, stage| stage.dest(at))
     }
 
-    /// Estimated GB/s: twice the matrix's bytes over the estimated seconds; no number where nothing
-    /// moves.
+    /// Returns the estimated GB/s: twice the bytes of the problem divided by the estimated seconds.
+    ///
+    /// NaN or infinite if nothing moves.
     pub fn gb_per_s(&self) -> f64 {
         2.0 * self.problem.bytes() as f64 / self.seconds / 1e9
     }
 
-    /// The routes as they are printed: `panel`, `panel mirrored`, `panel + one-stage`.
+    /// Returns the routes as printed: `panel`, `panel mirrored`, `panel + one-stage`.
     pub fn route_name(&self) -> String {
         if self.phases.is_empty() {
             return Route::NOTHING.to_string();
@@ -212,7 +221,9 @@ impl Plan {
         names.join(" + ")
     }
 
-    /// What it comes to, in a sentence: `Moves 51.8 MB in 2 passes, about 4.7 ms, 937.8 KB of extra memory.`
+    /// Summarises the plan in one sentence.
+    ///
+    /// Example: `Moves 51.8 MB in 2 passes, about 4.7 ms, 937.8 KB of extra memory.`
     pub fn summary(&self) -> String {
         if self.passes() == 0 {
             return "Moves nothing.".to_owned();
@@ -230,7 +241,7 @@ impl Plan {
         )
     }
 
-    /// The plan's line without the problem and the device: routes and stages.
+    /// Writes routes and stages on one line.
     fn write_stages(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.route_name())?;
         for (k, stage) in self.stages().enumerate() {
@@ -239,6 +250,7 @@ impl Plan {
         Ok(())
     }
 
+    /// Writes all details, on several lines.
     fn write_in_full(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "problem    {}, {} bytes", self.problem, self.problem.bytes())?;
         writeln!(f, "device     {}", self.device)?;
@@ -256,17 +268,17 @@ impl Plan {
             write!(f, ", {:.1} GB/s", self.gb_per_s())?;
         }
         let (fused, mut number) = (self.problem.fused(), 0);
-        for (k, leg) in self.phases.iter().enumerate() {
+        for (k, phase) in self.phases.iter().enumerate() {
             if self.phases.len() > 1 {
-                let TileSize { m, n } = leg.tile;
+                let TileSize { m, n } = phase.tile;
                 write!(f, "\nleg {:<7}", k + 1)?;
-                // Records lie in tiles, not in axes.
+                // Phases of record conversions have no axis order.
                 if self.problem.records().is_none() {
-                    write!(f, "to axes {} ", self.axes_in(&fused, &leg.order))?;
+                    write!(f, "to axes {} ", self.axes_in(&fused, &phase.order))?;
                 }
-                write!(f, "by {} (tile {m} x {n})", leg.route_name())?;
+                write!(f, "by {} (tile {m} x {n})", phase.route_name())?;
             }
-            for stage in &leg.stages {
+            for stage in &phase.stages {
                 number += 1;
                 write!(f, "\nstage {number}    {stage}")?;
                 for line in stage.implementation.launch_config.to_string().lines() {
@@ -274,13 +286,13 @@ impl Plan {
                 }
             }
         }
-        for RejectedRoute { route, reason: why } in &self.rejected {
-            write!(f, "\nnot        {route}: {why}")?;
+        for RejectedRoute { route, reason } in &self.rejected {
+            write!(f, "\nnot        {route}: {reason}")?;
         }
         Ok(())
     }
 
-    /// The axes as given in an order of the fused ones: `0, 2 3, 1`.
+    /// Formats `order`, an order of fused axes, in terms of the axes as given: `0, 2 3, 1`.
     fn axes_in(&self, fused: &FusedAxes, order: &[usize]) -> String {
         let given = |&axis: &usize| {
             let axes: Vec<String> = fused.given(axis).iter().map(usize::to_string).collect();

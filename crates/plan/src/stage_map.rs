@@ -1,4 +1,4 @@
-//! What a stage does to offsets.
+//! Index maps of stages: the new offset of every element.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use turntile_perm::{
     RowSlide, SlotOrder, SwapKind, TileRows,
 };
 
-/// Which way a stage that is not its own mirror image runs.
+/// Direction of an index map that is not its own inverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// As the index maps are written.
+    /// The map as its type defines it.
     Forward,
-    /// The inverse: it undoes the forward stage of the transposed problem.
+    /// The inverse map.
     Backward,
 }
 
 impl Direction {
-    /// The other one.
+    /// Returns the opposite direction.
     pub fn reversed(self) -> Self {
         match self {
             Direction::Forward => Direction::Backward,
@@ -26,73 +26,82 @@ impl Direction {
     }
 }
 
-/// What a stage does to the offsets of elements. Without gaps it is a permutation; with gaps, of what is in no gap.
+/// Index map of a stage: maps source offsets to result offsets, in elements.
+///
+/// Without gaps between rows it is a permutation. With gaps it permutes only the elements that are
+/// not in a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StageMap {
-    /// The axes of an array permuted: 010!, 100!, 0100!, 0210!, 2100! and any other.
+    /// Axis permutation of an array: 010!, 100!, 0100!, 0210!, 2100! and any other.
     Axes(AxisPermutation),
-    /// Pass 1 of the aligned-slot route: every chunk's slots gathered into its own memory.
+    /// Pass 1 of the aligned-slot route: gathers the slots of each chunk into the chunk's memory.
     SlotGather {
-        /// Matrices.
+        /// Number of matrices.
         batch: usize,
         /// The index maps of one matrix.
         slots: AlignedSlots,
         /// Forward gathers; backward scatters.
         direction: Direction,
     },
-    /// Pass 2 of the aligned-slot route: whole slots moved to their final places.
+    /// Pass 2 of the aligned-slot route: moves whole slots to their final positions.
     SlotMove {
-        /// Matrices.
+        /// Number of matrices.
         batch: usize,
         /// The index maps of one matrix.
         slots: AlignedSlots,
-        /// Forward moves slots to final places; backward fetches them.
+        /// Forward moves slots to their final positions; backward moves them back.
         direction: Direction,
     },
-    /// Records go from tiles of one length to tiles of another.
+    /// Change of record layout, from tiles of one length to tiles of another.
     RecordTiles(LayoutChange),
-    /// Pass 1 of records' aligned slots: every chunk's slots gathered into its own memory.
+    /// Pass 1 of aligned slots for records: gathers the slots of each chunk into the chunk's
+    /// memory.
     RecordGather {
         /// The index maps.
         slots: FieldSlots,
         /// Forward gathers; backward scatters.
         direction: Direction,
     },
-    /// Pass 2 of records' aligned slots: whole slots moved to their final places.
+    /// Pass 2 of aligned slots for records: moves whole slots to their final positions.
     RecordMove {
         /// The index maps.
         slots: FieldSlots,
-        /// Forward moves slots to final places; backward fetches them.
+        /// Forward moves slots to their final positions; backward moves them back.
         direction: Direction,
     },
-    /// The first columns of a matrix packed, and the others behind them, column after column: what
-    /// remains of a side when square tiles are cut off.
+    /// Cuts a matrix at a column: packs the first columns row by row, then stores the other
+    /// columns after them, column by column.
+    ///
+    /// The other columns are the remainder of a side that square tiles do not divide.
     Cut {
-        /// The columns that are packed, as rows that lie as far apart as those of the matrix.
+        /// The packed columns, as rows whose pitch is the row length of the matrix.
         rows: PitchedRows,
-        /// Forward cuts; backward puts the columns back.
+        /// Forward cuts; backward restores the columns.
         direction: Direction,
     },
-    /// Rows slid from one pitch to another, gaps left as they are: padded, unpadded (thesis section 4.1.1), or between
-    /// leading dimensions.
+    /// Moves rows from one pitch to another, without transposition. Gaps are unchanged.
+    ///
+    /// Pads or unpads rows (thesis section 4.1.1), or changes the leading dimension.
     Slide(RowSlide),
-    /// A whole matrix transposed from one leading dimension to another, gaps left as they are.
+    /// Transposes a matrix from one leading dimension to another. Gaps are unchanged.
     TransposeRows(LeadingDims),
-    /// Rows of square tiles moved from one leading dimension to another, gaps left as they are.
+    /// Moves rows of square tiles from one leading dimension to another. Gaps are unchanged.
     TileRows(TileRows),
-    /// What lies in the gaps of both leading dimensions and in the way while rows lie together, kept in the workspace.
-    /// Offsets behind the matrix's span are the workspace's.
+    /// Saves to the workspace the gap elements that the dense matrix overwrites.
+    ///
+    /// Covers the gaps of both leading dimensions. Offsets past the matrix's span address the
+    /// workspace.
     Gaps {
         /// The matrix.
         leading: LeadingDims,
-        /// Forward keeps; backward puts back.
+        /// Forward saves; backward restores.
         direction: Direction,
     },
-    /// Rows change places with what lies between them.
+    /// Swaps rows with the gaps between them.
     SwapGaps {
         /// The rows.
         rows: PitchedRows,
-        /// Forward until they lie together; backward undoes that.
+        /// Forward makes the rows contiguous; backward restores their pitch.
         direction: Direction,
     },
 }
@@ -110,8 +119,8 @@ impl From<Elementary> for StageMap {
 }
 
 impl From<LayoutChange> for StageMap {
-    fn from(retile: LayoutChange) -> Self {
-        StageMap::RecordTiles(retile)
+    fn from(change: LayoutChange) -> Self {
+        StageMap::RecordTiles(change)
     }
 }
 
@@ -122,7 +131,7 @@ impl From<RowSlide> for StageMap {
 }
 
 impl StageMap {
-    /// The shape as two groups of axes that change places, if that is what it is.
+    /// Returns the map as a swap of two groups of axes, or `None` if it is not one.
     #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         match self {
@@ -131,7 +140,7 @@ impl StageMap {
         }
     }
 
-    /// What the order of its axes is, if axes are what it permutes.
+    /// Returns the kind of axis permutation, or `None` for maps other than [`Axes`](Self::Axes).
     #[inline]
     pub fn swap_kind(&self) -> Option<SwapKind> {
         match self {
@@ -140,7 +149,7 @@ impl StageMap {
         }
     }
 
-    /// Independent instances, contiguous and equally long.
+    /// Returns the number of independent instances, which are contiguous and of equal length.
     #[inline]
     pub fn batch(&self) -> usize {
         match *self {
@@ -150,59 +159,64 @@ impl StageMap {
         }
     }
 
-    /// Elements of one instance.
+    /// Returns the number of elements of one instance.
     #[inline]
     pub fn instance_len(&self) -> usize {
         match *self {
             StageMap::Axes(axes) => axes.len() / axes.batch(),
             StageMap::SlotGather { slots, .. } | StageMap::SlotMove { slots, .. } => slots.len(),
-            StageMap::RecordTiles(retile) => retile.fields().len(),
+            StageMap::RecordTiles(change) => change.fields().len(),
             StageMap::RecordGather { slots, .. } | StageMap::RecordMove { slots, .. } => {
                 slots.fields().len()
             }
             StageMap::Cut { rows, .. } => rows.area(),
             StageMap::Slide(slide) => slide.len(),
             StageMap::TransposeRows(leading) => leading.len(),
-            StageMap::TileRows(runs) => runs.len(),
+            StageMap::TileRows(rows) => rows.len(),
             StageMap::Gaps { leading, .. } => leading.saved_gap_len(),
             StageMap::SwapGaps { rows, .. } => rows.len(),
         }
     }
 
-    /// Elements from the first one to the last that the stage reads, and the same for what it
-    /// writes: [`len`](Self::len) but where rows have gaps.
+    /// Returns the lengths, in elements, of the ranges that the stage reads and writes.
+    ///
+    /// Both equal [`len`](Self::len) unless rows have gaps.
     pub fn spans(&self) -> (usize, usize) {
         match *self {
             StageMap::TransposeRows(leading) => (leading.source().span(), leading.result().span()),
             StageMap::Slide(slide) => (slide.from().span(), slide.to().span()),
-            StageMap::TileRows(runs) => runs.spans().into(),
+            StageMap::TileRows(rows) => rows.spans().into(),
             StageMap::Gaps { leading, .. } => (leading.dense_len(), leading.dense_len()),
             StageMap::SwapGaps { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
         }
     }
 
-    /// Elements covered, and moved.
+    /// Returns the number of elements that the map covers.
     #[inline]
     pub fn len(&self) -> usize {
         self.batch() * self.instance_len()
     }
 
-    /// The same, if they can be counted: whoever puts a shape together may have given it any batch.
+    /// Returns the number of elements like [`len`](Self::len), or `None` on overflow.
+    ///
+    /// Maps that callers assemble may have any batch.
     pub fn counted_len(&self) -> Option<usize> {
         match *self {
-            // Counted when it was made.
+            // The constructor rejects lengths that overflow.
             StageMap::Axes(axes) => Some(axes.len()),
             _ => self.batch().checked_mul(self.instance_len()),
         }
     }
 
-    /// Whether no element is covered.
+    /// Returns `true` if the map covers no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements of a super-element, which moves as one run; one where single elements move.
+    /// Returns the number of elements of a super-element, which moves as one run.
+    ///
+    /// 1 if single elements move.
     #[inline]
     pub fn unit(&self) -> usize {
         match *self {
@@ -213,23 +227,28 @@ impl StageMap {
             StageMap::RecordMove { slots, .. } => slots.slot(),
             StageMap::Cut { rows, .. } | StageMap::SwapGaps { rows, .. } => rows.cols().max(1),
             StageMap::Slide(slide) => slide.cols(),
-            StageMap::TileRows(runs) => runs.side(),
+            StageMap::TileRows(rows) => rows.side(),
         }
     }
 
-    /// Super-elements of one instance, a partial last slot counted.
+    /// Returns the number of super-elements of one instance. Counts a partial last slot.
     #[inline]
     pub fn instance_units(&self) -> usize {
         self.instance_len().div_ceil(self.unit())
     }
 
-    /// Where super-element `s` of an instance goes: its successor on its cycle. `s` itself where whole rows move, in order.
+    /// Returns the position to which super-element `s` of an instance moves: its successor on its
+    /// cycle.
+    ///
+    /// Defined for axes, slots, records and tile rows. Returns `s` for all other maps: use
+    /// [`dest`](Self::dest) for them. For [`TileRows`](Self::TileRows), returns `usize::MAX` if the
+    /// tile row at `s` does not move.
     #[inline]
     pub fn succ(&self, s: usize) -> usize {
         match *self {
             StageMap::Axes(axes) => match axes.elementary() {
                 Some(e) => e.succ(s),
-                // Of the first instance: they are all alike.
+                // Evaluated in the first instance: all instances have the same map.
                 None => axes.dest(s * axes.unit()) / axes.unit(),
             },
             StageMap::SlotGather { slots, direction: Direction::Forward, .. } => {
@@ -242,7 +261,7 @@ impl StageMap {
             StageMap::SlotMove { slots, direction: Direction::Backward, .. } => {
                 slots.slot_source(s)
             }
-            StageMap::RecordTiles(retile) => retile.dest(s),
+            StageMap::RecordTiles(change) => change.dest(s),
             StageMap::RecordGather { slots, direction } => match direction {
                 Direction::Forward => slots.gather_dest(s),
                 Direction::Backward => slots.gather_source(s),
@@ -251,19 +270,21 @@ impl StageMap {
                 Direction::Forward => slots.slot_dest(s),
                 Direction::Backward => slots.slot_source(s),
             },
-            StageMap::TileRows(runs) => runs.succ(s).unwrap_or(usize::MAX),
-            // Rows keep their order; columns that are cut off are no super-elements.
+            StageMap::TileRows(rows) => rows.succ(s).unwrap_or(usize::MAX),
+            // Whole rows move and preserve their order, or single elements move.
             _ => s,
         }
     }
 
-    /// Whether every one of a few cycles, from places all over an instance, closes within `most` steps.
+    /// Returns `true` if 8 sampled cycles of an instance all close within `most` steps.
+    ///
+    /// The start positions are spread over the whole instance.
     pub fn has_short_cycles(&self, most: usize) -> bool {
         const SAMPLES: usize = 8;
         let units = self.instance_units().max(1);
-        // Worked out once.
-        let swapped = self.elementary();
-        let succ = |s| swapped.map_or_else(|| self.succ(s), |e| e.succ(s));
+        // Computed once, because it is the same for every step.
+        let swap = self.elementary();
+        let succ = |s| swap.map_or_else(|| self.succ(s), |e| e.succ(s));
         (1..=SAMPLES).all(|k| {
             let start = (units / (SAMPLES + 1) * k + k % units) % units;
             let mut at = start;
@@ -274,13 +295,16 @@ impl StageMap {
         })
     }
 
-    /// Where the element at `offset` goes; what lies in a gap between padded rows is none, and stays, as do
-    /// elements behind those that the stage covers.
+    /// Returns the new offset of the element at `offset`.
+    ///
+    /// Offsets in gaps between rows, and offsets past the elements that the map covers, are
+    /// returned unchanged. The exceptions are [`Gaps`](Self::Gaps) and
+    /// [`SwapGaps`](Self::SwapGaps), which move gaps.
     pub fn dest(&self, offset: usize) -> usize {
         match *self {
             StageMap::TransposeRows(leading) => return leading.dest(offset),
             StageMap::Slide(slide) => return slide.dest(offset),
-            StageMap::TileRows(runs) => return runs.dest(offset),
+            StageMap::TileRows(rows) => return rows.dest(offset),
             StageMap::Gaps { leading, direction } => {
                 return leading.saved_gap_dest(offset, direction == Direction::Backward);
             }
@@ -302,16 +326,16 @@ impl StageMap {
         instance * len + self.succ(k / unit) * unit + k % unit
     }
 
-    /// The shape that undoes it.
+    /// Returns the inverse map.
     #[must_use]
     pub fn inverse(&self) -> Self {
-        let mut shape = *self;
-        match &mut shape {
+        let mut map = *self;
+        match &mut map {
             StageMap::Axes(axes) => *axes = axes.inverse(),
             StageMap::Slide(slide) => *slide = slide.inverse(),
             StageMap::TransposeRows(leading) => *leading = leading.inverse(),
-            StageMap::TileRows(runs) => *runs = runs.inverse(),
-            StageMap::RecordTiles(retile) => *retile = retile.inverse(),
+            StageMap::TileRows(rows) => *rows = rows.inverse(),
+            StageMap::RecordTiles(change) => *change = change.inverse(),
             StageMap::SlotGather { direction, .. }
             | StageMap::SlotMove { direction, .. }
             | StageMap::RecordGather { direction, .. }
@@ -320,10 +344,12 @@ impl StageMap {
             | StageMap::Gaps { direction, .. }
             | StageMap::SwapGaps { direction, .. } => *direction = direction.reversed(),
         }
-        shape
+        map
     }
 
-    /// Rows that slide, whether or not what lies between them is lost.
+    /// Returns the row slide that the stage performs, or `None` for other maps.
+    ///
+    /// A [`Cut`](Self::Cut) contains one: its packed columns slide to or from their pitch.
     pub fn slide(&self) -> Option<RowSlide> {
         match *self {
             StageMap::Slide(slide) => Some(slide),
@@ -333,27 +359,27 @@ impl StageMap {
         }
     }
 
-    /// Whether it goes around gaps between rows that are not the problem's to move.
+    /// Returns `true` if the map has gaps between rows: elements that are not part of the problem.
     pub fn has_gaps(&self) -> bool {
         use StageMap::{Gaps, Slide, SwapGaps, TileRows, TransposeRows};
         matches!(self, TransposeRows(_) | Slide(_) | TileRows(_) | Gaps { .. } | SwapGaps { .. })
     }
 
-    /// Whether nothing moves.
+    /// Returns `true` if no element moves.
     #[inline]
     pub fn is_identity(&self) -> bool {
         match *self {
             StageMap::Axes(axes) => axes.is_identity(),
-            // One row or column is the identity; a slot of one element leaves all work to pass 2.
+            // A single row or column is already transposed. Chunks of one row are already gathered.
             StageMap::SlotGather { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunk() == 1
             }
-            // One chunk is gathered in the final order.
+            // A single chunk is gathered in the final order.
             StageMap::SlotMove { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunks() == 1
             }
-            StageMap::RecordTiles(retile) => retile.is_identity(),
-            // Records of one field lie in every layout as in the others.
+            StageMap::RecordTiles(change) => change.is_identity(),
+            // Records of one field have the same offsets in every layout.
             StageMap::RecordGather { slots, .. } => {
                 let columns = slots.tile() == slots.fields().records();
                 slots.fields().count() == 1 || columns && slots.section().is_none()
@@ -363,7 +389,7 @@ impl StageMap {
             }
             StageMap::Cut { rows, .. } => rows.is_dense(),
             StageMap::Slide(slide) => slide.is_identity(),
-            StageMap::TileRows(runs) => runs.is_empty(),
+            StageMap::TileRows(rows) => rows.is_empty(),
             StageMap::TransposeRows(leading) => leading.is_identity(),
             StageMap::Gaps { leading, .. } => leading.saved_gap_len() == 0,
             StageMap::SwapGaps { rows, .. } => rows.is_dense(),
@@ -384,13 +410,13 @@ impl fmt::Display for StageMap {
                 write!(f, "slot-move{}", back(direction))?;
                 write_slots(f, batch, slots)
             }
-            StageMap::RecordTiles(retile) => {
+            StageMap::RecordTiles(change) => {
                 write!(
                     f,
                     "retile({}, tiles of {} to {})",
-                    retile.fields(),
-                    retile.from(),
-                    retile.to()
+                    change.fields(),
+                    change.from(),
+                    change.to()
                 )
             }
             StageMap::RecordGather { slots, direction } => {
@@ -431,7 +457,7 @@ impl fmt::Display for StageMap {
                 }
                 write!(f, "{})", to.pitch())
             }
-            StageMap::TileRows(runs) => write!(f, "tile-runs({runs})"),
+            StageMap::TileRows(rows) => write!(f, "tile-runs({rows})"),
             StageMap::Gaps { leading, direction } => {
                 write!(f, "gaps{}({} elements)", back(direction), leading.saved_gap_len())
             }
@@ -443,6 +469,7 @@ impl fmt::Display for StageMap {
     }
 }
 
+/// Formats the parameters of aligned slots: `(2*3x4, slot 2, chunk 2)`.
 fn write_slots(f: &mut fmt::Formatter<'_>, batch: usize, slots: AlignedSlots) -> fmt::Result {
     let many = if batch > 1 { format!("{batch}*") } else { String::new() };
     write!(f, "({many}{}x{}, slot {}, ", slots.rows(), slots.cols(), slots.slot())?;
@@ -456,7 +483,7 @@ fn write_slots(f: &mut fmt::Formatter<'_>, batch: usize, slots: AlignedSlots) ->
 mod tests {
     use super::*;
 
-    fn slot_shapes(slots: AlignedSlots) -> impl Iterator<Item = StageMap> {
+    fn slot_maps(slots: AlignedSlots) -> impl Iterator<Item = StageMap> {
         [Direction::Forward, Direction::Backward].into_iter().flat_map(move |direction| {
             [
                 StageMap::SlotGather { batch: 1, slots, direction },
@@ -466,21 +493,20 @@ mod tests {
     }
 
     #[test]
-    fn identities_are_recognised_and_inverses_undo() {
+    fn is_identity_and_inverse_agree_with_dest() {
         for rows in 1..7 {
             for cols in 1..7 {
                 for slot in 1..=rows {
                     let by_columns = |k| AlignedSlots::new(rows, cols, slot, k * slot);
-                    for shape in (1..=rows / slot)
+                    for map in (1..=rows / slot)
                         .filter_map(by_columns)
                         .chain(AlignedSlots::by_rows(rows, cols, slot))
-                        .flat_map(slot_shapes)
+                        .flat_map(slot_maps)
                     {
-                        let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
-                        assert_eq!(shape.is_identity(), !moves, "{shape}");
-                        let undone =
-                            (0..shape.len()).all(|k| shape.inverse().dest(shape.dest(k)) == k);
-                        assert!(undone, "{shape}");
+                        let moves = (0..map.len()).any(|k| map.dest(k) != k);
+                        assert_eq!(map.is_identity(), !moves, "{map}");
+                        let undone = (0..map.len()).all(|k| map.inverse().dest(map.dest(k)) == k);
+                        assert!(undone, "{map}");
                     }
                 }
             }
@@ -488,14 +514,14 @@ mod tests {
     }
 
     #[test]
-    fn short_cycles_are_recognised() {
-        let shape =
+    fn has_short_cycles_detects_short_cycles() {
+        let map =
             |rows, mid, cols| StageMap::from(Elementary { batch: 1, rows, mid, cols, unit: 64 });
-        assert!(shape(256, 64, 256).has_short_cycles(32));
-        assert!(shape(256, 64, 128).has_short_cycles(32), "16384 x 8192 in tiles of 64");
-        assert!(!shape(312, 64, 188).has_short_cycles(32));
-        assert!(!shape(16_384, 1, 509).has_short_cycles(32));
-        // General orders too.
+        assert!(map(256, 64, 256).has_short_cycles(32));
+        assert!(map(256, 64, 128).has_short_cycles(32), "16384 x 8192 in tiles of 64");
+        assert!(!map(312, 64, 188).has_short_cycles(32));
+        assert!(!map(16_384, 1, 509).has_short_cycles(32));
+        // General axis orders are sampled too.
         let axes = AxisPermutation::new(&[8, 8, 8, 8], &[2, 3, 1, 0]).unwrap();
         assert!(StageMap::Axes(axes).has_short_cycles(8));
     }

@@ -1,4 +1,4 @@
-//! Whether a plan, which anyone may have put together, is one.
+//! Validation of plans, including plans assembled by callers.
 
 use turntile_perm::LeadingDims;
 
@@ -8,122 +8,130 @@ use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::stage_map::StageMap;
 
-/// Why stages do not make a plan.
+/// Reason why a plan is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidPlan {
-    /// A stage does not cover the problem, or what is left of it when columns are cut off, all of it and nothing else.
-    #[error("stage {number} ({stage}) does not cover the problem's {expected} elements")]
+    /// A stage does not cover exactly the elements of the problem.
+    ///
+    /// Between stages that cut columns off, a stage may cover exactly the remaining columns.
+    #[error("stage {number} ({stage}) does not cover exactly the problem's {expected} elements")]
     Length {
-        /// Which stage, from 1.
+        /// Number of the stage, from 1.
         number: usize,
         /// The stage.
         stage: String,
-        /// Elements of the problem, with those gaps that travel as elements.
+        /// Elements of the problem, including gaps that move as elements.
         expected: usize,
     },
-    /// A stage's elements cannot be counted.
-    #[error("stage {number}: the elements of {stage} cannot be counted")]
+    /// The number of elements of a stage overflows.
+    #[error("stage {number}: the number of elements of {stage} overflows")]
     Uncounted {
-        /// Which stage, from 1.
+        /// Number of the stage, from 1.
         number: usize,
         /// The stage.
         stage: String,
     },
-    /// The stage's method does not do its shape.
-    #[error("stage {number}: {stage} is no method for that shape")]
+    /// The stage's method does not support its index map.
+    #[error("stage {number}: {stage}: the method does not support this index map")]
     Method {
-        /// Which stage, from 1.
+        /// Number of the stage, from 1.
         number: usize,
         /// The stage.
         stage: String,
     },
-    /// The stage's geometry was made for another stage.
-    #[error("stage {number}: the geometry of {stage} was made for another stage")]
+    /// The stage's launch configuration belongs to a different stage.
+    #[error("stage {number}: the launch configuration of {stage} belongs to a different stage")]
     Geometry {
-        /// Which stage, from 1.
+        /// Number of the stage, from 1.
         number: usize,
         /// The stage.
         stage: String,
     },
-    /// Stages that leave gaps between rows are not those of the problem's leading dimensions.
-    #[error("{stages} does not go around the gaps of {problem}")]
+    /// The stages do not preserve the gaps of the problem's leading dimensions.
+    #[error("{stages} does not preserve the gaps of {problem}")]
     Leading {
         /// The problem.
         problem: Box<Problem>,
-        /// The routes, or the stage.
+        /// The plan's routes, or the offending stage.
         stages: String,
     },
-    /// A plan with leading dimensions is run on elements that may not be copied.
+    /// A plan with leading dimensions is run on elements that cannot be copied.
     #[error(
-        "the plan has leading dimensions, and runs on elements that can be copied: by run_within"
+        "the plan has leading dimensions: run it with run_within, which requires Copy elements"
     )]
     Copies,
-    /// The plan is for another place of the result than it is run for.
+    /// An out-of-place plan is run in place, or the reverse.
     #[error("{}", match *out_of_place {
         true => "the plan is out of place: run it by run_into, or plan without out_of_place()",
         false => "the plan is in place: run it by run, or plan with out_of_place()",
     })]
     Place {
-        /// Whether the plan is out of place.
+        /// `true` if the plan is out-of-place.
         out_of_place: bool,
     },
 }
 
 impl Plan {
-    /// Checks that every stage covers the problem and has a method that does its shape: what a
-    /// backend must know before it moves anything. Plans of the planner always pass.
+    /// Checks that every stage covers the problem and has a method that supports its index map.
     ///
-    /// Whether the stages together transpose is not checked: [`dest`](Plan::dest) shows it.
+    /// Backends require this before they move data. Plans made by the planner always pass.
+    ///
+    /// Does not check that the composed stages solve the problem. Compare [`dest`](Plan::dest) with
+    /// [`Problem::dest`] for that.
     ///
     /// # Errors
-    /// The first flaw.
+    /// The first error found.
     pub fn check(&self) -> Result<(), InvalidPlan> {
         if let Some(leading) = self.problem.leading() {
-            return self.check_apart(leading);
+            return self.check_leading(leading);
         }
         self.check_stages(self.stages(), self.problem.len())
     }
 
-    /// With leading dimensions, stages that move the matrix without gaps stand between such as bring it there and back,
-    /// and nothing else may have gaps.
-    fn check_apart(&self, leading: &LeadingDims) -> Result<(), InvalidPlan> {
-        let shapes: Vec<StageMap> = self.stages().map(|stage| stage.map).collect();
-        let flaw =
+    /// Checks a plan with leading dimensions.
+    ///
+    /// Stages of the dense matrix must be enclosed by stages that remove and restore the gaps. No
+    /// other stage may have gaps.
+    fn check_leading(&self, leading: &LeadingDims) -> Result<(), InvalidPlan> {
+        let maps: Vec<StageMap> = self.stages().map(|stage| stage.map).collect();
+        let error =
             || InvalidPlan::Leading { problem: Box::new(self.problem), stages: self.route_name() };
-        let (dense, len) = leading::dense_stages(leading, &shapes).ok_or_else(flaw)?;
+        let (dense, len) = leading::dense_stages(leading, &maps).ok_or_else(error)?;
         for (number, stage) in (1..).zip(self.stages()) {
             if !dense.contains(&(number - 1)) {
-                method_fits(stage, number)?;
+                check_method(stage, number)?;
                 if stage.elems_per_unit != 1 {
-                    return Err(flaw());
+                    return Err(error());
                 }
             }
         }
         self.check_stages(self.stages().skip(dense.start).take(dense.len()), len)
     }
 
+    /// Checks stages without gaps that together cover `expected` elements.
     fn check_stages<'a>(
         &self,
         stages: impl Iterator<Item = &'a Stage> + Clone,
         expected: usize,
     ) -> Result<(), InvalidPlan> {
         if let Some(stage) = stages.clone().find(|stage| stage.map.has_gaps()) {
-            // What lies in a gap must not become an element.
+            // Gap elements must not become elements of the problem.
             let (problem, stages) = (Box::new(self.problem), stage.to_string());
             return Err(InvalidPlan::Leading { problem, stages });
         }
-        // What was cut off lies still behind the packed columns while these are transposed.
-        let packed = |stage: &Stage| match stage.map {
+        // While the packed columns are transposed, the columns cut off stay unchanged after them.
+        let packed_len = |stage: &Stage| match stage.map {
             StageMap::Cut { rows, .. } => {
                 let whole = stage.map.counted_len()?.checked_mul(stage.elems_per_unit)?;
                 (whole == expected).then(|| rows.len() * stage.elems_per_unit)
             }
             _ => None,
         };
-        let packed: Vec<usize> = stages.clone().filter_map(packed).collect();
+        let packed: Vec<usize> = stages.clone().filter_map(packed_len).collect();
         for (number, stage) in (1..).zip(stages) {
-            // Counted first: nothing else may multiply extents that overflow.
+            // The length is checked first: later computations multiply extents without overflow
+            // checks.
             let covers = stage
                 .map
                 .counted_len()
@@ -137,32 +145,33 @@ impl Plan {
             {
                 return Err(InvalidPlan::Method { number, stage: stage.to_string() });
             }
-            method_fits(stage, number)?;
+            check_method(stage, number)?;
         }
         Ok(())
     }
 }
 
 impl Stage {
-    /// Checks a stage that stands alone: its elements can be counted, and its method does its shape.
+    /// Checks a single stage: its length does not overflow, and its method supports its index map.
     ///
     /// # Errors
-    /// The first flaw, as of stage 1.
+    /// The first error found, reported for stage number 1.
     pub fn check(&self) -> Result<(), InvalidPlan> {
         if self.map.counted_len().is_none() {
             return Err(InvalidPlan::Uncounted { number: 1, stage: self.to_string() });
         }
-        method_fits(self, 1)
+        check_method(self, 1)
     }
 }
 
-/// Whether the stage's method does its shape.
-fn method_fits(stage: &Stage, number: usize) -> Result<(), InvalidPlan> {
-    let flaw = || InvalidPlan::Method { number, stage: stage.to_string() };
-    goes_together(stage).then_some(()).ok_or_else(flaw)
+/// Checks that the method of stage `number` supports its index map.
+fn check_method(stage: &Stage, number: usize) -> Result<(), InvalidPlan> {
+    let error = || InvalidPlan::Method { number, stage: stage.to_string() };
+    is_supported(stage).then_some(()).ok_or_else(error)
 }
 
-fn goes_together(stage: &Stage) -> bool {
+/// Returns `true` if the stage's method supports its index map.
+fn is_supported(stage: &Stage) -> bool {
     use StageMap::{
         Axes, Cut, Gaps, RecordGather, RecordMove, RecordTiles, Slide, SlotGather, SlotMove,
         SwapGaps, TileRows, TransposeRows,
@@ -208,22 +217,22 @@ mod tests {
     }
 
     #[test]
-    fn speeds_are_of_bytes_read_and_written() {
+    fn gb_per_s_counts_bytes_read_and_written() {
         let plan = plan();
         let moved = 2.0 * (720 * 180 * 4) as f64;
         assert!((plan.gb_per_s() * 1e9 * plan.seconds / moved - 1.0).abs() < 1e-9);
     }
 
     #[test]
-    fn the_planners_plans_pass() {
-        let survey = Planner::new(Toy::default()).survey(&Problem::new(720, 180, 4).unwrap());
-        assert!(survey.candidates.len() > 5);
-        survey.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
+    fn check_accepts_all_plans_of_planner() {
+        let found = Planner::new(Toy::default()).survey(&Problem::new(720, 180, 4).unwrap());
+        assert!(found.candidates.len() > 5);
+        found.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
     }
 
-    /// Stages that leave the end of the matrices alone are for what has been cut off.
+    /// Only stages after a cut may leave the end of the matrix unchanged.
     #[test]
-    fn only_cutting_leaves_anything_out() {
+    fn check_rejects_partial_stages_without_cut() {
         let device = Toy { held: 1 << 20, ..Toy::default() };
         let planner = Planner::new(device).with_route(Route::CUT).with_mirrored(false);
         let good = planner.plan(&Problem::new(101, 205, 4).unwrap()).unwrap();
@@ -234,27 +243,27 @@ mod tests {
             uncut.check(),
             Err(InvalidPlan::Length { number: 1, expected: 20_705, .. })
         ));
-        let mut in_steps = good.clone();
-        in_steps.phases[0].stages[0].implementation.method = Method::Rounds;
-        assert!(matches!(in_steps.check(), Err(InvalidPlan::Method { number: 1, .. })));
-        let mut of_another = good;
-        of_another.problem = Problem::new(101, 206, 4).unwrap();
-        assert!(matches!(of_another.check(), Err(InvalidPlan::Length { number: 1, .. })));
+        let mut in_rounds = good.clone();
+        in_rounds.phases[0].stages[0].implementation.method = Method::Rounds;
+        assert!(matches!(in_rounds.check(), Err(InvalidPlan::Method { number: 1, .. })));
+        let mut larger = good;
+        larger.problem = Problem::new(101, 206, 4).unwrap();
+        assert!(matches!(larger.check(), Err(InvalidPlan::Length { number: 1, .. })));
     }
 
     #[test]
-    fn methods_are_for_as_many_places_as_there_are() {
-        let mut turned = plan();
-        turned.problem = turned.problem.out_of_place().unwrap();
-        assert!(matches!(turned.check(), Err(InvalidPlan::Method { number: 1, .. })));
-        let mut into = plan();
-        into.phases[0].stages[0].implementation.method = Method::OutOfPlace;
-        assert!(matches!(into.check(), Err(InvalidPlan::Method { number: 1, .. })));
+    fn check_rejects_in_place_methods_out_of_place_and_reverse() {
+        let mut out_of_place = plan();
+        out_of_place.problem = out_of_place.problem.out_of_place().unwrap();
+        assert!(matches!(out_of_place.check(), Err(InvalidPlan::Method { number: 1, .. })));
+        let mut in_place = plan();
+        in_place.phases[0].stages[0].implementation.method = Method::OutOfPlace;
+        assert!(matches!(in_place.check(), Err(InvalidPlan::Method { number: 1, .. })));
     }
 
     #[test]
-    fn flaws_are_found_before_anything_is_multiplied() {
-        let flawed = |change: &dyn Fn(&mut Stage)| {
+    fn check_rejects_bad_stages_before_lengths_overflow() {
+        let check_with = |change: &dyn Fn(&mut Stage)| {
             let mut plan = plan();
             change(&mut plan.phases[0].stages[1]);
             plan.check()
@@ -267,19 +276,19 @@ mod tests {
             slots,
             direction: crate::Direction::Forward,
         };
-        for shape in [elementary(181, 1), elementary(0, 1), many] {
-            let error = flawed(&|stage| stage.map = shape);
+        for map in [elementary(181, 1), elementary(0, 1), many] {
+            let error = check_with(&|stage| stage.map = map);
             assert!(matches!(error, Err(InvalidPlan::Length { number: 2, expected: 129_600, .. })));
         }
         assert!(matches!(
-            flawed(&|stage| stage.implementation.method = Method::Rounds),
+            check_with(&|stage| stage.implementation.method = Method::Rounds),
             Err(InvalidPlan::Method { number: 2, .. })
         ));
         let three_axes = turntile_perm::AxisPermutation::new(&[180, 18, 40], &[1, 2, 0]).unwrap();
-        let stays = flawed(&|stage| {
+        let result = check_with(&|stage| {
             stage.map = StageMap::Axes(three_axes);
             stage.implementation.method = Method::PttwacOnChip;
         });
-        assert_eq!(stays, Ok(()), "three axes of which two stay together are a matrix");
+        assert_eq!(result, Ok(()), "three axes, two of them fused, are a matrix transposition");
     }
 }
