@@ -1,12 +1,13 @@
-//! Why something is not possible.
+//! Reasons for rejecting routes and index maps.
 
 use turntile_perm::PermutationError;
 
-/// Why a route cannot be used for a problem on a device, or a device cannot move a shape.
+/// Reason why a route is infeasible for a problem on a device, or why a device cannot execute an
+/// index map.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Infeasible {
-    /// Only for square matrices.
+    /// The route supports only square matrices.
     #[error("{rows} x {cols} is not square")]
     NotSquare {
         /// Rows.
@@ -14,19 +15,19 @@ pub enum Infeasible {
         /// Columns.
         cols: usize,
     },
-    /// The extents do not stay as they are axis by axis, or more than two axes change places.
-    #[error("its axes are not two of one extent that change places")]
+    /// The permutation is not a swap of axes of equal extents.
+    #[error("only swaps of axes of equal extents are supported")]
     NotSwapped,
-    /// Only for matrices.
-    #[error("it is for transpositions of matrices alone")]
+    /// The route supports only transpositions of matrices.
+    #[error("only transpositions of matrices are supported")]
     MatricesOnly,
-    /// More axes move apart than one leg can permute.
+    /// The fused rank exceeds what one phase can permute.
     #[error(transparent)]
     Axes(#[from] PermutationError),
-    /// The last axis stays where it is: runs of it move as they are.
-    #[error("the last axis stays, and moves in whole runs")]
+    /// The last axis stays last, so its elements move as contiguous runs.
+    #[error("the last axis stays last: its elements move as whole runs")]
     LastStays,
-    /// The sides have no common divisor to be a square tile's side.
+    /// The extents have no common divisor that could be the side of a square tile.
     #[error("{rows} and {cols} have no common divisor")]
     Coprime {
         /// Rows.
@@ -34,82 +35,90 @@ pub enum Infeasible {
         /// Columns.
         cols: usize,
     },
-    /// No divisor of a side is usable as a tile side.
+    /// No divisor of an extent is in the range of usable tile sides.
     #[error("{side} has no divisor from {least} to {most}")]
     NoDivisor {
-        /// The side.
+        /// Extent that the tiles must divide.
         side: usize,
-        /// The least tile side looked for.
+        /// Minimum tile side.
         least: usize,
-        /// The most.
+        /// Maximum tile side.
         most: usize,
     },
-    /// What must be held at once does not fit on chip.
-    #[error("{need} bytes must be on chip at once, there are {have}")]
+    /// The data that must be resident on chip at once exceed the on-chip capacity.
+    #[error("needs {need} bytes on chip at once, the capacity is {have}")]
     OnChip {
-        /// Bytes needed.
+        /// Required bytes.
         need: usize,
-        /// Bytes there.
+        /// On-chip capacity in bytes.
         have: usize,
     },
-    /// More workspace than the cap allows.
+    /// The required workspace exceeds the cap.
     #[error("needs {need} bytes of workspace, the cap is {cap}")]
     Workspace {
-        /// Bytes needed at least.
+        /// Minimum workspace in bytes.
         need: usize,
-        /// Bytes allowed.
+        /// Workspace cap in bytes.
         cap: usize,
     },
-    /// No tile of one side leaves any of the other over.
+    /// No divisor of one extent leaves a remainder of the other: nothing would be cut off.
     #[error("no divisor of {tiled} leaves a remainder of {cut}")]
     NothingCut {
-        /// The side that tiles divide.
+        /// Extent that the tiles divide.
         tiled: usize,
-        /// The side that would be cut.
+        /// Extent that would be cut.
         cut: usize,
     },
-    /// Only for one matrix at a time.
-    #[error("{batch} matrices are not cut one by one")]
+    /// The route supports only a single matrix.
+    #[error("only single matrices can be cut, not a batch of {batch}")]
     Batch {
-        /// Matrices.
+        /// Number of matrices.
         batch: usize,
     },
-    /// Only for results in the other place.
-    #[error("it is for transpositions {} alone", if *out_of_place { "out of place" } else { "in place" })]
+    /// The route runs only in place, or only out of place, and the problem requires the opposite.
+    #[error(
+        "only transpositions {} are supported",
+        if *out_of_place { "out of place" } else { "in place" }
+    )]
     Place {
-        /// Whether the route is for those out of place.
+        /// `true` if the route runs only out of place.
         out_of_place: bool,
     },
-    /// The planner's table has no route of that name.
-    #[error("no route has that name")]
+    /// The planner's route table has no route of this name.
+    #[error("unknown route")]
     UnknownRoute,
-    /// A matrix with equal leading dimensions is transposed in one stage, which leaves gaps untouched.
-    #[error("equal leading dimensions, and rows that slide, take one-stage only, not mirrored")]
+    /// The problem has equal leading dimensions or is not transposed: only the one-stage route,
+    /// not mirrored, leaves its gaps unchanged.
+    #[error(
+        "equal leading dimensions and untransposed rows require the route one-stage, not mirrored"
+    )]
     OneStage,
-    /// The device has no way to move the shape.
-    #[error("this device has no way to do {shape}")]
+    /// The device has no implementation of the index map.
+    #[error("this device has no implementation of {shape}")]
     NoWay {
-        /// The shape, in dimension notation.
+        /// Index map in dimension notation, or a description of the rejected combination.
         shape: String,
     },
-    /// Its seconds are no number.
-    #[error("the table of costs says no time that is a number")]
+    /// The cost table gives no finite estimate.
+    #[error("the cost table gives no finite estimate")]
     Unestimated,
-    /// Extents or counts beyond what the device's parameters hold.
-    #[error("{what} of {count} are more than the {most} that this device can count")]
+    /// An extent or count exceeds what the device's parameters can represent.
+    #[error("{what} of {count} exceed the maximum of {most} for this device")]
     TooMany {
-        /// What is counted.
+        /// Name of the quantity.
         what: &'static str,
-        /// How many there are.
+        /// Requested value.
         count: usize,
-        /// How many there can be.
+        /// Maximum value.
         most: usize,
     },
 }
 
-/// Of two tiles' reasons, the one that asks for less: that is how far the route is from feasible.
+/// Returns the reason with the smaller memory requirement.
+///
+/// It shows how far a route is from feasible: each tile of a route has its own reason.
 pub(crate) fn least_short(a: Option<Infeasible>, b: Infeasible) -> Infeasible {
-    let need = |why: &Infeasible| match why {
+    let need = |reason: &Infeasible| match reason {
         Infeasible::Workspace { need, .. } | Infeasible::OnChip { need, .. } => *need,
         _ => usize::MAX,
     };

@@ -1,33 +1,34 @@
-//! What to run, before anything runs.
+//! Planning of in-place transpositions and axis permutations.
 //!
-//! A [`Problem`] and a [`Device`] go in; a [`Plan`] comes out: inert data that can be compared, printed in
-//! dimension notation, checked by folding [`Plan::dest`] over offsets, and executed by any backend. No
-//! plan owns a pointer, and a plan for any device can be made, printed and run (by the CPU backend) on a
-//! machine without one.
+//! A [`Planner`] turns a [`Problem`] and a [`Device`] model into a [`Plan`]. A plan is plain data
+//! without pointers. It can be compared, printed in dimension notation, and executed by any backend.
+//! [`Plan::dest`] composes its index maps, to check it element by element. Plans for any device can
+//! be made and printed without that device, and the CPU backend can execute them.
 //!
-//! A route composes stages; the device offers ways to move each, with their geometry, workspace and seconds;
-//! the planner adds up. Nothing here knows how a device works: the crate that runs an offer makes it.
+//! A route composes stages. For each stage, the device returns implementations with their launch
+//! configuration, workspace and estimated time. The planner adds up the estimates and takes the
+//! fastest route. This crate contains no device code: the backends implement [`Device`].
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`problem`] | the checked problem: matrices, bytes of an element, workspace cap, place of the result |
-//! | [`shape`] | what a stage does to offsets |
-//! | [`device`] | what the planner knows of a device: the trait that backends implement |
-//! | [`offer`] | a way to move a shape, and a stage of a plan |
-//! | [`costs`] | how fast a device's operations are: tables in files |
-//! | [`part`] | a part of a problem, as routes see it |
+//! | [`problem`] | validated problems: axes, element size, workspace cap, in-place or out-of-place |
+//! | [`stage_map`] | index maps of stages |
+//! | [`device`] | the device model that backends implement |
+//! | [`implementation`] | implementations of index maps, and the stages of a plan |
+//! | [`cost_table`] | cost tables: measured speeds of a device's operations, read from files |
+//! | [`phase_problem`] | the problem of one phase, as routes see it |
 //! | [`routes`] | the table of routes, each a composition of stages |
-//! | [`infeasible`] | why something is not possible |
-//! | [`planner`] | ranks the candidates and picks one |
-//! | `search` | the ways to compose several parts |
-//! | [`plan`] | the result, and what makes it again |
-//! | [`check`] | whether a plan that anyone may have put together is one |
-//! | `apart` | matrices whose rows lie a pitch apart: the stages around what lies between them |
-//! | `relayout` | records that go from one layout of AoS, ASTA and SoA to another |
-//! | [`tuner`] | ranks candidates by stopwatch |
-//! | [`units`] | numbers in the units that suit them |
-//! | [`wisdom`] | what tuning found out, remembered in a file |
-//! | `record` | one writer of that file at a time |
+//! | [`infeasible`] | reasons for rejecting routes and index maps |
+//! | [`planner`] | enumerates, ranks and selects candidate plans |
+//! | `search` | search for sequences of several phases |
+//! | [`plan`] | plans, and recipes to rebuild them |
+//! | [`validate`] | validation of plans, including plans assembled by callers |
+//! | `leading` | plans for matrices with leading dimensions |
+//! | `records` | plans for changes of record layout between AoS, ASTA and SoA |
+//! | [`tuner`] | ranks candidate plans by measured time |
+//! | [`units`] | human-readable sizes and durations |
+//! | [`wisdom`] | tuning results, stored in a file |
+//! | `atomic_file` | locked, atomic replacement of that file |
 
 mod atomic_file;
 pub mod cost_table;

@@ -1,4 +1,4 @@
-//! A device for tests: it offers what its few numbers say.
+//! Synthetic device for tests, described by two numbers.
 
 use std::fmt;
 
@@ -10,10 +10,12 @@ use crate::infeasible::Infeasible;
 use crate::problem::Problem;
 use crate::stage_map::StageMap;
 
-/// Holds `held` bytes on chip, and moves `speed` bytes a second where super-elements are long.
+/// Synthetic device.
 #[derive(Clone, Debug)]
 pub struct Toy {
+    /// On-chip capacity in bytes, of a worker and of a group.
     pub held: usize,
+    /// Bytes per second, if super-elements are long.
     pub speed: f64,
 }
 
@@ -24,15 +26,15 @@ impl Default for Toy {
 }
 
 #[derive(Debug, PartialEq)]
-struct Nothing;
+struct NoConfig;
 
-impl fmt::Display for Nothing {
+impl fmt::Display for NoConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no geometry")
+        f.write_str("no launch configuration")
     }
 }
 
-impl LaunchConfigData for Nothing {
+impl LaunchConfigData for NoConfig {
     fn variant(&self) -> String {
         String::new()
     }
@@ -65,76 +67,82 @@ impl Device for Toy {
 
     fn chunk_lengths(&self, s: &SlotParams, every: bool) -> Vec<usize> {
         let most = if every { 4 } else { 1 };
-        // One chunk is all of the matrix on chip.
-        let held = |chunk: usize| chunk < s.rows || chunk * s.cols * s.elem_bytes <= self.held;
-        (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows && held(chunk)).collect()
+        // A chunk of all rows requires that the whole matrix fits on chip.
+        let fits = |chunk: usize| chunk < s.rows || chunk * s.cols * s.elem_bytes <= self.held;
+        (1..=most).map(|k| k * s.slot).filter(|&chunk| chunk <= s.rows && fits(chunk)).collect()
     }
 
     fn implementations(
         &self,
-        shape: &StageMap,
+        map: &StageMap,
         request: &StageRequest,
     ) -> Result<Vec<Implementation>, Infeasible> {
-        let unit = (shape.unit() * request.elem_bytes) as f64;
-        let bytes = shape.len() * request.elem_bytes;
-        let offer = |method, workspace_bytes, fraction: f64| {
+        let unit = (map.unit() * request.elem_bytes) as f64;
+        let bytes = map.len() * request.elem_bytes;
+        let implementation = |method, workspace_bytes, fraction: f64| {
             let seconds = bytes as f64 / (self.speed * fraction);
             Implementation {
                 method,
-                launch_config: LaunchConfig::new(Nothing),
+                launch_config: LaunchConfig::new(NoConfig),
                 workspace_bytes,
                 seconds,
             }
         };
         let mut all = Vec::new();
-        // Squares side by side are held one by one.
-        let squares = shape.elementary().filter(|e| e.is_squares());
-        let instance = squares.map_or(shape.instance_len(), |e| e.rows * e.cols);
-        let held = instance * request.elem_bytes <= self.held;
-        match shape {
+        // Adjacent squares are separate instances on chip.
+        let squares = map.elementary().filter(|e| e.is_squares());
+        let instance = squares.map_or(map.instance_len(), |e| e.rows * e.cols);
+        let fits = instance * request.elem_bytes <= self.held;
+        match map {
             StageMap::Axes(_) => {
-                if let Some(e) = shape.elementary() {
+                if let Some(e) = map.elementary() {
                     if e.is_squares() && e.mid == 1 {
-                        all.push(offer(Method::TileSwap, 0, 1.0));
+                        all.push(implementation(Method::TileSwap, 0, 1.0));
                     }
-                    if held {
-                        all.push(offer(Method::BarrierSync, 0, 0.9));
+                    if fits {
+                        all.push(implementation(Method::BarrierSync, 0, 0.9));
                     }
                 }
-                all.push(offer(Method::PttwacGlobal, shape.len() / 32, (unit / 1e4).min(0.8)));
-                all.push(offer(Method::PIpt, 0, (unit / 1e6).min(0.5)));
+                all.push(implementation(
+                    Method::PttwacGlobal,
+                    map.len() / 32,
+                    (unit / 1e4).min(0.8),
+                ));
+                all.push(implementation(Method::PIpt, 0, (unit / 1e6).min(0.5)));
             }
             StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => {
-                all.push(offer(Method::BarrierSync, 64, 0.5));
+                all.push(implementation(Method::BarrierSync, 64, 0.5));
             }
-            StageMap::RecordTiles(retile) => {
-                let period = retile.period() * retile.fields().words() * request.elem_bytes;
-                all.extend((period <= self.held).then(|| offer(Method::BarrierSync, 0, 0.9)));
-                all.push(offer(Method::PIpt, 0, 0.01));
+            StageMap::RecordTiles(change) => {
+                let period = change.period() * change.fields().words() * request.elem_bytes;
+                all.extend(
+                    (period <= self.held).then(|| implementation(Method::BarrierSync, 0, 0.9)),
+                );
+                all.push(implementation(Method::PIpt, 0, 0.01));
             }
             StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => {
-                all.push(offer(Method::PttwacGlobal, 64, 0.5));
-                all.push(offer(Method::PIpt, 0, 0.01));
+                all.push(implementation(Method::PttwacGlobal, 64, 0.5));
+                all.push(implementation(Method::PIpt, 0, 0.01));
             }
             StageMap::Cut { rows, .. } => {
                 let gaps = rows.gaps() * request.elem_bytes;
-                all.push(offer(Method::Shares, gaps, 0.5));
+                all.push(implementation(Method::Shares, gaps, 0.5));
             }
             StageMap::TransposeRows(leading) => {
                 let equal = leading.source().pitch() == leading.result().pitch();
-                all.extend(equal.then(|| offer(Method::TileSwap, 0, 1.0)));
-                all.push(offer(Method::ThroughWorkspace, bytes, 0.5));
+                all.extend(equal.then(|| implementation(Method::TileSwap, 0, 1.0)));
+                all.push(implementation(Method::ThroughWorkspace, bytes, 0.5));
             }
-            StageMap::TileRows(_) => all.push(offer(Method::PttwacGlobal, 64, 0.5)),
-            StageMap::Slide(_) => all.push(offer(Method::Rounds, 0, 0.7)),
-            StageMap::Gaps { .. } => all.push(offer(Method::SaveGaps, 0, 1.0)),
-            StageMap::SwapGaps { .. } => all.push(offer(Method::GapSwap, 0, 1.0)),
+            StageMap::TileRows(_) => all.push(implementation(Method::PttwacGlobal, 64, 0.5)),
+            StageMap::Slide(_) => all.push(implementation(Method::Rounds, 0, 0.7)),
+            StageMap::Gaps { .. } => all.push(implementation(Method::SaveGaps, 0, 1.0)),
+            StageMap::SwapGaps { .. } => all.push(implementation(Method::GapSwap, 0, 1.0)),
         }
-        all.retain(|offer| request.methods.accepts(offer.method));
-        let Some(need) = all.iter().map(|offer| offer.workspace_bytes).min() else {
-            return Err(Infeasible::NoWay { shape: shape.to_string() });
+        all.retain(|one| request.methods.accepts(one.method));
+        let Some(need) = all.iter().map(|one| one.workspace_bytes).min() else {
+            return Err(Infeasible::NoWay { shape: map.to_string() });
         };
-        all.retain(|offer| offer.workspace_bytes <= request.cap);
+        all.retain(|one| one.workspace_bytes <= request.cap);
         if all.is_empty() { Err(Infeasible::Workspace { need, cap: request.cap }) } else { Ok(all) }
     }
 }

@@ -1,66 +1,76 @@
-//! Ranks candidates by stopwatch instead of by estimate.
+//! Empirical tuning: ranks candidate plans by measured time instead of by estimate.
 //!
-//! The tuner knows nothing of any device: it is handed a function that runs a plan once, on data of
-//! the caller's that nobody else uses, and says how long that took.
+//! The tuner does not depend on any device. The caller supplies a function that runs a plan once,
+//! on data that nothing else uses, and returns the elapsed time.
 
 use std::time::{Duration, Instant};
 
 use crate::plan::Plan;
 
-/// How much planning may cost.
+/// Planning effort: estimate or measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// The cost model alone: nothing runs. Takes microseconds for matrices, some milliseconds for many axes.
+    /// Uses only the cost model: no plan runs. Takes microseconds for matrices, and a few
+    /// milliseconds for arrays with many axes.
     #[default]
     Estimate,
-    /// The best candidates and their tiles run for about this long, on memory of the planner's own
-    /// that is as large as the problem.
+    /// Runs the best candidates, with different tiles, for about this duration. They run on a
+    /// separate buffer of the problem's size.
     Measure(Duration),
 }
 
-/// A candidate and how long it took.
+/// Measured candidate.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Measurement {
-    /// The plan.
+    /// Plan that was measured.
     pub plan: Plan,
-    /// The median of its runs.
+    /// Median time of its runs.
     pub time: Duration,
-    /// How often it ran; every candidate here ran at least once.
+    /// Number of runs, at least 1.
     pub runs: usize,
 }
 
-/// What is called with each candidate's plan and first run, and with how many candidates there are.
+/// Progress callback, called once per candidate after its first run.
+///
+/// Receives the plan, the time of the first run and the number of candidates.
 pub type OnMeasured<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
 
-/// Runs that the front-runners get, if the budget lasts.
+/// Number of runs of the fastest candidates, if the budget allows.
 const FULL_RUNS: usize = 5;
-/// Runs that are not counted: with a single one of 5 ms the best estimate, which runs next, still seemed half as
-/// fast as the rest and was dropped.
+/// Maximum number of warm-up runs, which are not counted.
+///
+/// With a single warm-up of 5 ms, the candidate with the best estimate, which runs next, measured
+/// half as fast as the others and was dropped.
 const WARM_UPS: usize = 16;
-/// A candidate this much slower than the best so far is not run again.
+/// Ratio to the best time so far above which a candidate is not run again.
 const GIVE_UP_RATIO: f64 = 1.5;
 
-/// Runs `candidates`, given best estimate first, for about `budget`, and ranks those that ran.
+/// Measures `candidates` for about `budget`, and returns the measured ones, fastest first.
 ///
-/// Every candidate gets one run in the order given; when half of the budget is gone the rest are
-/// left out. Then the fastest run again, turn by turn so that all see the same machine, until each
-/// has run five times or the budget is gone; whoever is 1.5 times slower than the best drops out. At
-/// least one candidate runs, whatever the budget. The first runs of all are not counted: for a tenth of the
-/// budget, or 16 runs, the machine warms up.
+/// Pass the candidates in the order of their estimates, best first. The measurement has three
+/// steps:
 ///
-/// `seen` gets the first run of each as soon as it is over.
+/// 1. Warm-up: the first candidate runs up to 16 times, for at most a tenth of the budget. These
+///    runs are not counted.
+/// 2. Each candidate runs once, in the given order. After half of the budget, the remaining
+///    candidates are skipped. At least one candidate runs, for any budget.
+/// 3. The fastest candidates run again in rounds, so that all see the same machine state, until
+///    each has five runs or the budget is spent. Candidates slower than 1.5 times the best drop
+///    out.
+///
+/// Calls `on_measured` after the first run of each candidate.
 ///
 /// # Errors
-/// The first error of `run` ends it.
+/// The first error that `run` returns.
 pub fn measure<E>(
     candidates: Vec<Plan>,
     budget: Duration,
     mut run: impl FnMut(&Plan) -> Result<Duration, E>,
-    seen: OnMeasured<'_>,
+    on_measured: OnMeasured<'_>,
 ) -> Result<Vec<Measurement>, E> {
-    let (start, all) = (Instant::now(), candidates.len());
-    let mut field: Vec<(Plan, Vec<Duration>)> = Vec::new();
+    let (start, count) = (Instant::now(), candidates.len());
+    let mut measured: Vec<(Plan, Vec<Duration>)> = Vec::new();
     if let Some(first) = candidates.first() {
         for _ in 0..WARM_UPS {
             run(first)?;
@@ -70,43 +80,43 @@ pub fn measure<E>(
         }
     }
     for plan in candidates {
-        if !field.is_empty() && start.elapsed() > budget / 2 {
+        if !measured.is_empty() && start.elapsed() > budget / 2 {
             break;
         }
         let time = run(&plan)?;
-        seen(&plan, time, all);
-        field.push((plan, vec![time]));
+        on_measured(&plan, time, count);
+        measured.push((plan, vec![time]));
     }
     for runs in 2..=FULL_RUNS {
-        field.sort_by_key(|(_, times)| median(times));
-        let Some(best) = field.first().map(|(_, times)| median(times)) else { break };
-        let in_reach = |times: &[Duration]| {
+        measured.sort_by_key(|(_, times)| median(times));
+        let Some(best) = measured.first().map(|(_, times)| median(times)) else { break };
+        let runs_again = |times: &[Duration]| {
             times.len() + 1 == runs
                 && median(times).as_secs_f64() <= GIVE_UP_RATIO * best.as_secs_f64()
         };
-        for (plan, times) in field.iter_mut().filter(|(_, times)| in_reach(times)) {
+        for (plan, times) in measured.iter_mut().filter(|(_, times)| runs_again(times)) {
             if start.elapsed() > budget {
                 break;
             }
             times.push(run(plan)?);
         }
     }
-    field.sort_by_key(|(_, times)| median(times));
-    let measured = |(plan, times): (Plan, Vec<_>)| Measurement {
+    measured.sort_by_key(|(_, times)| median(times));
+    let measurement = |(plan, times): (Plan, Vec<_>)| Measurement {
         plan,
         time: median(&times),
         runs: times.len(),
     };
-    Ok(field.into_iter().map(measured).collect())
+    Ok(measured.into_iter().map(measurement).collect())
 }
 
-/// The middle of some times or numbers, of an even count the lower one.
+/// Returns the median of `values`, or the lower of the two middle values for an even count.
 ///
 /// # Panics
-/// When there is none, or one that is no number.
+/// If `values` is empty, or contains a NaN.
 pub fn median<T: Copy + PartialOrd>(values: &[T]) -> T {
     let mut sorted = values.to_vec();
-    sorted.sort_by(|a, b| a.partial_cmp(b).expect("a number"));
+    sorted.sort_by(|a, b| a.partial_cmp(b).expect("values are comparable: not NaN"));
     sorted[(sorted.len() - 1) / 2]
 }
 
@@ -122,27 +132,28 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_wins_whatever_the_estimate_said() {
+    fn measure_ranks_by_time_when_estimate_disagrees() {
         let all = candidates();
         assert!(all.len() > 50);
-        let favourite = all[all.len() / 3].clone();
+        let fastest = all[all.len() / 3].clone();
         let (mut noise, mut seen) = (0, Vec::new());
         let run = |plan: &Plan| {
             noise = (noise * 7 + 3) % 11;
-            let base = if *plan == favourite { 100 } else { 140 };
+            let base = if *plan == fastest { 100 } else { 140 };
             Ok::<_, ()>(Duration::from_micros(base + noise))
         };
-        let mut see = |plan: &Plan, _, of| seen.push((plan.clone(), of));
-        let measured = measure(all.clone(), Duration::from_secs(60), run, &mut see).unwrap();
-        // Each as it is measured, once.
+        let mut on_measured = |plan: &Plan, _, count| seen.push((plan.clone(), count));
+        let measured =
+            measure(all.clone(), Duration::from_secs(60), run, &mut on_measured).unwrap();
+        // The callback gets each candidate once, in the given order.
         assert_eq!(seen, all.iter().map(|plan| (plan.clone(), all.len())).collect::<Vec<_>>());
         assert_eq!(measured.len(), all.len());
-        assert_eq!((&measured[0].plan, measured[0].runs), (&favourite, FULL_RUNS));
+        assert_eq!((&measured[0].plan, measured[0].runs), (&fastest, FULL_RUNS));
         assert!(measured.is_sorted_by_key(|m| m.time));
     }
 
     #[test]
-    fn the_hopeless_run_once() {
+    fn measure_runs_slow_candidates_once() {
         let all = candidates();
         let slow = all[1].clone();
         let run =
@@ -154,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_budget_the_best_estimate_runs() {
+    fn measure_runs_first_candidate_when_budget_is_zero() {
         let all = candidates();
         let run = |_: &Plan| Ok::<_, ()>(Duration::from_micros(1));
         let measured = measure(all.clone(), Duration::ZERO, run, &mut |_, _, _| {}).unwrap();
@@ -166,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_ends_it() {
+    fn measure_returns_first_error() {
         assert_eq!(
             measure(candidates(), Duration::from_secs(1), |_| Err("no"), &mut |_, _, _| {}),
             Err("no")

@@ -1,6 +1,6 @@
-//! Numbers in the units that suit them, for people.
+//! Human-readable sizes and durations.
 
-/// A number of bytes, in powers of 1000: `512 B`, `937.8 KB`, `8.00 TB`.
+/// Formats a number of bytes in powers of 1000: `512 B`, `937.8 KB`, `8.00 TB`.
 pub fn bytes(count: usize) -> String {
     const UNITS: [&str; 4] = ["GB", "TB", "PB", "EB"];
     match count {
@@ -14,7 +14,7 @@ pub fn bytes(count: usize) -> String {
     }
 }
 
-/// Seconds: `45 us`, `4.7 ms`, `12.3 s`, `4 min 57 s`, `2 h 5 min`.
+/// Formats seconds: `45 us`, `4.7 ms`, `12.3 s`, `4 min 57 s`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match seconds {
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_suit_the_number() {
+    fn units_follow_magnitude() {
         let sizes = [999, 1_000, 51_840_000, 8_000_000_000_000, usize::MAX].map(bytes);
         assert_eq!(sizes, ["999 B", "1.0 KB", "51.8 MB", "8.00 TB", "18.45 EB"]);
         let times = [0.0, 4.5e-5, 4.7e-3, 12.34, 297.1, 7500.0].map(duration);

@@ -1,9 +1,9 @@
-//! What tuning found out, remembered in a file.
+//! Wisdom: tuning results stored in a file, as in FFTW.
 //!
-//! An entry is a recipe, not a plan: the plan is made again from it, so that it always fits the library that
-//! runs it. Entries are keyed by the model of the device and the problem and carry the
-//! library's signature; one from another library, or whose route can no longer be used for the problem, is
-//! refused with the reason and not used.
+//! An entry stores a recipe, not a plan. The planner rebuilds the plan from the recipe, so the plan
+//! always matches the library that runs it. The key of an entry is the device model and the
+//! problem. Each entry has the signature of the library that measured it. An entry is rejected, with the
+//! reason, if its signature differs or if its route is infeasible for the problem.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,110 +20,116 @@ use crate::problem::Problem;
 use crate::routes::ROUTES;
 use crate::tuner::Measurement;
 
-/// Winners by device and problem.
+/// Fastest measured recipes, by device and problem.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wisdom {
-    /// The format's version: [`FORMAT`].
+    /// Version of the file format: [`FORMAT`].
     format: u32,
-    /// Keys are [`key`]'s.
+    /// Entries, keyed by [`key`].
     entries: BTreeMap<String, Entry>,
 }
 
-/// The version of the file format that this library reads and writes.
+/// Version of the file format that this library reads and writes.
 pub const FORMAT: u32 = 4;
 
-/// One problem's winner.
+/// Fastest measured recipe of one problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What makes its plan again.
+    /// Recipe from which the plan is rebuilt.
     pub recipe: Recipe,
-    /// Its measured seconds, the median.
+    /// Median of the measured seconds.
     pub seconds: f64,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: usize,
-    /// [`signature`] of the library that measured it.
+    /// [`signature`] of the library that measured the entry.
     pub signature: String,
 }
 
-/// What wisdom says of a problem.
+/// Result of a wisdom lookup.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WisdomLookup {
-    /// Use this plan.
+    /// The plan rebuilt from the entry.
     Plan(Box<Plan>),
-    /// There is no entry.
+    /// No entry exists for the problem.
     Unknown,
-    /// There is an entry that cannot be used.
+    /// An entry exists but cannot be used.
     Refused(StaleWisdom),
 }
 
-/// Why an entry is not used.
+/// Reason why an entry cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StaleWisdom {
-    /// Another version of the library measured it.
-    #[error("measured by {got}, this is {expected}")]
+    /// The entry was measured by a different version of the library.
+    #[error("measured by {got}, this library is {expected}")]
     Signature {
-        /// This library's signature.
+        /// Signature of this library.
         expected: String,
-        /// The entry's.
+        /// Signature of the entry.
         got: String,
     },
-    /// It makes no plan here: there is no such route, tile or way.
-    #[error("there is no {} by {} here", recipe.routes(), recipe.variants())]
+    /// The planner has no such route, tile or implementation for the problem.
+    #[error("no plan with route {} and implementation {}", recipe.routes(), recipe.variants())]
     Unknown {
-        /// The recipe.
+        /// Recipe of the entry.
         recipe: Recipe,
     },
-    /// Its plan cannot be used for the problem.
+    /// The route is infeasible for the problem.
     #[error("route {route} cannot be used: {why}")]
     Infeasible {
-        /// The route.
+        /// Names of the routes of the recipe.
         route: String,
-        /// Why not.
+        /// Reason for the rejection.
         why: Infeasible,
     },
 }
 
-/// What can be wrong with a wisdom file; a file that is not understood is never overwritten.
+/// Error while reading or writing a wisdom file.
+///
+/// A file that cannot be parsed is never overwritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WisdomError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("wisdom file {}: {why}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The kind of the system's error.
+        /// Kind of the I/O error.
         kind: io::ErrorKind,
-        /// What the system said.
+        /// Text of the I/O error.
         why: String,
     },
-    /// It is not what this library writes.
+    /// The file is not valid wisdom.
     #[error("wisdom file {} is damaged: {why}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// Text of the parser error.
         why: String,
     },
-    /// It is of another format.
-    #[error("wisdom file {} has format {got}, this library reads {FORMAT}", path.display())]
+    /// The file has a different format version.
+    #[error("wisdom file {} has format {got}, this library reads format {FORMAT}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format version of the file.
         got: u32,
     },
 }
 
-/// Identifies what an entry's meaning depends on: the library's version and its table of routes.
+/// Returns the signature of this library: its version and its route table.
+///
+/// The meaning of an entry depends on both.
 pub fn signature() -> String {
     let names: Vec<&str> = ROUTES.iter().map(|row| row.route.name()).collect();
     format!("turntile {} ({})", env!("CARGO_PKG_VERSION"), names.join(" "))
 }
 
-/// The key of a problem for a planner: everything that its choice depends on except how fast things are. Problems whose
-/// axes fuse to the same have one key; what was measured of one route alone has a key of its own.
+/// Returns the key of a problem for a planner.
+///
+/// It contains everything that affects the choice of a plan, except measured speed. Problems with
+/// the same fused axes share a key. Results that were restricted to one route have a separate key.
 pub fn key(planner: &Planner, problem: &Problem) -> String {
     let (device, fused) = (planner.device(), problem.with_fused_axes());
     let restrictions = planner.restrictions();
@@ -131,36 +137,40 @@ pub fn key(planner: &Planner, problem: &Problem) -> String {
 }
 
 impl Wisdom {
-    /// None yet.
+    /// Creates wisdom without entries.
     pub fn new() -> Self {
         Wisdom { format: FORMAT, entries: BTreeMap::new() }
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is no entry.
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Reads a file; none yet when there is nothing in it, or no file in a folder that there is.
+    /// Reads a wisdom file.
+    ///
+    /// Returns empty wisdom if the file is empty, or if it does not exist but its directory does.
     ///
     /// # Errors
-    /// [`WisdomError`], when there is a file that cannot be read or understood.
+    /// [`WisdomError`]: the file cannot be read or parsed, or its directory does not exist.
     pub fn load(path: &Path) -> Result<Self, WisdomError> {
-        atomic_file::refuse_others(path).map_err(|error| WisdomError::io(path, error))?;
+        atomic_file::require_regular_file(path).map_err(|error| WisdomError::io(path, error))?;
         let text = match fs::read(path) {
-            // As a file that was made to be written to.
+            // A file that was just created to be locked is empty.
             Ok(text) if text.is_empty() => return Ok(Wisdom::new()),
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // One can be made in a folder alone.
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let found = folder.map_or(Ok(()), |folder| fs::metadata(folder).map(|_| ()));
-                return found.map(|()| Wisdom::new()).map_err(|error| WisdomError::io(path, error));
+                // The file can be created only if its directory exists.
+                let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
+                let exists = directory.map_or(Ok(()), |path| fs::metadata(path).map(|_| ()));
+                return exists
+                    .map(|()| Wisdom::new())
+                    .map_err(|error| WisdomError::io(path, error));
             }
             Err(error) => return Err(WisdomError::io(path, error)),
         };
@@ -168,7 +178,7 @@ impl Wisdom {
             path: path.to_owned(),
             why: why.to_string(),
         };
-        /// What files of every format have.
+        /// Fields common to all format versions.
         #[derive(Deserialize)]
         struct Header {
             format: u32,
@@ -180,21 +190,21 @@ impl Wisdom {
         serde_json::from_slice(&text).map_err(damaged)
     }
 
-    /// The same of a file that must be there.
+    /// Reads a wisdom file like [`load`](Self::load), and requires that it exists.
     ///
     /// # Errors
-    /// As [`load`](Self::load), and [`WisdomError::Io`] when there is no file.
+    /// Same as [`load`](Self::load), and [`WisdomError::Io`] if the file does not exist.
     pub fn load_existing(path: &Path) -> Result<Self, WisdomError> {
         match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let why = "there is no such file; measuring makes one".to_owned();
+                let why = "no such file (tuning creates it)".to_owned();
                 Err(WisdomError::Io { path: path.to_owned(), kind: error.kind(), why })
             }
             _ => Wisdom::load(path),
         }
     }
 
-    /// What is known of `problem` on the planner's device.
+    /// Looks up the plan for `problem` on the planner's device.
     pub fn advise(&self, planner: &Planner, problem: &Problem) -> WisdomLookup {
         let Some(entry) = self.entries.get(&key(planner, problem)) else {
             return WisdomLookup::Unknown;
@@ -205,7 +215,7 @@ impl Wisdom {
         }
     }
 
-    /// Remembers the winner of a problem among a planner's candidates, in place of what was known of it.
+    /// Stores the fastest measured plan of a problem, and replaces an existing entry.
     pub fn remember(&mut self, planner: &Planner, winner: &Measurement) {
         let entry = Entry {
             recipe: winner.plan.recipe(),
@@ -216,13 +226,14 @@ impl Wisdom {
         self.entries.insert(key(planner, &winner.plan.problem), entry);
     }
 
-    /// Adds the winner of a problem to a file, and keeps what others have written there meanwhile.
+    /// Stores the fastest measured plan of a problem in a file.
     ///
-    /// Writers take turns by a lock on the file; readers see the old file or the new one. A symbolic link stays one, and
-    /// the file's directory must be there.
+    /// Preserves entries that other processes added. A file lock serialises writers; readers see
+    /// the old file or the new one. A symbolic link is followed, not replaced. The directory of the
+    /// file must exist.
     ///
     /// # Errors
-    /// [`WisdomError`]; the file is then as it was.
+    /// [`WisdomError`]: the file cannot be read, parsed or written. It is then unchanged.
     pub fn record(path: &Path, planner: &Planner, winner: &Measurement) -> Result<(), WisdomError> {
         atomic_file::rewrite(
             path,
@@ -230,7 +241,8 @@ impl Wisdom {
             |path| {
                 let mut wisdom = Wisdom::load(path)?;
                 wisdom.remember(planner, winner);
-                Ok(serde_json::to_vec_pretty(&wisdom).expect("strings and numbers serialise"))
+                Ok(serde_json::to_vec_pretty(&wisdom)
+                    .expect("strings and numbers always serialise"))
             },
         )
     }
@@ -243,13 +255,14 @@ impl WisdomError {
 }
 
 impl Entry {
+    /// Rebuilds the plan of the entry.
     fn plan(&self, planner: &Planner, problem: &Problem) -> Result<Plan, StaleWisdom> {
         let expected = signature();
         if self.signature != expected {
             return Err(StaleWisdom::Signature { expected, got: self.signature.clone() });
         }
         let infeasible = |why| StaleWisdom::Infeasible { route: self.recipe.routes(), why };
-        // A tile from a file is only ever one that the route itself proposes.
+        // The file is untrusted: the planner accepts only tiles that the route itself proposes.
         let plan = planner.remake(problem, &self.recipe).map_err(infeasible)?;
         plan.ok_or_else(|| StaleWisdom::Unknown { recipe: self.recipe.clone() })
     }
@@ -284,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_winner_is_found_again() {
+    fn recorded_winner_is_found_again() {
         let path = file("found-again.json");
         assert!(Wisdom::load(&path).unwrap().is_empty());
         let winner = winner(7);
@@ -295,7 +308,7 @@ mod tests {
             panic!("no plan")
         };
         assert_eq!(*plan, winner.plan);
-        // Another device, problem or cap knows nothing of it.
+        // A different device, problem or cap has a different key.
         let other = Planner::new(Toy { held: 1 << 20, ..Toy::default() });
         assert_eq!(wisdom.advise(&other, &problem()), WisdomLookup::Unknown);
         let other = Problem::new(720, 181, 4).unwrap();
@@ -304,8 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn stale_entries_are_refused_with_the_reason() {
-        let refused = |change: &dyn Fn(&mut Entry)| {
+    fn advise_rejects_stale_entries_with_reason() {
+        let reason = |change: &dyn Fn(&mut Entry)| {
             let mut wisdom = Wisdom::new();
             wisdom.remember(&planner(), &winner(0));
             wisdom.entries.values_mut().for_each(change);
@@ -315,39 +328,39 @@ mod tests {
             }
         };
         assert!(matches!(
-            refused(&|entry| entry.signature = "turntile 0.0.1".to_owned()),
+            reason(&|entry| entry.signature = "turntile 0.0.1".to_owned()),
             StaleWisdom::Signature { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.recipe.phases[0].route = "sideways".to_owned()),
+            reason(&|entry| entry.recipe.phases[0].route = "sideways".to_owned()),
             StaleWisdom::Unknown { .. }
         ));
         assert!(matches!(
-            refused(&|entry| entry.recipe.phases[0].route = "square".to_owned()),
+            reason(&|entry| entry.recipe.phases[0].route = "square".to_owned()),
             StaleWisdom::Infeasible { .. }
         ));
         for tile in
             [TileSize { m: 0, n: 0 }, TileSize { m: 7, n: 11 }, TileSize { m: usize::MAX, n: 2 }]
         {
             assert!(matches!(
-                refused(&|entry| entry.recipe.phases[0].tile = tile),
+                reason(&|entry| entry.recipe.phases[0].tile = tile),
                 StaleWisdom::Unknown { .. }
             ));
         }
-        let refused_ways = |ways: &[&str]| {
-            let ways: Vec<String> = ways.iter().map(|way| (*way).to_owned()).collect();
-            refused(&|entry| entry.recipe.phases[0].variants.clone_from(&ways))
+        let reason_for_variants = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            reason(&|entry| entry.recipe.phases[0].variants.clone_from(&names))
         };
-        for ways in [&[][..], &["tile-swap"], &["by", "magic"], &["barrier"; 9]] {
-            let refused = refused_ways(ways);
-            assert!(matches!(refused, StaleWisdom::Unknown { .. }), "{ways:?}");
-            let told = refused.to_string();
-            assert!(told.contains(&ways.join(", ")), "{told}");
+        for names in [&[][..], &["tile-swap"], &["by", "magic"], &["barrier"; 9]] {
+            let stale = reason_for_variants(names);
+            assert!(matches!(stale, StaleWisdom::Unknown { .. }), "{names:?}");
+            let message = stale.to_string();
+            assert!(message.contains(&names.join(", ")), "{message}");
         }
     }
 
     #[test]
-    fn damaged_files_are_errors_and_stay() {
+    fn damaged_files_are_rejected_and_unchanged() {
         for text in [" ", "{", "[]", "{\"format\": 3}", "{\"format\": 99, \"entries\": {}}"] {
             let path = file("damaged.json");
             fs::write(&path, text).unwrap();
@@ -358,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_holds_nothing_yet() {
+    fn empty_file_loads_as_empty_wisdom() {
         let path = file("empty.json");
         fs::write(&path, "").unwrap();
         assert!(Wisdom::load(&path).unwrap().is_empty());
@@ -367,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_said_is_kept() {
+    fn io_errors_keep_kind_and_text() {
         let folder = file("a folder");
         fs::create_dir_all(&folder).unwrap();
         let error = Wisdom::load(&folder).unwrap_err();
@@ -379,14 +392,14 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_and_files_beside_stay_and_nothing_is_left() {
+    fn record_follows_links_and_leaves_no_temporary_files() {
         let folder = file("links");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let (path, link) = (folder.join("wisdom.json"), folder.join("link"));
         std::os::unix::fs::symlink("wisdom.json", &link).unwrap();
         fs::write(&path, "").unwrap();
-        fs::write(folder.join("wisdom.json.new"), "another's").unwrap();
+        fs::write(folder.join("wisdom.json.new"), "unrelated").unwrap();
         Wisdom::record(&link, &planner(), &winner(0)).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(Wisdom::load(&path).unwrap().len(), 1);
@@ -398,12 +411,12 @@ mod tests {
             fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
         assert_eq!(names, ["damaged", "link", "wisdom.json", "wisdom.json.new"]);
-        assert_eq!(fs::read(folder.join("wisdom.json.new")).unwrap(), b"another's");
+        assert_eq!(fs::read(folder.join("wisdom.json.new")).unwrap(), b"unrelated");
     }
 
     #[cfg(unix)]
     #[test]
-    fn pipes_are_refused_and_not_waited_for() {
+    fn pipes_are_rejected_without_blocking() {
         let pipe = file("pipe");
         let _ = fs::remove_file(&pipe);
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -416,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_at_once_lose_nothing() {
+    fn concurrent_writers_lose_no_entries() {
         let path = file("at-once.json");
         let sides: Vec<usize> = (2..26).map(|k| 60 * k).collect();
         let path = &path;
