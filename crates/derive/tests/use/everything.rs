@@ -1,20 +1,20 @@
-//! In a crate that has no unsafe and takes no warning.
+//! The derive in a crate that forbids unsafe code and denies warnings.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs)]
 
 use turntile::layout::{Record, Records};
 
-/// A point, which may be a field.
+/// A record that is also a field of another record.
 #[derive(Record, Clone, Copy, Debug)]
 #[repr(C, align(4))]
 pub struct Point {
     x: f32,
-    /// Public.
+    /// Public field with a raw identifier.
     pub r#type: i32,
 }
 
 impl Point {
-    /// A method may be called as a field is.
+    /// A method with the name of a field.
     pub fn x(&self) -> f32 {
         self.x
     }
