@@ -77,7 +77,7 @@ pub enum Infeasible {
     },
     /// The route runs only in place, or only out of place, and the problem requires the opposite.
     #[error(
-        "only transpositions {} are supported",
+        "it is for transpositions {} alone",
         if *out_of_place { "out of place" } else { "in place" }
     )]
     Place {

@@ -1,9 +1,9 @@
 //! Planning of in-place transpositions and axis permutations.
 //!
 //! A [`Planner`] turns a [`Problem`] and a [`Device`] model into a [`Plan`]. A plan is plain data
-//! without pointers. It can be compared, printed in dimension notation, and executed by any backend.
-//! [`Plan::dest`] composes its index maps, to check it element by element. Plans for any device can
-//! be made and printed without that device, and the CPU backend can execute them.
+//! without pointers. It can be compared, printed in dimension notation, and executed by any
+//! backend. [`Plan::dest`] composes its index maps, to check it element by element. Plans for any
+//! device can be made and printed without that device, and the CPU backend can execute them.
 //!
 //! A route composes stages. For each stage, the device returns implementations with their launch
 //! configuration, workspace and estimated time. The planner adds up the estimates and takes the

@@ -479,7 +479,8 @@ impl Planner {
         }
         let allowed = (spec.orientations)(phase);
         let (mut plans, mut reason, mut feasible) = (Vec::<Candidate>::new(), None, false);
-        for mirrored in [false, true].into_iter().filter(|&way| allowed[usize::from(way)]) {
+        for mirrored in [false, true].into_iter().filter(|&mirrored| allowed[usize::from(mirrored)])
+        {
             if self.mirrored.is_some_and(|only| only != mirrored) {
                 continue;
             }
@@ -494,8 +495,8 @@ impl Planner {
         }
         if !feasible {
             // No reason was collected: the route lacks the requested orientation.
-            let shape = || format!("{} in that orientation", spec.route);
-            return Err(reason.unwrap_or_else(|| Infeasible::NoWay { shape: shape() }));
+            let combination = || format!("{} in that orientation", spec.route);
+            return Err(reason.unwrap_or_else(|| Infeasible::NoWay { shape: combination() }));
         }
         plans.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Ok(plans)

@@ -106,7 +106,7 @@ pub enum ProblemError {
     #[error(transparent)]
     Axes(#[from] PermutationError),
     /// The rank exceeds the supported maximum.
-    #[error("rank {axes} exceeds the maximum of {MOST_GIVEN} axes")]
+    #[error("{axes} axes, at most {MOST_GIVEN} are supported")]
     TooManyAxes {
         /// Rank of the array.
         axes: usize,
