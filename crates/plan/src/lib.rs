@@ -11,7 +11,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`problem`] | validated problems: axes, element size, workspace cap, in-place or out-of-place |
+//! | [`problem`] | validated problems: axes, element size, workspace cap, destination |
 //! | [`stage_map`] | index maps of stages |
 //! | [`device`] | the device model that backends implement |
 //! | [`implementation`] | implementations of index maps, and the stages of a plan |

@@ -40,8 +40,8 @@ pub type OnMeasured<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
 const FULL_RUNS: usize = 5;
 /// Maximum number of warm-up runs, which are not counted.
 ///
-/// With a single warm-up of 5 ms, the candidate with the best estimate, which runs next, measured
-/// half as fast as the others and was dropped.
+/// The candidate with the best estimate runs next. With a single warm-up of 5 ms it measured half
+/// as fast as the others and was dropped.
 const WARM_UPS: usize = 16;
 /// Ratio to the best time so far above which a candidate is not run again.
 const GIVE_UP_RATIO: f64 = 1.5;

@@ -2,8 +2,8 @@
 //!
 //! An entry stores a recipe, not a plan. The planner rebuilds the plan from the recipe, so the plan
 //! always matches the library that runs it. The key of an entry is the device model and the
-//! problem. Each entry has the signature of the library that measured it. An entry is rejected, with
-//! the reason, if its signature differs or if its route is infeasible for the problem.
+//! problem. Each entry has the signature of the library that measured it. An entry is rejected,
+//! with the reason, if its signature differs or if its route is infeasible for the problem.
 
 use std::collections::BTreeMap;
 use std::fs;
