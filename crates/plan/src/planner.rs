@@ -309,6 +309,7 @@ impl Planner {
     ///
     /// Only tiles that the routes propose are accepted. Returns `None` if the recipe does not
     /// belong to this problem and device, or names a route that the planner does not have.
+    /// Always returns `None` for problems with leading dimensions.
     ///
     /// # Errors
     /// The reason why a route or a stage of the recipe is infeasible.
