@@ -11,11 +11,11 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, Path, parse_macro_input};
 
-/// Implements `Record` for a `#[repr(C)]` struct of plain data without padding. Each field becomes a
-/// column: field `rho` of `Cell` is `Cell::RHO`.
+/// Implements `Record` for a `#[repr(C)]` struct of plain data without padding. Each field becomes
+/// a column: field `rho` of `Cell` is `Cell::RHO`.
 ///
-/// Also implements `Pod` and `Zeroable` of bytemuck. If the struct derives them already, disable that
-/// with `#[record(pod)]`.
+/// Also implements `Pod` and `Zeroable` of bytemuck. If the struct derives them already, disable
+/// that with `#[record(pod)]`.
 #[proc_macro_derive(Record, attributes(record))]
 pub fn derive_record(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -34,7 +34,8 @@ fn record(input: &DeriveInput) -> Result<TokenStream, Error> {
         return Err(Error::new(name.span(), "`Record` needs at least one field"));
     }
     if !input.generics.params.is_empty() {
-        let message = "`Record` cannot be derived for generic structs: padding is checked for one concrete type";
+        let message =
+            "`Record` cannot be derived for generic structs: padding is checked only once";
         return Err(Error::new(input.generics.span(), message));
     }
     check_repr(input)?;
@@ -73,8 +74,8 @@ fn record(input: &DeriveInput) -> Result<TokenStream, Error> {
     let padding = format!("padding after {before}: declare it as a field of bytes");
     let pod = (!is_pod).then(|| {
         quote! {
-            // SAFETY: the struct is not generic. Every field is `Pod`, because `Column` requires it.
-            // The fields cover the struct from its first byte to its last, as asserted below.
+            // SAFETY: the struct is not generic. Every field is `Pod`, as `Column` requires. The
+            // fields cover the struct from its first byte to its last, as asserted below.
             unsafe impl ::turntile::layout::bytemuck::Zeroable for #name {}
             unsafe impl ::turntile::layout::bytemuck::Pod for #name {}
         }

@@ -178,14 +178,14 @@ impl AlignedSlots {
     pub fn column(&self, c: usize, j: usize) -> (usize, usize, usize) {
         let (first_row, rows) = self.chunk_rows(c);
         let first = (j * self.rows).div_ceil(self.slot) + first_row / self.slot;
-        let place = (j * rows).div_ceil(self.slot);
+        let position = (j * rows).div_ceil(self.slot);
         if c + 1 < self.chunks() {
             return match self.order {
                 SlotOrder::Columns => (first, self.chunk / self.slot, j * (self.chunk / self.slot)),
                 SlotOrder::Rows => (first, 1, self.row_place(j)),
             };
         }
-        (first, ((j + 1) * rows).div_ceil(self.slot) - place, place)
+        (first, ((j + 1) * rows).div_ceil(self.slot) - position, position)
     }
 
     /// Returns the number of rows of chunk `c` before the first slot of column `j` begins: less
@@ -200,11 +200,11 @@ impl AlignedSlots {
         c * (self.chunk / self.slot) * self.cols
     }
 
-    /// Returns the final number of the slot that pass 1 left at position `place` (pass 2).
-    pub fn slot_dest(&self, place: usize) -> usize {
+    /// Returns the final number of the slot that pass 1 left at `position` (pass 2).
+    pub fn slot_dest(&self, position: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.cols;
-        let c = (place / per_chunk).min(self.chunks() - 1);
-        let within = place - c * per_chunk;
+        let c = (position / per_chunk).min(self.chunks() - 1);
+        let within = position - c * per_chunk;
         let (_, rows) = self.chunk_rows(c);
         // The column whose first slot is the last one at or before `within`: the largest j with
         // ceil(j·rows/slot) <= within. In a full chunk, slot divides rows and the division is
@@ -222,22 +222,22 @@ impl AlignedSlots {
     pub fn slot_source(&self, t: usize) -> usize {
         let (j, i) = (t * self.slot / self.rows, t * self.slot % self.rows);
         let c = (i / self.chunk).min(self.chunks() - 1);
-        let (first, _, place) = self.column(c, j);
-        self.chunk_start(c) + place + (t - first)
+        let (first, _, position) = self.column(c, j);
+        self.chunk_start(c) + position + (t - first)
     }
 
     /// Returns the offset to which pass 1 moves the element at `offset`.
     pub fn gather_dest(&self, offset: usize) -> usize {
-        let position = offset % self.cols * self.rows + offset / self.cols;
-        let (t, within) = (position / self.slot, position % self.slot);
+        let final_position = offset % self.cols * self.rows + offset / self.cols;
+        let (t, within) = (final_position / self.slot, final_position % self.slot);
         self.slot_source(t) * self.slot + within
     }
 
     /// Returns the offset from which pass 1 takes the element that it leaves at `offset`.
     pub fn gather_source(&self, offset: usize) -> usize {
-        let (place, within) = (offset / self.slot, offset % self.slot);
-        let position = self.slot_dest(place) * self.slot + within;
-        position % self.rows * self.cols + position / self.rows
+        let (position, within) = (offset / self.slot, offset % self.slot);
+        let final_position = self.slot_dest(position) * self.slot + within;
+        final_position % self.rows * self.cols + final_position / self.rows
     }
 }
 
@@ -309,22 +309,22 @@ mod tests {
                 for slots in all_slots(rows, cols) {
                     assert_eq!(slots.slot_dest(slots.count() - 1), slots.count() - 1);
                     for c in 0..slots.chunks() {
-                        let mut place = 0;
+                        let mut position = 0;
                         let last = c + 1 == slots.chunks();
                         for j in 0..cols {
                             let (first, count, at) = slots.column(c, j);
                             assert!(slots.lead(c, j) < slots.slot(), "{slots:?}");
                             if last || slots.order() == SlotOrder::Columns {
-                                assert_eq!(at, place, "{slots:?} chunk {c} column {j}");
+                                assert_eq!(at, position, "{slots:?} chunk {c} column {j}");
                             }
                             for k in 0..count {
                                 let whole = slots.chunk_start(c) + at + k;
                                 assert_eq!(slots.slot_dest(whole), first + k, "{slots:?}");
                             }
-                            place += count;
+                            position += count;
                         }
                         let end = if last { slots.count() } else { slots.chunk_start(c + 1) };
-                        assert_eq!(slots.chunk_start(c) + place, end, "{slots:?} chunk {c}");
+                        assert_eq!(slots.chunk_start(c) + position, end, "{slots:?} chunk {c}");
                     }
                 }
             }
@@ -339,16 +339,16 @@ mod tests {
                     let g = slots.strip_step();
                     for c in 0..slots.chunks() - 1 {
                         for j in 0..cols {
-                            let (_, count, place) = slots.column(c, j);
-                            let begins = place * slots.slot() % cols;
+                            let (_, count, position) = slots.column(c, j);
+                            let begins = position * slots.slot() % cols;
                             assert_eq!((count, begins), (1, j / g * g), "{slots:?} column {j}");
                         }
                     }
                     if cols % slots.slot() == 0 && slots.chunks() > 1 {
                         let tile = |j: usize| j / slots.slot();
-                        let place = |j: usize| slots.column(0, j).2;
+                        let position = |j: usize| slots.column(0, j).2;
                         let square = |j: usize| j % slots.slot() * (cols / slots.slot()) + tile(j);
-                        assert!((0..cols).all(|j| place(j) == square(j)), "{slots:?}");
+                        assert!((0..cols).all(|j| position(j) == square(j)), "{slots:?}");
                     }
                 }
             }

@@ -186,8 +186,8 @@ mod tests {
             assert!(!is_cube || (0..e.len()).all(|s| thrice(s) == s), "{e}");
             assert_eq!(e.is_of_tiles(), is_cube || rows == cols);
         }
-        let apart = Elementary { batch: 1, rows: 3, mid: 2, cols: 9, unit: 1 };
-        assert_eq!(apart.cube_side(), None);
+        let strided = Elementary { batch: 1, rows: 3, mid: 2, cols: 9, unit: 1 };
+        assert_eq!(strided.cube_side(), None);
     }
 
     /// Computes all destinations from the definition, index by index.

@@ -34,8 +34,8 @@ impl PitchedRows {
         self.pitch
     }
 
-    /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None` on
-    /// overflow.
+    /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None`
+    /// on overflow.
     pub fn scaled(&self, bytes: usize) -> Option<Self> {
         Self::new(self.rows, self.cols.checked_mul(bytes)?, self.pitch.checked_mul(bytes)?)
     }

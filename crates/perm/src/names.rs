@@ -4,8 +4,8 @@
 /// followed by `!`.
 ///
 /// Each digit is an index into the list of the axes that have not been taken yet. For example,
-/// (A, B, C) to (A, C, B) is 010!: take A, then index 1 of (B, C), then B. If a digit is 10 or more,
-/// digits are separated by points: `10.0.1.0!`.
+/// (A, B, C) to (A, C, B) is 010!: take A, then index 1 of (B, C), then B. If a digit is 10 or
+/// more, digits are separated by points: `10.0.1.0!`.
 pub fn factorial_name(order: &[usize]) -> String {
     let smaller_after = |k: usize| order[k + 1..].iter().filter(|&&later| later < order[k]).count();
     let digits: Vec<usize> = (0..order.len()).map(smaller_after).collect();

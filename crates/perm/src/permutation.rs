@@ -15,9 +15,10 @@ pub const MAX_FUSED_RANK: usize = 28;
 /// A permutation of the axes of a row-major array: axis `i` of the result is axis `order[i]` of the
 /// source. The result is row-major too.
 ///
-/// Axes are stored *fused*: axes of extent 1 are removed, and adjacent axes that remain adjacent and
-/// in order are merged into one. A first axis that remains first is the *batch*; a last axis that
-/// remains last is the *super-element*. Two permutations that move the same elements are equal.
+/// Axes are stored *fused*: axes of extent 1 are removed, and adjacent axes that remain adjacent
+/// and in order are merged into one. A first axis that remains first is the *batch*. A last axis
+/// that remains last is the *super-element*. Two permutations that move the same elements are
+/// equal.
 ///
 /// ```
 /// use turntile_perm::AxisPermutation;

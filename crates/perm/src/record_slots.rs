@@ -115,23 +115,23 @@ impl FieldSlots {
         self.section_place(c, q) + (0..f).map(before).sum::<usize>() + in_section
     }
 
-    /// Returns the field of the slot at position `place` of chunk `c`, and the number of the slot
+    /// Returns the field of the slot at `position` in chunk `c`, and the number of the slot
     /// in that field.
-    fn slot_at(&self, c: usize, place: usize) -> (usize, usize) {
+    fn slot_at(&self, c: usize, position: usize) -> (usize, usize) {
         let (_, records) = self.chunk_records(c);
         if self.section().is_none() {
             // The last field whose first slot is at or before the position: the largest f with
             // ceil(c_f·L/S) <= position.
-            let f = self.fields.field_of(place * self.slot / records);
-            return (f, place - self.column(c, f).2);
+            let f = self.fields.field_of(position * self.slot / records);
+            return (f, position - self.column(c, f).2);
         }
         // The last section that begins at or before the position.
         let (mut q, mut end) = (0, self.sections(c));
         while end - q > 1 {
             let middle = usize::midpoint(q, end);
-            if self.section_place(c, middle) <= place { q = middle } else { end = middle }
+            if self.section_place(c, middle) <= position { q = middle } else { end = middle }
         }
-        let mut left = place - self.section_place(c, q);
+        let mut left = position - self.section_place(c, q);
         let mut f = 0;
         loop {
             let [begun, next] = [q, q + 1].map(|q| self.begun(c, f, q));
@@ -204,8 +204,8 @@ impl FieldSlots {
         let (begin, end) = (self.fields.begin(f), self.fields.begin(f + 1));
         let slots = |words: usize| words.div_ceil(self.slot);
         let first = slots(begin * self.fields.records()) + first_record / self.slot * (end - begin);
-        let place = slots(begin * records);
-        (first, slots(end * records) - place, place)
+        let position = slots(begin * records);
+        (first, slots(end * records) - position, position)
     }
 
     /// Returns the number of words of field `f` in chunk `c` before its first slot begins: less
@@ -221,11 +221,11 @@ impl FieldSlots {
         c * (self.chunk / self.slot) * self.fields.words()
     }
 
-    /// Returns the final number of the slot that pass 1 left at position `place` (pass 2).
-    pub fn slot_dest(&self, place: usize) -> usize {
+    /// Returns the final number of the slot that pass 1 left at `position` (pass 2).
+    pub fn slot_dest(&self, position: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.fields.words();
-        let c = (place / per_chunk).min(self.chunks() - 1);
-        let (f, k) = self.slot_at(c, place - c * per_chunk);
+        let c = (position / per_chunk).min(self.chunks() - 1);
+        let (f, k) = self.slot_at(c, position - c * per_chunk);
         self.column(c, f).0 + k
     }
 
@@ -241,14 +241,14 @@ impl FieldSlots {
     /// Returns the offset to which pass 1 moves the word at `offset`.
     pub fn gather_dest(&self, offset: usize) -> usize {
         let (i, word) = self.fields.at(self.tile, offset);
-        let position = self.fields.offset(self.fields.records(), i, word);
-        self.slot_source(position / self.slot) * self.slot + position % self.slot
+        let final_position = self.fields.offset(self.fields.records(), i, word);
+        self.slot_source(final_position / self.slot) * self.slot + final_position % self.slot
     }
 
     /// Returns the offset from which pass 1 takes the word that it leaves at `offset`.
     pub fn gather_source(&self, offset: usize) -> usize {
-        let position = self.slot_dest(offset / self.slot) * self.slot + offset % self.slot;
-        let (i, word) = self.fields.at(self.fields.records(), position);
+        let final_position = self.slot_dest(offset / self.slot) * self.slot + offset % self.slot;
+        let (i, word) = self.fields.at(self.fields.records(), final_position);
         self.fields.offset(self.tile, i, word)
     }
 }
@@ -270,7 +270,7 @@ mod tests {
         let gathered = slots.gather_dest(offset);
         assert!(gathered < slots.fields().len(), "{slots:?} at {offset}");
         assert_eq!(slots.gather_source(gathered), offset, "{slots:?}");
-        let moved = with_slot(slots, gathered, |place| slots.slot_dest(place));
+        let moved = with_slot(slots, gathered, |position| slots.slot_dest(position));
         assert_eq!(moved, columns.dest(offset), "{slots:?} at {offset}");
         assert_eq!(with_slot(slots, moved, |t| slots.slot_source(t)), gathered, "{slots:?}");
     }
@@ -342,20 +342,20 @@ mod tests {
             for c in 0..slots.chunks() {
                 let (first, count) = slots.chunk_records(c);
                 assert!(count >= slots.slot() && count <= slots.longest_chunk());
-                let mut place = 0;
+                let mut position = 0;
                 for f in 0..slots.fields().count() {
                     let (number, of_field, at) = slots.column(c, f);
-                    assert_eq!(at, place, "{slots:?} chunk {c} field {f}");
+                    assert_eq!(at, position, "{slots:?} chunk {c} field {f}");
                     assert!(of_field > 0 && slots.lead(c, f) < slots.slot(), "{slots:?}");
                     for k in 0..of_field {
                         let whole = slots.chunk_start(c) + at + k;
                         assert_eq!(slots.slot_dest(whole), number + k, "{slots:?}");
                     }
-                    place += of_field;
+                    position += of_field;
                 }
                 let begin = slots.chunk_start(c) * slots.slot();
                 assert_eq!(begin, first * words, "{slots:?} chunk {c}");
-                assert_eq!(place, (count * words).div_ceil(slots.slot()), "{slots:?} chunk {c}");
+                assert_eq!(position, (count * words).div_ceil(slots.slot()), "{slots:?} chunk {c}");
             }
             assert_eq!(slots.slot_dest(slots.count() - 1), slots.count() - 1);
         }

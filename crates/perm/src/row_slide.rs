@@ -95,8 +95,8 @@ impl RowSlide {
         self.from.cols()
     }
 
-    /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None` on
-    /// overflow.
+    /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None`
+    /// on overflow.
     pub fn scaled(&self, bytes: usize) -> Option<Self> {
         let (from, to) = (self.from.scaled(bytes)?, self.to.scaled(bytes)?);
         Some(RowSlide { from, to })
@@ -277,12 +277,13 @@ impl RowSlide {
         }
     }
 
-    /// Returns the elements of block `b`, counted row by row.
+    /// Returns the number of blocks of `block` elements. The last block may be shorter. A `block`
+    /// of 0 counts as 1.
     pub fn blocks(&self, block: usize) -> usize {
         self.len().div_ceil(block.max(1))
     }
 
-    /// Elements of block `b`, counted row by row.
+    /// Returns the elements of block `b`, counted row by row.
     pub fn block(&self, block: usize, b: usize) -> Range<usize> {
         b * block..self.len().min((b + 1) * block)
     }

@@ -69,7 +69,7 @@ pub struct ColumnSource {
 /// use turntile_perm::{AxisPermutation, TilePairs};
 ///
 /// let reversed = AxisPermutation::new(&[6, 5, 5, 6], &[3, 2, 1, 0]).unwrap();
-/// // Tiles of 30 x 30 elements would be too large, so a row contains two or three values of axis 2.
+/// // Tiles of 30 x 30 elements would be too large: a row contains only 2 or 3 values of axis 2.
 /// let tiles = TilePairs::new(&reversed, 400, 1).unwrap();
 /// assert_eq!((tiles.cols(), tiles.rows(), tiles.across()), (18, 18, 2));
 /// ```
@@ -287,14 +287,16 @@ impl TilePairs {
     }
 }
 
-/// Returns the unordered pair with number `number`, the smaller item first. The triangle of pairs
-/// is folded into a rectangle, so that consecutive numbers are adjacent in a row.
+/// Returns the number of unordered pairs of `across` items, including the pair of each item with
+/// itself.
 pub fn pairs(across: usize) -> usize {
     if across.is_multiple_of(2) { across / 2 * (across + 1) } else { across.div_ceil(2) * across }
 }
 
-/// Pair `number` of those, the smaller first: the triangle folded into a rectangle, so that neighbouring numbers are
-/// neighbours in a row.
+/// Returns the unordered pair with number `number`, the smaller item first.
+///
+/// The triangle of pairs is folded into a rectangle, so that consecutive numbers are adjacent in a
+/// row.
 pub fn pair(across: usize, number: usize) -> (usize, usize) {
     let odd = across % 2;
     let (y, x) = (number / (across | 1), number % (across | 1));

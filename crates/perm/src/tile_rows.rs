@@ -74,8 +74,8 @@ impl TileRows {
         self.len() == 0
     }
 
-    /// Returns the number of elements, from the first on, that contain all runs before and after.
-    /// Includes the gap after the last row.
+    /// Returns the number of elements, from the first on, that contain all runs: before the move
+    /// and after it. Both include the gap after the last row.
     pub fn spans(&self) -> [usize; 2] {
         [self.rows * self.from * self.side, self.cols * self.to * self.side]
     }
