@@ -1,7 +1,9 @@
-//! Matrices whose rows lie a pitch apart before and after: leading dimensions, as BLAS has them.
+//! Planning of matrices with leading dimensions (row pitches), as in BLAS.
 //!
-//! One stage moves the whole matrix, or rows are brought together, the routes of matrices without gaps transpose them,
-//! and rows move apart; gaps that travel as elements save one of the two. [`WAYS`] is what is tried; why is in
+//! The planner tries three strategies, listed in `STRATEGIES`. One stage moves the whole matrix. Or
+//! the rows become contiguous, the routes of dense matrices transpose them, and the rows move to
+//! their new pitch; if gap elements are moved along with the matrix, one of these two moves is not
+//! needed. Or rows are swapped with gaps, which needs no workspace. The reasons are in
 //! `docs/leading-dimensions.md`.
 
 use std::ops::Range;
@@ -18,118 +20,138 @@ use crate::problem::Problem;
 use crate::routes::{Route, TileSize};
 use crate::stage_map::{Direction, StageMap};
 
-/// Plans one problem with leading dimensions.
+/// Planner of one problem with leading dimensions.
 pub struct LeadingPlanner<'a> {
     pub planner: &'a Planner,
     pub problem: &'a Problem,
     pub leading: &'a LeadingDims,
-    /// Plans the matrix without gaps.
+    /// Plans the transposition of the matrix without gaps.
     pub dense: &'a dyn Fn(&Problem) -> Result<Candidate, RejectedRoute>,
 }
 
 type Found = Result<Vec<Candidate>, RejectedRoute>;
 
-/// In the order in which they are tried, which is that of their passes: the fastest of the first that fits the cap is
-/// taken. Each is told whether slower ones are asked for too.
-const WAYS: [fn(&LeadingPlanner, bool) -> Found; 3] =
-    [|apart, _| apart.whole(), |apart, all| apart.around(all), |apart, _| apart.exchanged()];
+/// Strategies in the order in which they are tried: fewest passes first.
+///
+/// The planner takes the fastest candidate of the first strategy that fits the workspace cap. The
+/// argument is `true` if slower candidates are wanted too.
+const STRATEGIES: [fn(&LeadingPlanner, bool) -> Found; 3] = [
+    |leading, _| leading.one_stage(),
+    |leading, all| leading.around_gaps(all),
+    |leading, _| leading.by_gap_swaps(),
+];
 
 impl LeadingPlanner<'_> {
-    /// What the planner takes.
+    /// Returns the fastest candidate of the first strategy that fits the workspace cap.
     ///
     /// # Errors
-    /// The last way that the device has, and why it cannot be taken.
+    /// The reason why the last strategy that the device supports is infeasible.
     pub fn first(&self) -> Result<Candidate, RejectedRoute> {
-        let mut refused: Option<RejectedRoute> = None;
-        for found in self.ways(false) {
+        let mut rejected: Option<RejectedRoute> = None;
+        for found in self.attempts(false) {
             match found {
                 Ok(found) => return Ok(found.into_iter().next().unwrap_or_default()),
                 Err(RejectedRoute { reason: Infeasible::NoWay { .. }, .. })
-                    if refused.is_some() => {}
-                Err(declined) => refused = Some(declined),
+                    if rejected.is_some() => {}
+                Err(rejection) => rejected = Some(rejection),
             }
         }
-        Err(refused.expect("there is a way, or a reason"))
+        Err(rejected.expect("every strategy returns a candidate or a reason"))
     }
 
-    /// All that can be taken.
+    /// Returns all candidates, and the reasons of infeasible strategies.
     pub fn all(&self) -> (Vec<Candidate>, Vec<RejectedRoute>) {
-        let (mut all, mut declined) = (Vec::new(), Vec::new());
+        let (mut all, mut rejections) = (Vec::new(), Vec::new());
         let equal = self.leading.source().pitch() == self.leading.result().pitch();
-        for found in self.ways(true) {
+        for found in self.attempts(true) {
             match found {
                 Ok(found) => all.extend(found),
-                Err(why) => declined.push(why),
+                Err(rejection) => rejections.push(rejection),
             }
-            // In one stage it leaves the source's other elements as they were, where pitches are equal; no other way does.
+            // At equal pitches only a single stage leaves the source's other elements unchanged.
             if equal && !all.is_empty() {
                 break;
             }
         }
-        (all, declined)
+        (all, rejections)
     }
 
-    fn ways(&self, all: bool) -> impl Iterator<Item = Found> {
+    /// Returns the results of the applicable strategies. They are computed lazily.
+    fn attempts(&self, all: bool) -> impl Iterator<Item = Found> {
         let equal = self.leading.source().pitch() == self.leading.result().pitch();
-        // Rows that slide are never in each other's way; at equal pitches gaps stay untouched, which one stage alone does.
+        // Untransposed rows never overwrite unread rows. Equal pitches leave gaps untouched. Both
+        // need a single stage.
         let one = !self.leading.is_transposed() || equal;
-        let (route, why) = (self.planner.route.unwrap_or(Route::ONE_STAGE), Infeasible::OneStage);
+        let (route, reason) =
+            (self.planner.route.unwrap_or(Route::ONE_STAGE), Infeasible::OneStage);
         let others = route != Route::ONE_STAGE || self.planner.mirrored == Some(true);
-        let (alone, ways) = match (others, one) {
+        let (known, strategies) = match (others, one) {
             _ if self.leading.is_identity() => (Some(Ok(vec![Candidate::default()])), 0..0),
-            (true, true) => (Some(Err(RejectedRoute { route, reason: why })), 0..0),
-            (true, false) => (None, 1..WAYS.len()),
-            (false, _) => (None, 0..if self.leading.is_transposed() { WAYS.len() } else { 1 }),
+            (true, true) => (Some(Err(RejectedRoute { route, reason })), 0..0),
+            (true, false) => (None, 1..STRATEGIES.len()),
+            (false, _) => {
+                (None, 0..if self.leading.is_transposed() { STRATEGIES.len() } else { 1 })
+            }
         };
-        alone.into_iter().chain(WAYS[ways].iter().map(move |way| way(self, all)))
+        known
+            .into_iter()
+            .chain(STRATEGIES[strategies].iter().map(move |strategy| strategy(self, all)))
     }
 
     fn device(&self) -> &dyn Device {
         &*self.planner.device
     }
 
-    /// The best offer of each method that moves the whole, fastest first.
-    fn whole(&self) -> Found {
-        let (shape, route) = (whole(self.leading), Route::ONE_STAGE);
-        let shape = shape.expect("what is empty stays");
+    /// Returns the fastest implementation of each method that moves the whole matrix in one stage,
+    /// fastest first.
+    fn one_stage(&self) -> Found {
+        let (map, route) = (one_stage_map(self.leading), Route::ONE_STAGE);
+        let map = map.expect("an empty matrix is the identity map");
         let request = StageRequest::new(self.problem, self.device(), MethodFilter::Any);
-        let mut offers = self
+        let mut found = self
             .device()
-            .implementations(&shape, &request)
-            .map_err(|why| RejectedRoute { route, reason: why })?;
-        offers.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        let mut methods = Vec::new();
-        offers.retain(|offer| {
-            let new = !methods.contains(&offer.method);
-            methods.push(offer.method);
+            .implementations(&map, &request)
+            .map_err(|reason| RejectedRoute { route, reason })?;
+        found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        let mut seen = Vec::new();
+        found.retain(|found| {
+            let new = !seen.contains(&found.method);
+            seen.push(found.method);
             new
         });
         let after = self.problem.fused().order().to_vec();
-        let plan = |offer| self.leg(route, after.clone(), vec![Stage::new(shape, offer)]);
-        Ok(offers.into_iter().map(plan).collect())
+        let plan = |found| self.phase(route, after.clone(), vec![Stage::new(map, found)]);
+        Ok(found.into_iter().map(plan).collect())
     }
 
-    /// In each of the [`Frame`]s that the cap has room for, fastest first; without `all` slower ones may be left out.
-    fn around(&self, all: bool) -> Found {
-        let (mut found, mut refused) = (Vec::<Candidate>::new(), None);
-        for cover in covers(self.leading) {
-            found.extend(self.tiled(&cover, all, least(&found)));
-            match self.within(&cover.around(), if all { f64::INFINITY } else { least(&found) }) {
+    /// Returns the candidates of each dense matrix and [`Frame`] that fits the cap, fastest first.
+    /// Without `all`, slower ones may be left out.
+    fn around_gaps(&self, all: bool) -> Found {
+        let (mut found, mut rejected) = (Vec::<Candidate>::new(), None);
+        for matrix in dense_matrices(self.leading) {
+            found.extend(self.with_tiles(&matrix, all, least(&found)));
+            match self
+                .within(&matrix.with_slides(), if all { f64::INFINITY } else { least(&found) })
+            {
                 Ok(more) => found.extend(more),
-                Err(declined) => refused = Some(declined),
+                Err(rejection) => rejected = Some(rejection),
             }
         }
         found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        // The last one keeps least.
-        refused.filter(|_| found.is_empty()).map_or(Ok(found), Err)
+        // The last dense matrix saves the fewest gap elements, so its reason is reported.
+        rejected.filter(|_| found.is_empty()).map_or(Ok(found), Err)
     }
 
-    /// By tiles of the side that is fastest, if that takes less than `bound` seconds or `all` are asked for; of all sides
-    /// where all tiles are.
-    fn tiled(&self, cover: &Cover, all: bool, bound: f64) -> Vec<Candidate> {
+    /// Returns the candidate with the fastest tile side, if it takes less than `bound` seconds.
+    ///
+    /// With `all` there is no bound. Under [`TileRule::Exhaustive`] the candidates of several sides
+    /// are returned.
+    fn with_tiles(&self, matrix: &DenseMatrix, all: bool, bound: f64) -> Vec<Candidate> {
         let every = self.planner.rule == TileRule::Exhaustive;
         let (mut found, mut bound) = (Vec::new(), if all { f64::INFINITY } else { bound });
-        for frame in cover.sides_of_tiles().into_iter().rev().filter_map(|side| cover.tiled(side)) {
+        for frame in
+            matrix.tile_sides().into_iter().rev().filter_map(|side| matrix.with_tiles(side))
+        {
             if let Ok(Some(more)) = self.within(&frame, bound) {
                 if !every {
                     bound = more.seconds;
@@ -141,9 +163,11 @@ impl LeadingPlanner<'_> {
         found
     }
 
-    /// In a frame, unless that is sure to take `bound` seconds or more.
+    /// Returns the candidate of `frame`, or `None` if it takes at least `bound` seconds.
+    ///
+    /// Subtracts the workspace of saved gaps from the cap.
     fn within(&self, frame: &Frame, bound: f64) -> Result<Option<Candidate>, RejectedRoute> {
-        let need = self.problem.kept_bytes_of(&frame.cover.leading);
+        let need = self.problem.kept_bytes_of(&frame.matrix.leading);
         let cap = self.device().cap(self.problem);
         let why = Infeasible::Workspace { need, cap };
         let left =
@@ -151,26 +175,29 @@ impl LeadingPlanner<'_> {
         self.framed(frame, left, bound)
     }
 
-    fn exchanged(&self) -> Found {
-        let frame = exchanged(self.leading);
+    /// Returns the candidate that swaps rows with gaps.
+    fn by_gap_swaps(&self) -> Found {
+        let frame = with_gap_swaps(self.leading);
         let found = self.framed(&frame, self.device().cap(self.problem), f64::INFINITY)?;
         Ok(found.into_iter().collect())
     }
 
-    /// What is done without gaps between the frame's stages, in so much workspace; nothing as soon as it is sure to take
-    /// `bound` seconds or more.
+    /// Plans the stages of `frame` and the dense transposition in between, within `cap` bytes of
+    /// workspace.
+    ///
+    /// Returns `None` as soon as the candidate is known to take at least `bound` seconds.
     fn framed(
         &self,
         frame: &Frame,
         cap: usize,
         bound: f64,
     ) -> Result<Option<Candidate>, RejectedRoute> {
-        let Frame { cover, first, tiles, last } = frame;
-        let dense = self.problem.as_axes(&cover.sides, &[1, 0]);
-        let dense = dense.expect("no more than its spans").with_cap(cap);
+        let Frame { matrix, first, tiles, last } = frame;
+        let dense = self.problem.as_axes(&matrix.sides, &[1, 0]);
+        let dense = dense.expect("the dense matrix fits the problem's span").with_cap(cap);
         let order = self.problem.fused().order().to_vec();
-        let as_it_is: Vec<usize> = (0..order.len()).collect();
-        let first = self.rows(Route::TOGETHER, as_it_is.clone(), first, &dense)?;
+        let identity: Vec<usize> = (0..order.len()).collect();
+        let first = self.rows(Route::TOGETHER, identity.clone(), first, &dense)?;
         let last = self.rows(Route::APART, order, last, &dense)?;
         let least = self.device().least_seconds(dense.bytes());
         if first.seconds + least + last.seconds >= bound {
@@ -178,89 +205,94 @@ impl LeadingPlanner<'_> {
         }
         let middle = match tiles {
             None => (self.dense)(&dense)?,
-            some => self.rows(Route::SQUARE_TILE, as_it_is, some.as_slice(), &dense)?,
+            some => self.rows(Route::SQUARE_TILE, identity, some.as_slice(), &dense)?,
         };
         Ok(Some(first.then(middle).then(last)).filter(|found| found.seconds < bound))
     }
 
-    /// Stages that move rows and keep gaps; no leg where there are none.
+    /// Returns the phase of stages that move rows and save gaps, or no phase if `maps` is empty.
     fn rows(
         &self,
         route: Route,
         order: Vec<usize>,
-        shapes: &[StageMap],
+        maps: &[StageMap],
         dense: &Problem,
     ) -> Result<Candidate, RejectedRoute> {
-        if shapes.is_empty() {
+        if maps.is_empty() {
             return Ok(Candidate::default());
         }
-        let stage = |shape: StageMap| -> Result<Stage, Infeasible> {
-            // What is kept has a place of its own.
-            let of = if matches!(shape, StageMap::Gaps { .. }) { self.problem } else { dense };
-            let request = StageRequest::new(of, self.device(), MethodFilter::Any);
-            let offer: Implementation = self.device().best(&shape, &request)?;
-            Ok(Stage::new(shape, offer))
+        let stage = |map: StageMap| -> Result<Stage, Infeasible> {
+            // Saved gaps have their own part of the workspace, which `dense`'s cap excludes.
+            let problem = if matches!(map, StageMap::Gaps { .. }) { self.problem } else { dense };
+            let request = StageRequest::new(problem, self.device(), MethodFilter::Any);
+            let best: Implementation = self.device().best(&map, &request)?;
+            Ok(Stage::new(map, best))
         };
-        let stages = shapes.iter().map(|&shape| stage(shape)).collect::<Result<_, _>>();
-        Ok(self.leg(route, order, stages.map_err(|why| RejectedRoute { route, reason: why })?))
+        let stages = maps.iter().map(|&map| stage(map)).collect::<Result<_, _>>();
+        Ok(self.phase(route, order, stages.map_err(|why| RejectedRoute { route, reason: why })?))
     }
 
-    fn leg(&self, route: Route, order: Vec<usize>, stages: Vec<Stage>) -> Candidate {
+    /// Returns a candidate of one phase.
+    fn phase(&self, route: Route, order: Vec<usize>, stages: Vec<Stage>) -> Candidate {
         let seconds = stages.iter().map(|stage| stage.implementation.seconds).sum();
         let tile = TileSize { m: self.leading.source().rows(), n: self.leading.source().cols() };
         Candidate { legs: vec![Phase { order, route, mirrored: false, tile, stages }], seconds }
     }
 }
 
-/// The whole matrix in one stage; none where it is empty and only to slide.
-fn whole(leading: &LeadingDims) -> Option<StageMap> {
+/// Returns the map that moves the whole matrix in one stage. Returns `None` if the matrix is empty
+/// and not transposed.
+fn one_stage_map(leading: &LeadingDims) -> Option<StageMap> {
     match leading.is_transposed() {
         true => Some(StageMap::TransposeRows(*leading)),
         false => RowSlide::between(leading.source(), leading.result()).map(StageMap::Slide),
     }
 }
 
-/// The least that any of them takes.
+/// Returns the least estimated seconds of `found`, or infinity.
 fn least(found: &[Candidate]) -> f64 {
     found.iter().map(|found| found.seconds).fold(f64::INFINITY, f64::min)
 }
 
-/// A matrix without gaps in which the problem's lies for a while.
+/// Matrix without gaps that temporarily stores the problem's elements.
 #[derive(Clone, Copy)]
-struct Cover {
-    /// Its rows and columns.
+struct DenseMatrix {
+    /// Number of rows and columns.
     sides: [usize; 2],
-    /// The problem's, covering as much.
+    /// Leading dimensions of the problem, with this matrix as the dense intermediate.
     leading: LeadingDims,
 }
 
-/// Where there is room, one whose rows or columns are as many as the source's or the result's pitch: the gaps of that
-/// side travel as elements. Last the one that is the matrix itself.
-fn covers(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = Cover> {
+/// Iterates over the dense matrices to try.
+///
+/// If the span has room, the first ones have the source's or the result's pitch as their number of
+/// columns or rows: the gaps of that side move as elements. The last one is the matrix itself.
+fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = DenseMatrix> {
     let (source, result) = (leading.source(), leading.result());
     let sides = [source.rows(), source.cols()];
     let [rows, cols] = sides;
     let some =
         |longer: [usize; 2]| Some(longer).filter(|_| longer != sides && rows > 1 && cols > 1);
-    let cover = |sides: [usize; 2]| {
+    let matrix = |sides: [usize; 2]| {
         let leading = leading.with_dense_len(sides[0] * sides[1])?;
-        Some(Cover { sides, leading })
+        Some(DenseMatrix { sides, leading })
     };
     let all = [some([rows, source.pitch()]), some([result.pitch(), cols]), Some(sides)];
-    all.map(|sides| sides.and_then(cover)).into_iter().flatten()
+    all.map(|sides| sides.and_then(matrix)).into_iter().flatten()
 }
 
-/// The stages before and after what is done without gaps.
+/// Stages before and after the dense transposition.
 struct Frame {
-    cover: Cover,
+    matrix: DenseMatrix,
     first: Vec<StageMap>,
-    /// Square tiles that are transposed where they lie, if not the whole.
+    /// In-place transposition of square tiles, if it replaces the dense transposition.
     tiles: Option<StageMap>,
     last: Vec<StageMap>,
 }
 
-impl Cover {
-    /// Gaps in the way kept before, put back after.
+impl DenseMatrix {
+    /// Returns the frame with these stages. The gaps that they overwrite are saved before and
+    /// restored after.
     fn frame(
         self,
         first: Option<StageMap>,
@@ -269,15 +301,16 @@ impl Cover {
     ) -> Frame {
         let gaps = |direction| Some(StageMap::Gaps { leading: self.leading, direction });
         let moves = |stages: [Option<StageMap>; 2]| {
-            stages.into_iter().flatten().filter(|shape| !shape.is_identity()).collect()
+            stages.into_iter().flatten().filter(|map| !map.is_identity()).collect()
         };
         let first = moves([gaps(Direction::Forward), first]);
         let last = moves([last, gaps(Direction::Backward)]);
-        Frame { cover: self, first, tiles, last }
+        Frame { matrix: self, first, tiles, last }
     }
 
-    /// The dense transposition; rows slid together before it and apart after it.
-    fn around(self) -> Frame {
+    /// Returns the frame of the dense transposition: rows become contiguous before it and move to
+    /// the result's pitch after it.
+    fn with_slides(self) -> Frame {
         let (source, result) = (self.leading.source(), self.leading.result());
         let slide = |rows: PitchedRows, from, to| {
             RowSlide::new(rows.rows(), rows.cols(), from, to).map(StageMap::Slide)
@@ -287,8 +320,11 @@ impl Cover {
         self.frame(first, None, slide(result, rows, result.pitch()))
     }
 
-    /// Whose gaps lie in it: the source's or the result's, and then the rows and the pitch of that side.
-    fn travelling(&self) -> Option<(bool, [usize; 2])> {
+    /// Returns the side whose gaps are elements of this matrix: `true` for the source, and the
+    /// side's number of rows and pitch.
+    ///
+    /// Returns `None` if neither side has gaps, or if its gaps are not elements of this matrix.
+    fn travelling_gaps(&self) -> Option<(bool, [usize; 2])> {
         let (source, result) = (self.leading.source(), self.leading.result());
         if source.is_dense() && result.is_dense() {
             return None;
@@ -299,17 +335,19 @@ impl Cover {
         of_source.then(|| (true, of(source))).or(of_result.then(|| (false, of(result))))
     }
 
-    /// Sides of tiles that divide both pitches and the rows of the side whose gaps travel.
-    fn sides_of_tiles(&self) -> Vec<usize> {
-        let Some((_, [rows, _])) = self.travelling() else { return Vec::new() };
+    /// Returns the tile sides that divide both pitches and the number of rows of the side whose
+    /// gaps are moved.
+    fn tile_sides(&self) -> Vec<usize> {
+        let Some((_, [rows, _])) = self.travelling_gaps() else { return Vec::new() };
         let pitches = [self.leading.source().pitch(), self.leading.result().pitch()];
         let all = divisors(rows as u64).into_iter().map(|side| side as usize);
         all.filter(|side| pitches.iter().all(|pitch| pitch % side == 0)).collect()
     }
 
-    /// Tiles transposed where they lie, and their rows moved from the one pitch to the other.
-    fn tiled(self, side: usize) -> Option<Frame> {
-        let (of_source, [rows, pitch]) = self.travelling()?;
+    /// Returns the frame that transposes square tiles in place and moves their rows between the two
+    /// pitches.
+    fn with_tiles(self, side: usize) -> Option<Frame> {
+        let (of_source, [rows, pitch]) = self.travelling_gaps()?;
         let runs = TileRows::new(&self.leading, side).filter(|_| side > 1 && rows % side == 0)?;
         let (batch, mid) = (rows / side, pitch / side);
         let tiles = Elementary { batch, rows: side, mid, cols: side, unit: 1 }.into();
@@ -319,50 +357,63 @@ impl Cover {
     }
 }
 
-/// The same without workspace: rows change places with gaps; afterwards back, so that every gap is as it was, and slide.
-fn exchanged(leading: &LeadingDims) -> Frame {
+/// Returns the frame that needs no workspace: rows are swapped with gaps until they are contiguous.
+///
+/// Afterwards they are swapped back, which restores every gap, and the rows move to the result's
+/// pitch.
+fn with_gap_swaps(leading: &LeadingDims) -> Frame {
     let rows = leading.source();
     let exchange = |direction| StageMap::SwapGaps { rows, direction };
     let slide = RowSlide::between(rows, leading.result()).map(StageMap::Slide);
     let (first, last) = (exchange(Direction::Forward), exchange(Direction::Backward));
     let stages = [vec![first], [last].into_iter().chain(slide).collect()];
     let [first, last] =
-        stages.map(|stages| stages.into_iter().filter(|shape| !shape.is_identity()).collect());
-    let cover = Cover { sides: [rows.rows(), rows.cols()], leading: *leading };
-    Frame { cover, first, tiles: None, last }
+        stages.map(|stages| stages.into_iter().filter(|map| !map.is_identity()).collect());
+    let matrix = DenseMatrix { sides: [rows.rows(), rows.cols()], leading: *leading };
+    Frame { matrix, first, tiles: None, last }
 }
 
-/// Which of a plan's stages move the matrix while it has no gaps, and how many elements it covers then; `None` where the
-/// others do not bring it there and from there to its place.
-pub fn dense_stages(leading: &LeadingDims, shapes: &[StageMap]) -> Option<(Range<usize>, usize)> {
+/// Returns which stages of a plan move the matrix while it has no gaps, and the number of its
+/// elements then.
+///
+/// Returns `None` if the other stages do not make the rows contiguous before, or do not move them
+/// to the result after.
+pub fn dense_stages(leading: &LeadingDims, maps: &[StageMap]) -> Option<(Range<usize>, usize)> {
     let nothing = (0..0, leading.len());
-    if shapes.is_empty() {
+    if maps.is_empty() {
         return leading.is_identity().then_some(nothing);
     }
-    // A matrix without elements has no rows to move.
+    // An empty matrix has no rows to move.
     if leading.is_empty() {
         return None;
     }
-    if whole(leading).is_some_and(|whole| shapes == [whole]) {
+    if one_stage_map(leading).is_some_and(|map| maps == [map]) {
         return Some(nothing);
     }
     if !leading.is_transposed() {
         return None;
     }
-    let side = shapes.iter().find_map(|shape| match shape {
+    let side = maps.iter().find_map(|map| match map {
         StageMap::TileRows(runs) => Some(runs.side()),
         _ => None,
     });
-    let between = |Frame { cover, first, tiles, last }: Frame| {
-        let end = shapes.len().checked_sub(last.len())?;
-        let framed = first.len() <= end && shapes.starts_with(&first) && shapes.ends_with(&last);
+    let between = |Frame { matrix, first, tiles, last }: Frame| {
+        let end = maps.len().checked_sub(last.len())?;
+        let framed = first.len() <= end && maps.starts_with(&first) && maps.ends_with(&last);
         let range = framed.then_some(first.len()..end)?;
-        let right = tiles.is_none_or(|tiles| shapes[range.clone()] == [tiles]);
-        right.then_some((range, cover.leading.dense_len()))
+        let right = tiles.is_none_or(|tiles| maps[range.clone()] == [tiles]);
+        right.then_some((range, matrix.leading.dense_len()))
     };
     if let Some(side) = side {
-        return covers(leading).filter_map(|cover| cover.tiled(side)).find_map(between);
+        return dense_matrices(leading)
+            .filter_map(|matrix| matrix.with_tiles(side))
+            .find_map(between);
     }
-    // Those of more slides first: the slides of another are not taken for some of a dense transposition.
-    covers(leading).rev().map(Cover::around).chain([exchanged(leading)]).find_map(between)
+    // The matrices with the most slides come first. Otherwise a slide of the frame could be
+    // mistaken for a stage of the dense transposition.
+    dense_matrices(leading)
+        .rev()
+        .map(DenseMatrix::with_slides)
+        .chain([with_gap_swaps(leading)])
+        .find_map(between)
 }
