@@ -1,4 +1,4 @@
-//! What one leg is to do, as routes see it.
+//! Axis permutation of one phase, as the routes see it.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -9,51 +9,58 @@ use turntile_perm::divisors::divisors;
 use crate::device::{Device, MethodFilter, StageRequest};
 use crate::problem::{MatrixBatch, Problem};
 
-/// A part of a problem: axes that one route is to bring into another order.
+/// Part of a problem: axes that one route permutes.
 #[derive(Clone, Debug)]
 pub struct PhaseProblem<'a> {
-    /// The axes that are permuted.
+    /// Permutation of the phase's axes.
     pub axes: AxisPermutation,
-    /// The same as matrices. Where it is no transposition of matrices, the last axis of the result as rows and that of
-    /// the source as columns, which is all that routes for any axes look at.
+    /// Permutation as a transposition of matrices.
+    ///
+    /// If it is not one, `rows` is the extent of the result's last axis and `cols` that of the
+    /// source's last axis. Routes for any axes need no more.
     pub matrices: MatrixBatch,
-    /// The device.
+    /// Device that runs the phase.
     pub device: &'a dyn Device,
-    /// What the device is asked for, beside a shape and the methods that a step takes.
+    /// Constraints on every stage, except its index map and methods.
     pub request: StageRequest,
-    /// Whether every tile is asked for, not only those that could be best by estimate.
+    /// `true` if every tile is wanted, not only candidates for the fastest by estimate.
     pub exhaustive: bool,
-    /// Whether these are the inverse axes, of which a route makes the steps and then runs them backwards.
+    /// `true` if `axes` is the inverse of the phase's permutation. A route then builds the stages
+    /// of the inverse and inverts them in reverse order.
     pub mirrored: bool,
-    /// Elements of the whole problem that are one of these.
+    /// Number of the problem's elements in one element of `axes`.
     pub elems_per_unit: usize,
-    /// The order in which the whole problem's fused axes lie afterwards.
+    /// Order of the problem's fused axes after the phase.
     pub order: Vec<usize>,
-    /// The divisors of the rows and of the columns, found when they are asked for.
+    /// Divisors of the number of rows and of columns, computed on first use.
     sides: [Rc<OnceCell<Vec<usize>>>; 2],
 }
 
-/// A last axis of so many bytes and more that stays moves in runs, one by one; a shorter one joins the element.
+/// Minimum bytes of a fixed last axis that moves as runs. A shorter one is merged into the element.
 const RUN_BYTES: usize = 128;
 
 impl<'a> PhaseProblem<'a> {
-    /// A part of `problem`, after which its fused axes lie in `order`; none when nothing moves. Out of place every
-    /// element does.
+    /// Creates the phase that permutes `axes` of `problem`, with its fused axes in `order`
+    /// afterwards.
+    ///
+    /// Returns `None` if nothing moves. An out-of-place problem moves every element, even for the
+    /// identity.
     pub fn new(
         problem: &Problem,
         axes: &AxisPermutation,
         order: &[usize],
         device: &'a dyn Device,
-        every: bool,
+        exhaustive: bool,
     ) -> Option<Self> {
         let copied = problem.is_out_of_place() && !problem.is_empty();
         if axes.is_identity() && !copied {
             return None;
         }
         let short = axes.unit() * problem.elem_bytes() < RUN_BYTES;
-        let (axes, joined) = if short { (axes.without_unit(), axes.unit()) } else { (*axes, 1) };
+        let (axes, elems_per_unit) =
+            if short { (axes.without_unit(), axes.unit()) } else { (*axes, 1) };
         let request = StageRequest::new(problem, device, MethodFilter::Any);
-        let request = StageRequest { elem_bytes: request.elem_bytes * joined, ..request };
+        let request = StageRequest { elem_bytes: request.elem_bytes * elems_per_unit, ..request };
         let matrices = MatrixBatch::of(&axes).unwrap_or_else(|| match axes.order().last() {
             Some(last) if !axes.is_identity() => {
                 let cols = axes.extents()[axes.extents().len() - 1];
@@ -67,15 +74,16 @@ impl<'a> PhaseProblem<'a> {
             matrices,
             device,
             request,
-            exhaustive: every,
+            exhaustive,
             mirrored,
-            elems_per_unit: joined,
+            elems_per_unit,
             order,
             sides,
         })
     }
 
-    /// The same, or mirrored: the inverse, of matrices their transposes.
+    /// Returns the phase with the given orientation: mirrored, it has the inverse permutation and
+    /// transposed matrices.
     #[must_use]
     pub fn oriented(&self, mirrored: bool) -> Self {
         if mirrored == self.mirrored {
@@ -86,33 +94,36 @@ impl<'a> PhaseProblem<'a> {
         PhaseProblem { axes, matrices, mirrored, sides: [cols, rows], ..self.clone() }
     }
 
-    /// Bytes of an element.
+    /// Returns the bytes of an element of `axes`.
     pub fn elem_bytes(&self) -> usize {
         self.request.elem_bytes
     }
 
-    /// Whether it is a transposition of matrices, or a copy.
+    /// Returns `true` if the phase is a transposition of matrices or a copy.
     pub fn is_matrices(&self) -> bool {
         self.axes.is_identity() || MatrixBatch::of(&self.axes).is_some()
     }
 
-    /// Whether its last axis stays and is so long that it moves in runs, which is soon estimated.
+    /// Returns `true` if the last axis is fixed and so long that it moves as runs. Such a phase is
+    /// fast to estimate.
     pub fn is_runs(&self) -> bool {
         self.axes.unit() > 1 || (!self.is_matrices() && self.elems_per_unit > 1)
     }
 
-    /// Divisors of the rows, ascending.
+    /// Returns the divisors of the number of rows, in ascending order.
     pub fn row_divisors(&self) -> &[usize] {
         self.sides[0].get_or_init(|| divisors_of(self.matrices.rows))
     }
 
-    /// Divisors of the columns, ascending.
+    /// Returns the divisors of the number of columns, in ascending order.
     pub fn col_divisors(&self) -> &[usize] {
         self.sides[1].get_or_init(|| divisors_of(self.matrices.cols))
     }
 
-    /// Passes that it takes at least: one where axes of one extent change places in pairs or go round, an instance fits on chip,
-    /// or whole runs move; two otherwise.
+    /// Returns a lower bound of the number of passes: 1 or 2.
+    ///
+    /// One pass can suffice if the permutation is an involution or swaps square tiles, if an
+    /// instance or the whole array fits on chip, or if whole runs move.
     pub fn min_passes(&self) -> usize {
         let elem_bytes = self.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
@@ -125,13 +136,13 @@ impl<'a> PhaseProblem<'a> {
         if one { 1 } else { 2 }
     }
 
-    /// Seconds that a pass takes at least.
+    /// Returns a lower bound of one pass, in seconds.
     pub fn min_pass_seconds(&self) -> f64 {
         self.device.least_seconds(self.axes.len() * self.elem_bytes())
     }
 }
 
-/// All divisors of `side`, ascending.
+/// Returns the divisors of `side`, in ascending order.
 fn divisors_of(side: usize) -> Vec<usize> {
     divisors(side as u64).into_iter().map(|d| d as usize).collect()
 }

@@ -1,11 +1,17 @@
-//! Axes that are no matrices, brought into their order in several parts.
+//! Search for sequences of phases, for permutations that are not a transposition of matrices.
 //!
-//! Orders of the fused axes are places, what one route does between two of them is a leg; the fastest way from the
-//! source's order to the result's is the plan. Of up to four axes every order may lie between two legs. Of more, one in which
-//! the result's last axis is last already, or the source's still is, so that one leg moves whole runs and the other
-//! interchanges two neighbouring groups of axes, a transposition of matrices. A leg that is no matrices is looked for in
-//! the same way, so that every leg brings one axis more to its place. Or one from which axes change places in pairs on
-//! either side; of very many axes these alone, beside bringing a few at a time to their places.
+//! The nodes of the search are orders of the fused axes. An edge is one phase: what one route does
+//! between two orders. The plan is the fastest path from the source's order to the result's.
+//!
+//! For up to four axes every order is an intermediate candidate. For more axes there are two kinds
+//! of candidates. In the first, the result's last axis is already last, or the source's last axis
+//! still is: one phase then moves whole runs, and the other swaps two neighbouring groups of axes,
+//! a transposition of matrices. A phase that is not a transposition of matrices is searched in the
+//! same way, so every phase moves one more axis to its final position. In the second kind both
+//! phases are involutions.
+//!
+//! For more than eight axes only involutions are tried, and paths that move a few axes at a time to
+//! their final positions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,49 +24,58 @@ use crate::plan::RejectedRoute;
 use crate::planner::{Candidate, Planner};
 use crate::problem::Problem;
 
-/// Axes up to which all orders are looked at: 22 of four axes.
+/// Maximum number of axes for which all orders are tried: 22 intermediate ones for four axes.
 const FEW_AXES: usize = 4;
-/// Axes up to which orders are looked at that interchange neighbours, and that every device permutes.
+/// Maximum number of axes for which swaps of neighbouring groups are tried. Every device permutes
+/// this many.
 const MANY_AXES: usize = 8;
-/// Orders looked at from which axes change places in pairs on either side.
-const MOST_HALVES: usize = 24;
-/// Legs that are looked for one within the other.
-const MOST_LEGS: usize = 3;
+/// Maximum number of intermediate orders with an involution on either side.
+const MAX_INVOLUTION_PAIRS: usize = 24;
+/// Maximum number of phases of a nested search.
+const MAX_PHASES: usize = 3;
 
-/// The fastest plan, and the routes that could not do the whole.
+/// Returns the fastest candidate, and the routes that cannot do the whole permutation in one phase.
 pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<RejectedRoute>) {
     let search = Search::new(planner, problem);
     let [from, to] = search.ends();
-    let (found, declined) = search.between(&from, &to, f64::INFINITY, MOST_LEGS);
+    let (found, rejected) = search.between(&from, &to, f64::INFINITY, MAX_PHASES);
     let bound = found.as_ref().map_or(f64::INFINITY, |found| found.seconds);
-    (search.in_pieces(bound).or(found), declined)
+    (search.in_segments(bound).or(found), rejected)
 }
 
-/// The fastest plan through each order between, besides those of one leg.
+/// Returns the fastest candidate through each intermediate order. Candidates of a single phase are
+/// not included.
 pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
     let search = Search::new(planner, problem);
     let [from, to] = search.ends();
-    let through = |via: Vec<usize>| search.through(&from, &via, &to, f64::INFINITY, MOST_LEGS);
-    let vias = search.orders_between(&from, &to, MOST_LEGS).into_iter();
-    vias.filter_map(through).chain(search.in_pieces(f64::INFINITY)).collect()
+    let through = |via: Vec<usize>| search.through(&from, &via, &to, f64::INFINITY, MAX_PHASES);
+    let vias = search.orders_between(&from, &to, MAX_PHASES).into_iter();
+    vias.filter_map(through).chain(search.in_segments(f64::INFINITY)).collect()
 }
 
+/// Search for one problem, with the phases estimated so far.
 struct Search<'a> {
     planner: &'a Planner,
     problem: &'a Problem,
     fused: FusedAxes,
-    /// Legs that were looked for: the fastest, or none that takes less than so many seconds.
-    known: RefCell<HashMap<(AxisPermutation, usize), Result<Candidate, f64>>>,
+    /// Fastest candidate of each phase searched so far, or `Err(bound)` if none takes less than
+    /// `bound` seconds.
+    cache: RefCell<HashMap<(AxisPermutation, usize), Result<Candidate, f64>>>,
 }
 
 impl<'a> Search<'a> {
     fn new(planner: &'a Planner, problem: &'a Problem) -> Self {
-        Search { planner, problem, fused: problem.fused(), known: RefCell::default() }
+        Search { planner, problem, fused: problem.fused(), cache: RefCell::default() }
     }
 
-    /// The fastest single leg that takes less than `bound` seconds.
-    fn leg(&self, part: &PhaseProblem, order: &[usize], bound: f64) -> Option<Candidate> {
-        match self.known.borrow().get(&(part.axes, part.elems_per_unit)) {
+    /// Returns the fastest single phase that takes less than `bound` seconds.
+    fn phase_candidate(
+        &self,
+        part: &PhaseProblem,
+        order: &[usize],
+        bound: f64,
+    ) -> Option<Candidate> {
+        match self.cache.borrow().get(&(part.axes, part.elems_per_unit)) {
             Some(Ok(found)) => {
                 let found = (found.seconds < bound).then(|| found.clone());
                 return found.map(|found| found.leading_to(order));
@@ -69,35 +84,40 @@ impl<'a> Search<'a> {
             _ => {}
         }
         let found = self.planner.fastest_leg(part, bound).0;
-        let known = found.clone().ok_or(bound);
-        self.known.borrow_mut().insert((part.axes, part.elems_per_unit), known);
+        let result = found.clone().ok_or(bound);
+        self.cache.borrow_mut().insert((part.axes, part.elems_per_unit), result);
         found
     }
 
-    /// The source's order and the result's.
+    /// Returns the source's order and the result's.
     fn ends(&self) -> [Vec<usize>; 2] {
         [(0..self.fused.order().len()).collect(), self.fused.order().to_vec()]
     }
 
-    /// Very many axes in several pieces, of as many as can be held or as every device permutes, where that takes less than
-    /// `bound` seconds.
-    fn in_pieces(&self, mut bound: f64) -> Option<Candidate> {
+    /// Returns the fastest path through the waypoints of more than [`MANY_AXES`] axes, if it takes
+    /// less than `bound` seconds.
+    ///
+    /// A segment permutes at most [`MAX_FUSED_RANK`] axes, then at most [`MANY_AXES`], which every
+    /// device permutes.
+    fn in_segments(&self, mut bound: f64) -> Option<Candidate> {
         if self.fused.order().len() <= MANY_AXES {
             return None;
         }
         let pass = self.planner.device.least_seconds(self.problem.bytes());
         let mut best = None;
         for most in [MAX_FUSED_RANK, MANY_AXES] {
-            let pieces = self.fused.waypoints(most);
+            let segments = self.fused.waypoints(most);
             let ([mut from, _], mut all) = (self.ends(), Candidate::default());
             let mut add = |(done, to): (usize, &Vec<usize>)| {
-                let left = bound - all.seconds - (pieces.len() - 1 - done) as f64 * pass;
-                let found = self.between(&from, to, left, MOST_LEGS).0?;
+                let left = bound - all.seconds - (segments.len() - 1 - done) as f64 * pass;
+                let found = self.between(&from, to, left, MAX_PHASES).0?;
                 from.clone_from(to);
                 all = std::mem::take(&mut all).then(found);
                 Some(())
             };
-            if pieces.len() > 1 && pieces.iter().enumerate().all(|piece| add(piece).is_some()) {
+            if segments.len() > 1
+                && segments.iter().enumerate().all(|segment| add(segment).is_some())
+            {
                 bound = all.seconds;
                 best = Some(all);
             }
@@ -105,7 +125,7 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// What is to be done between two orders; none where nothing is.
+    /// Returns the phase between two orders, or `None` if nothing moves.
     fn part(
         &self,
         from: &[usize],
@@ -114,54 +134,64 @@ impl<'a> Search<'a> {
         Ok(self.planner.part(self.problem, &self.fused.between(from, to)?, to))
     }
 
-    /// The fastest way in at most `legs` legs that takes less than `bound` seconds.
+    /// Returns the fastest path of at most `phases` phases that takes less than `bound` seconds.
+    ///
+    /// Also returns the routes that cannot do it in one phase.
     fn between(
         &self,
         from: &[usize],
         to: &[usize],
         bound: f64,
-        legs: usize,
+        phases: usize,
     ) -> (Option<Candidate>, Vec<RejectedRoute>) {
         let part = match self.part(from, to) {
             Ok(Some(part)) => part,
             Ok(None) => return (Some(Candidate::default()), Vec::new()),
             Err(_) => return (None, Vec::new()),
         };
-        let (mut best, declined) = self.planner.fastest_leg(&part, bound);
-        if legs > 1 && !part.is_matrices() {
+        let (mut best, rejected) = self.planner.fastest_leg(&part, bound);
+        if phases > 1 && !part.is_matrices() {
             let pass = self.planner.device.least_seconds(self.problem.bytes());
-            for (passes, via) in self.vias(from, to, legs) {
+            for (passes, via) in self.vias_by_passes(from, to, phases) {
                 let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
                 if passes as f64 * pass >= bound {
                     break;
                 }
-                best = self.through(from, &via, to, bound, legs).or(best);
+                best = self.through(from, &via, to, bound, phases).or(best);
             }
         }
-        (best, declined)
+        (best, rejected)
     }
 
-    /// The orders between two others, with the passes that it takes through each at least: few first.
-    fn vias(&self, from: &[usize], to: &[usize], legs: usize) -> Vec<(usize, Vec<usize>)> {
+    /// Returns the intermediate orders, each with the minimum number of passes through it, fewest
+    /// first.
+    fn vias_by_passes(
+        &self,
+        from: &[usize],
+        to: &[usize],
+        phases: usize,
+    ) -> Vec<(usize, Vec<usize>)> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
             Some(part.map_or(0, |part| part.min_passes()))
         };
-        let all = self.orders_between(from, to, legs).into_iter();
+        let all = self.orders_between(from, to, phases).into_iter();
         let mut all: Vec<_> =
             all.filter_map(|via| Some((passes(from, &via)? + passes(&via, to)?, via))).collect();
         all.sort_by_key(|&(passes, _)| passes);
         all
     }
 
-    /// The same in any order. Within a leg only those in which one side moves runs: each such leg puts an axis in its
-    /// place.
-    fn orders_between(&self, from: &[usize], to: &[usize], legs: usize) -> Vec<Vec<usize>> {
-        let every = legs == MOST_LEGS && from.len() <= FEW_AXES;
+    /// Returns the intermediate orders to try, in no particular order.
+    ///
+    /// In a nested search, only orders in which one side moves runs: each such phase moves one axis
+    /// to its final position.
+    fn orders_between(&self, from: &[usize], to: &[usize], phases: usize) -> Vec<Vec<usize>> {
+        let exhaustive = phases == MAX_PHASES && from.len() <= FEW_AXES;
         let axes = self.fused.between(from, to).map_or(usize::MAX, |axes| axes.extents().len());
-        let mut all = if axes <= MANY_AXES { vias(from, to, every) } else { Vec::new() };
-        if legs == MOST_LEGS && !every {
-            for via in self.fused.halves(from, to, MOST_HALVES) {
+        let mut all = if axes <= MANY_AXES { vias(from, to, exhaustive) } else { Vec::new() };
+        if phases == MAX_PHASES && !exhaustive {
+            for via in self.fused.halves(from, to, MAX_INVOLUTION_PAIRS) {
                 if via != from && via != to && !all.contains(&via) {
                     all.push(via);
                 }
@@ -170,29 +200,30 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// The fastest way through the order `via`, of which one side is a single leg.
+    /// Returns the fastest path through the order `via`, with a single phase on one side.
     fn through(
         &self,
         from: &[usize],
         via: &[usize],
         to: &[usize],
         bound: f64,
-        legs: usize,
+        phases: usize,
     ) -> Option<Candidate> {
         let pass = self.planner.device.least_seconds(self.problem.bytes());
         let sides = [self.part(from, via).ok()??, self.part(via, to).ok()??];
-        // Runs first, or else matrices: it is soon known whether they leave time for the other side.
+        // Estimate the side that moves runs first, or else matrices. It is fast to estimate and
+        // shows whether time is left for the other side.
         let is_simple = |simple: fn(&PhaseProblem) -> bool| sides.iter().position(simple);
         let simple =
             is_simple(|part| part.is_runs()).or(is_simple(|part| part.is_matrices())).unwrap_or(0);
         let ends = [[from, via], [via, to]];
-        let one = self.leg(&sides[simple], ends[simple][1], bound - pass)?;
+        let one = self.phase_candidate(&sides[simple], ends[simple][1], bound - pass)?;
         let left = bound - one.seconds;
         let [other_from, other_to] = ends[1 - simple];
-        let other = if legs > 2 && !sides[1 - simple].is_matrices() {
-            self.between(other_from, other_to, left, legs - 1).0?
+        let other = if phases > 2 && !sides[1 - simple].is_matrices() {
+            self.between(other_from, other_to, left, phases - 1).0?
         } else {
-            self.leg(&sides[1 - simple], other_to, left)?
+            self.phase_candidate(&sides[1 - simple], other_to, left)?
         };
         if other.seconds >= left {
             return None;
@@ -201,17 +232,17 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Orders between two others: every one, or those that are an interchange of neighbouring groups
-/// away from one of the two and have the other's last axis last.
-fn vias(from: &[usize], to: &[usize], every: bool) -> Vec<Vec<usize>> {
+/// Returns intermediate orders: all, or those in which a swap of neighbouring groups leads to or
+/// from one end and the other end's last axis is last.
+fn vias(from: &[usize], to: &[usize], exhaustive: bool) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     let mut add = |via: Vec<usize>| {
         if via != from && via != to && !all.contains(&via) {
             all.push(via);
         }
     };
-    if every {
-        every_order(from.len(), &mut Vec::new(), &mut add);
+    if exhaustive {
+        for_each_order(from.len(), &mut Vec::new(), &mut add);
         return all;
     }
     for (order, other) in [(from, to), (to, from)] {
@@ -228,15 +259,15 @@ fn vias(from: &[usize], to: &[usize], every: bool) -> Vec<Vec<usize>> {
     all
 }
 
-/// Hands all orders of `count` axes to `take`, those that begin with `first`.
-fn every_order(count: usize, first: &mut Vec<usize>, take: &mut impl FnMut(Vec<usize>)) {
+/// Calls `take` for each order of `count` axes that begins with `first`.
+fn for_each_order(count: usize, first: &mut Vec<usize>, take: &mut impl FnMut(Vec<usize>)) {
     if first.len() == count {
         return take(first.clone());
     }
     for axis in 0..count {
         if !first.contains(&axis) {
             first.push(axis);
-            every_order(count, first, take);
+            for_each_order(count, first, take);
             first.pop();
         }
     }
@@ -254,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn all_small_permutations_arrive() {
+    fn plans_reach_the_result_for_all_small_permutations() {
         for rank in 0..=4usize {
             for code in 0..4usize.pow(rank as u32) {
                 let extents: Vec<usize> =
@@ -274,32 +305,32 @@ mod tests {
 
     fn orders(rank: usize) -> Vec<Vec<usize>> {
         let mut all = Vec::new();
-        every_order(rank, &mut Vec::new(), &mut |order| all.push(order));
+        for_each_order(rank, &mut Vec::new(), &mut |order| all.push(order));
         all
     }
 
-    /// Every way in up to three legs over all orders there are.
-    fn brute(search: &Search, from: &[usize], to: &[usize], legs: usize) -> f64 {
+    /// Returns the least seconds of any path of at most `phases` phases over all orders.
+    fn brute(search: &Search, from: &[usize], to: &[usize], phases: usize) -> f64 {
         let Ok(Some(part)) = search.part(from, to) else { return 0.0 };
         let one = search
             .planner
             .fastest_leg(&part, f64::INFINITY)
             .0
             .map_or(f64::INFINITY, |one| one.seconds);
-        if legs == 1 {
+        if phases == 1 {
             return one;
         }
         let via = |via: Vec<usize>| {
             if via == from || via == to {
                 return f64::INFINITY;
             }
-            brute(search, from, &via, 1) + brute(search, &via, to, legs - 1)
+            brute(search, from, &via, 1) + brute(search, &via, to, phases - 1)
         };
         orders(from.len()).into_iter().map(via).fold(one, f64::min)
     }
 
     #[test]
-    fn no_order_of_four_axes_is_faster_than_what_is_found() {
+    fn plan_is_as_fast_as_brute_force_over_four_axes() {
         let shapes = [[30, 7, 50, 11], [64, 3, 32, 16], [9, 40, 40, 9], [101, 2, 3, 64]];
         for extents in shapes {
             for order in orders(4) {
@@ -321,15 +352,15 @@ mod tests {
     }
 
     #[test]
-    fn primes_go_by_slots_and_runs() {
+    fn prime_extents_use_aligned_slots_and_runs() {
         let plan = plan(&[509, 641, 1021], &[2, 1, 0]);
         assert_eq!(plan.route(), Route::SEVERAL, "{plan:#}");
-        assert!(plan.phases.iter().any(|leg| leg.route == Route::ALIGNED_SLOTS), "{plan:#}");
+        assert!(plan.phases.iter().any(|phase| phase.route == Route::ALIGNED_SLOTS), "{plan:#}");
         assert!((0..10_000).all(|k| plan.dest(k * 31_013) == plan.problem.dest(k * 31_013)));
     }
 
     #[test]
-    fn axes_with_a_common_tile_take_two_passes() {
+    fn square_tile_takes_two_passes_when_extents_share_a_divisor() {
         let problem = Problem::permuted(&[64, 48, 96], &[2, 1, 0], 4).unwrap();
         let planner = Planner::new(Toy { held: 4096, ..Toy::default() });
         let plan = planner.with_route(Route::SQUARE_TILE).plan(&problem).unwrap();
@@ -340,9 +371,10 @@ mod tests {
         );
     }
 
-    /// Both ways: runs go to places that are no matrix transposed.
+    /// Covers both orientations: the runs move to positions that are not a transposition of
+    /// matrices.
     #[test]
-    fn few_elements_behind_an_axis_make_panels() {
+    fn panel_route_works_when_few_elements_follow_an_axis() {
         for (extents, order, mirrored) in
             [([96, 48, 7, 5], [3, 2, 0, 1], true), ([7, 5, 96, 48], [2, 3, 1, 0], false)]
         {
@@ -356,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_axes_as_there_can_be() {
+    fn twenty_axes_are_planned() {
         let order: Vec<usize> = (0..20).rev().collect();
         let problem = Problem::permuted(&[2; 20], &order, 1).unwrap();
         let plan = Planner::new(Toy::default()).plan(&problem).unwrap();

@@ -1,4 +1,4 @@
-//! Square tiles of one side, and what they leave of the other cut off.
+//! Square tiles on the columns that they cover, with the remaining columns cut off.
 
 use turntile_perm::PitchedRows;
 
@@ -10,15 +10,17 @@ use crate::phase_problem::PhaseProblem;
 use crate::problem::MatrixBatch;
 use crate::stage_map::{Direction, StageMap};
 
-/// The columns that square tiles leave over cut off, then route `square-tile`, of one stage for a near-square
-/// matrix; what was cut off lies behind, as the last rows of the result. Mirrored: the first rows by route
-/// `square-tile`, then the last ones put back as columns of the result. A tile `m x n` is square
-/// tiles of side `m` on the first `n` columns.
+/// Cuts off the columns that square tiles do not cover, then applies route `square-tile`, of one
+/// stage for a near-square matrix.
 ///
-/// Workspace: the columns cut off, `(N - n) M` elements.
+/// The columns that are cut off become the last rows of the result. Mirrored: route `square-tile`
+/// on the first rows, then the last rows are inserted as columns of the result. A tile `m x n`
+/// stands for square tiles of side `m` on the first `n` columns.
+///
+/// Workspace: the columns that are cut off, `(N - n) M` elements.
 pub const CUT: RouteSpec = RouteSpec {
     route: Route::CUT,
-    summary: "columns that square tiles leave over cut off in place, then square-tile; mirrored rows; one matrix",
+    summary: "cuts off, in place, the columns that square tiles do not cover, then square-tile; mirrored: rows; one matrix",
     source: "FFTW 3 (transpose-cut); docs/algorithm.md",
     in_thesis: false,
     min_passes: 2,
@@ -27,20 +29,21 @@ pub const CUT: RouteSpec = RouteSpec {
     tiles,
     stages: |part, TileSize { m, n }| {
         let rows = part.matrices.rows;
-        let mut steps = vec![cut(part, n, Direction::Forward)];
-        steps.extend(on_square_tiles(MatrixBatch { batch: 1, rows, cols: n }, m));
-        steps
+        let mut stages = vec![cut(part, n, Direction::Forward)];
+        stages.extend(on_square_tiles(MatrixBatch { batch: 1, rows, cols: n }, m));
+        stages
     },
     mirrored_stages: Some(|part, TileSize { m, n }| {
-        // Tiles before moves here too: they lie one after the other.
+        // `on_square_tiles` transposes the tiles first, also here: the tiles of these rows are
+        // consecutive.
         let cols = part.matrices.rows;
-        let mut steps = on_square_tiles(MatrixBatch { batch: 1, rows: n, cols }, m);
-        steps.push(cut(part, n, Direction::Backward));
-        steps
+        let mut stages = on_square_tiles(MatrixBatch { batch: 1, rows: n, cols }, m);
+        stages.push(cut(part, n, Direction::Backward));
+        stages
     }),
 };
 
-/// Tiles of every side that divides the rows and leaves some columns over.
+/// Returns a tile for every side that divides the number of rows and leaves columns uncovered.
 fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let MatrixBatch { batch, rows, cols } = part.matrices;
     if batch > 1 {
@@ -48,8 +51,8 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     }
     let cap = part.request.cap;
     let bytes = |m: usize| cols % m * rows * part.elem_bytes();
-    let leaves_some = |&m: &usize| m > 1 && m < cols && bytes(m) > 0;
-    let sides = part.row_divisors().iter().copied().filter(leaves_some);
+    let leaves_rest = |&m: &usize| m > 1 && m < cols && bytes(m) > 0;
+    let sides = part.row_divisors().iter().copied().filter(leaves_rest);
     let Some(need) = sides.clone().map(bytes).min() else {
         return Err(Infeasible::NothingCut { tiled: rows, cut: cols });
     };
@@ -59,9 +62,10 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     Ok(sides.filter(|&m| bytes(m) <= cap).map(|m| TileSize { m, n: cols / m * m }).collect())
 }
 
-/// The first `packed` columns packed, or the others put back.
+/// Returns the stage that makes the first `packed` columns contiguous and cuts off the rest, or
+/// inserts the rest again.
 fn cut(part: &PhaseProblem, packed: usize, direction: Direction) -> StageSpec {
     let MatrixBatch { rows, cols, .. } = part.matrices;
-    let rows = PitchedRows::new(rows, packed, cols).expect("fewer columns than there are");
+    let rows = PitchedRows::new(rows, packed, cols).expect("packed <= cols");
     StageSpec { map: StageMap::Cut { rows, direction }, methods: MethodFilter::Any }
 }

@@ -1,10 +1,11 @@
-//! The table of routes: each composes a full transposition of stages.
+//! Table of routes. Each route composes a full permutation of stages.
 //!
-//! A route says which tiles it could use and what its stages do to offsets; how each stage is moved, what
-//! that costs and whether the workspace cap allows it is the device's to offer. Adding a route is one
-//! file and one row.
+//! A route lists the tiles that it could use and the index maps of its stages. The device provides
+//! the implementations of each stage, their costs and their workspace. To add a route, add one file
+//! and one row.
 //!
-//! A route *mirrored* is the route of the transposed problem run backwards, every stage undone in turn.
+//! A *mirrored* route solves the inverse problem, then runs backwards: its stages are inverted, in
+//! reverse order.
 
 mod cut;
 mod panels;
@@ -20,7 +21,8 @@ pub use route::{Route, RouteSpec, StageSpec, TileSize};
 
 pub use crate::phase_problem::PhaseProblem;
 
-/// The rows: routes that are fast where they are feasible first, the last resort last.
+/// Route table. Routes that are fast when feasible come first, the last resort comes
+/// last.
 pub static ROUTES: [RouteSpec; 9] = [
     whole::SQUARE,
     whole::ON_CHIP,
@@ -33,11 +35,11 @@ pub static ROUTES: [RouteSpec; 9] = [
     whole::OUT_OF_PLACE,
 ];
 
-/// No route of the table has that name.
+/// Error: no route of the table has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no route is named {name:?}; there are {}", names())]
+#[error("unknown route {name:?}: expected one of {}", names())]
 pub struct UnknownRoute {
-    /// The name as given.
+    /// Name as given.
     pub name: String,
 }
 
@@ -59,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_parse_when_printed_by_display() {
         for RouteSpec { route, .. } in &ROUTES {
             assert_eq!(route.to_string().parse(), Ok(*route));
             assert_eq!(route.name().to_uppercase().parse(), Ok(*route));

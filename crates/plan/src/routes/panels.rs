@@ -1,18 +1,18 @@
-//! Two stages: one on chip, one moving long super-elements.
+//! Routes of two stages: one on chip, and one that moves long super-elements.
 
 use turntile_perm::{AxisPermutation, PermutationError};
 
 use super::route::{BOTH, Route, RouteSpec, StageSpec, TileSize, step};
-use super::tiles::{between, holdable};
+use super::tiles::{between, fitting_on_chip};
 use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
 use crate::problem::MatrixBatch;
 use crate::stage_map::StageMap;
 
-/// Square tiles where they lie, then their rows across the matrix.
+/// Transposes square tiles in place, then moves their rows across the matrix.
 ///
-/// `(M', T, N', T)`: 0210! transposes every tile in place, 2100! takes row `a` of tile `(I, J)`,
-/// which is now part of row `J·T + a` of the result, to its place there. No on-chip limit but a tile.
+/// On axes `(M', T, N', T)`, 0210! transposes every tile in place. Row `a` of tile `(I, J)` is then
+/// part of row `J·T + a` of the result, and 2100! moves it there. Only a tile must fit on chip.
 pub const SQUARE_TILE: RouteSpec = RouteSpec {
     route: Route::SQUARE_TILE,
     summary: "0210! on square tiles, then 2100! on their rows",
@@ -20,7 +20,7 @@ pub const SQUARE_TILE: RouteSpec = RouteSpec {
     in_thesis: false,
     min_passes: 2,
     any_axes: true,
-    // Of matrices the mirror image is the same in another order.
+    // For matrices the mirrored route has the same stages in another order.
     orientations: |part| [true, !part.is_matrices()],
     tiles: |part| {
         let (rows, cols) = (part.matrices.rows, part.matrices.cols);
@@ -47,56 +47,62 @@ pub const SQUARE_TILE: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
-/// The same for any axes, of which `f` is the last of the source and `g` the last of the result, both `side` times as
-/// long as another: the last digits of both change places, so that `g`'s lies last as in the result, and its runs of
-/// `side` elements go to their places.
+/// Returns the stages of route `square-tile` for any axes, with tiles of `side`.
 ///
-/// `None` where more digits move apart than can be held.
+/// `f` is the last axis of the source and `g` the last axis of the result; `side` divides both
+/// extents. The first stage swaps the last digits of both axes, so `g`'s digit is last, as in the
+/// result. The second stage moves its runs of `side` elements.
+///
+/// Returns `None` if the second stage permutes more digits than an [`AxisPermutation`] supports.
 fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<StageSpec>> {
     let (extents, order): (_, Vec<usize>) = (axes.extents(), axes.order().collect());
     let (f, g) = (extents.len() - 1, *order.last()?);
-    // An axis' digits have twice its number; the lower of two has one more.
+    // The digits of an axis are numbered twice its number, and one more for the lower of two.
     let digits = |axis: usize| {
         let split = axis == f || axis == g;
         let high = (2 * axis, if split { extents[axis] / side } else { extents[axis] });
         std::iter::once(high).chain(split.then_some((2 * axis + 1, side)))
     };
-    let mut lie: Vec<(usize, usize)> = (0..=f).flat_map(digits).collect();
-    let place = |lie: &[(usize, usize)], digit| lie.iter().position(|&(other, _)| other == digit);
-    let (low, last) = (place(&lie, 2 * g + 1)?, lie.len() - 1);
+    let mut layout: Vec<(usize, usize)> = (0..=f).flat_map(digits).collect();
+    let position =
+        |layout: &[(usize, usize)], digit| layout.iter().position(|&(other, _)| other == digit);
+    let (low, last) = (position(&layout, 2 * g + 1)?, layout.len() - 1);
     let count = |digits: &[(usize, usize)]| digits.iter().map(|&(_, extent)| extent).product();
-    let (before, between) = (count(&lie[..low]), count(&lie[low + 1..last]));
+    let (before, between) = (count(&layout[..low]), count(&layout[low + 1..last]));
     let tiles = step(before, side, between, side, 1, MethodFilter::Tiles);
-    lie.swap(low, last);
+    layout.swap(low, last);
     let goal = order.iter().flat_map(|&axis| digits(axis));
-    let goal: Vec<usize> = goal.filter_map(|(digit, _)| place(&lie, digit)).collect();
-    let extents: Vec<usize> = lie.iter().map(|&(_, extent)| extent).collect();
+    let goal: Vec<usize> = goal.filter_map(|(digit, _)| position(&layout, digit)).collect();
+    let extents: Vec<usize> = layout.iter().map(|&(_, extent)| extent).collect();
     let runs = AxisPermutation::new(&extents, &goal).ok()?;
     Some(vec![tiles, StageSpec { map: StageMap::Axes(runs), methods: MethodFilter::Any }])
 }
 
-/// The steps of route `square-tile` with tiles of `side`.
+/// Returns the stages of route `square-tile` for matrices, with tiles of `side`.
 pub(super) fn on_square_tiles(matrices: MatrixBatch, side: usize) -> Vec<StageSpec> {
     let MatrixBatch { batch, rows, cols } = matrices;
     let (down, across) = (rows / side, cols / side);
     vec![
-        // Tiles as wide as the matrix are squares one after the other.
+        // If a tile is as wide as the matrix, the tiles are consecutive squares.
         step(batch * down, side, across, side, 1, MethodFilter::Tiles),
         step(batch, down, side, across, side, MethodFilter::Any),
     ]
 }
 
-/// Bytes of a run that goes anywhere, at least, unless all are asked for: of 33 bytes three legs were twice as fast (H200, 483x45x271x165 bytes).
+/// Minimum bytes of a run that moves to any position, unless every tile is wanted. Compared with
+/// runs of 33 bytes, three phases were twice as fast (H200, 483x45x271x165 bytes).
 const RUN_BYTES: usize = 64;
 
-/// Super-elements of `n` into panels, then every panel on chip. Mirrored: every panel of `n` rows on
-/// chip, then super-elements out of them.
+/// Moves super-elements of `n` elements into panels, then transposes every panel on chip.
 ///
-/// Of any axes a panel has `n` columns of the source's last axis, and for rows all axes behind that one in the result.
-/// Super-elements go to their panels whatever the order of the other axes.
+/// Mirrored: transposes every panel of `n` rows on chip, then moves super-elements out of them.
+///
+/// For other axes, a panel has `n` columns of the source's last axis. Its rows are all axes that
+/// follow that axis in the result. The super-elements move to their panels for any order of the
+/// other axes.
 pub const PANEL: RouteSpec = RouteSpec {
     route: Route::PANEL,
-    summary: "runs of n into panels of n columns, then 010! on every panel; mirrored 010!, then runs",
+    summary: "moves runs of n into panels of n columns, then 010! on every panel; mirrored: 010!, then runs",
     source: "thesis section 4.7, two of its stages done by one barrier; chapter 5 (AoS, ASTA, SoA) where a side is short",
     in_thesis: true,
     min_passes: 2,
@@ -110,26 +116,26 @@ pub const PANEL: RouteSpec = RouteSpec {
         let short = part.exhaustive || part.is_matrices();
         let least = if short { 2 } else { RUN_BYTES.div_ceil(part.elem_bytes()).max(2) };
         let sides = between(part.col_divisors(), least, cols - 1)?;
-        holdable(part, sides.map(|n| TileSize { m: rows, n }))
+        fitting_on_chip(part, sides.map(|n| TileSize { m: rows, n }))
     },
     stages: |part, TileSize { m, n }| {
         let panels = part.axes.len() / (m * n);
         let tiles = step(panels, m, 1, n, 1, MethodFilter::Barrier);
         let runs = runs_into_panels(&part.axes, n).into_iter();
-        runs.map(|shape| StageSpec { map: shape, methods: MethodFilter::Any })
-            .chain([tiles])
-            .collect()
+        runs.map(|map| StageSpec { map, methods: MethodFilter::Any }).chain([tiles]).collect()
     },
     mirrored_stages: None,
 };
 
-/// Elements of the axes that lie behind the source's last one in the result.
+/// Returns the number of rows of a panel: the product of the extents that follow the source's last
+/// axis in the result.
 fn panel_rows(axes: &AxisPermutation) -> usize {
     let (extents, last) = (axes.extents(), axes.extents().len() - 1);
     axes.order().skip_while(|&axis| axis != last).skip(1).map(|axis| extents[axis]).product()
 }
 
-/// Runs of `n` elements of the source's last axis to where the panels that hold them lie in the result.
+/// Returns the map that moves runs of `n` elements of the source's last axis to their panels in the
+/// result.
 fn runs_into_panels(axes: &AxisPermutation, n: usize) -> Option<StageMap> {
     let (mut extents, last) = (axes.extents().to_vec(), axes.extents().len() - 1);
     extents[last] /= n;

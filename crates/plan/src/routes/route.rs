@@ -1,4 +1,4 @@
-//! What a route is: a name, tiles that it could use, steps with one of them.
+//! Definition of a route: its name, its tiles and its stages.
 
 use std::fmt;
 
@@ -9,45 +9,47 @@ use crate::infeasible::Infeasible;
 use crate::phase_problem::PhaseProblem;
 use crate::stage_map::StageMap;
 
-/// A way to compose a transposition, by its name. Those of the table are constants; a program that brings
-/// [rows of its own](crate::Planner::with_routes) names others.
+/// Name of a way to compose a permutation of stages.
+///
+/// The routes of the table are constants. A program that adds [its own
+/// routes](crate::Planner::with_routes) names them with [`named`](Self::named).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Route(&'static str);
 
 impl Route {
-    /// Several routes, one after the other, each for a part of the permutation.
+    /// Several routes one after another, each for a part of the permutation.
     pub const SEVERAL: Route = Route("several");
-    /// No stage: a row, a column or nothing is its own transpose in memory.
+    /// No stage: nothing moves, as for a single row or column.
     pub const NOTHING: Route = Route("nothing");
-    /// Rows a pitch apart brought together, for the routes of matrices without gaps.
+    /// Rows with a pitch become contiguous, for the routes of dense matrices.
     pub const TOGETHER: Route = Route("together");
-    /// Rows moved apart to their pitch, and what was in the way of rows put back.
+    /// Contiguous rows move to their pitch, and overwritten gaps are restored.
     pub const APART: Route = Route("apart");
-    /// Tile pairs across the diagonal.
+    /// Swaps of tile pairs across the diagonal.
     pub const SQUARE: Route = Route("square");
-    /// Everything read before anything is written.
+    /// All elements are read on chip before any is written.
     pub const ON_CHIP: Route = Route("on-chip");
-    /// Square tiles where they lie, then their rows across the matrix.
+    /// Square tiles are transposed in place, then their rows move across the matrix.
     pub const SQUARE_TILE: Route = Route("square-tile");
-    /// Super-elements into panels, then every panel on chip.
+    /// Super-elements move into panels, then every panel is transposed on chip.
     pub const PANEL: Route = Route("panel");
-    /// Slots gathered chunk by chunk, then moved; any shape.
+    /// Slots are gathered chunk by chunk, then moved. Supports any shape.
     pub const ALIGNED_SLOTS: Route = Route("aligned-slots");
-    /// What square tiles leave over cut off, then square tiles.
+    /// The columns that square tiles do not cover are cut off, then the rest uses square tiles.
     pub const CUT: Route = Route("cut");
-    /// The thesis's three stages.
+    /// The three stages of the thesis (section 4.7).
     pub const THREE_STAGE: Route = Route("three-stage");
-    /// Element by element along the cycles.
+    /// Single elements follow their cycles.
     pub const ONE_STAGE: Route = Route("one-stage");
-    /// From one place to another, in one pass.
+    /// One pass from one buffer to another.
     pub const OUT_OF_PLACE: Route = Route("out-of-place");
 
-    /// A route that the table does not have.
+    /// Creates the name of a route that is not in the table.
     pub const fn named(name: &'static str) -> Self {
         Route(name)
     }
 
-    /// Its name, as it is printed and read.
+    /// Returns the name, as printed and parsed.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -59,98 +61,103 @@ impl fmt::Display for Route {
     }
 }
 
-/// The sides of a route's tile; what they are is the route's to say. Of a mirrored route, those for the
-/// transposed matrices.
+/// Tile of a route: two numbers with a meaning that depends on the route.
+///
+/// For a mirrored route, the tile of the transposed matrices.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct TileSize {
-    /// Rows of a tile, or elements of a slot.
+    /// Number of rows of a tile, or of elements of a slot.
     pub m: usize,
-    /// Columns of a tile, or rows of a chunk.
+    /// Number of columns of a tile, or of rows of a chunk.
     pub n: usize,
 }
 
-/// A stage as a route asks for it.
+/// Stage of a route, before the device chooses its implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageSpec {
-    /// What it does to offsets.
+    /// Index map.
     pub map: StageMap,
-    /// Which methods will do.
+    /// Accepted methods.
     pub methods: MethodFilter,
 }
 
 impl StageSpec {
-    /// The step that undoes it.
+    /// Returns the stage that undoes this one.
     fn inverse(self) -> Self {
         StageSpec { map: self.map.inverse(), ..self }
     }
 }
 
-/// A route of the table.
+/// Row of the route table.
 #[derive(Clone, Copy)]
 pub struct RouteSpec {
-    /// Its name.
+    /// Name of the route.
     pub route: Route,
-    /// Its stages, in words.
+    /// Stages in words and dimension notation.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Literature or document that describes the route.
     pub source: &'static str,
-    /// Whether it is one of the thesis's.
+    /// `true` if the thesis has the route.
     pub in_thesis: bool,
-    /// Passes at least.
+    /// Minimum number of passes.
     pub min_passes: usize,
-    /// Whether it does any permutation of axes, and not matrices alone.
+    /// `true` if the route supports any axis permutation, `false` if only transpositions of
+    /// matrices.
     pub any_axes: bool,
-    /// Whether it is worth a try as it is, and mirrored.
+    /// Whether to try the route unmirrored, and whether to try it mirrored.
     pub orientations: fn(&PhaseProblem) -> [bool; 2],
-    /// The tiles that it could use.
+    /// Tiles that the route could use, at least one, or the reason for their absence.
     pub tiles: fn(&PhaseProblem) -> Result<Vec<TileSize>, Infeasible>,
-    /// Its steps with one of those tiles; steps that move nothing may be among them.
+    /// Stages for one of those tiles. Stages that move nothing may be among them.
     pub stages: fn(&PhaseProblem, TileSize) -> Vec<StageSpec>,
-    /// The same for the part that a mirrored one is the inverse of, where that is not the steps backwards.
+    /// Stages for the inverse permutation, if they differ from the inverted stages in reverse
+    /// order. They are final: not inverted again.
     pub mirrored_stages: Option<fn(&PhaseProblem, TileSize) -> Vec<StageSpec>>,
 }
 
 impl fmt::Debug for RouteSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RouteRow").field("route", &self.route).finish_non_exhaustive()
+        f.debug_struct("RouteSpec").field("route", &self.route).finish_non_exhaustive()
     }
 }
 
 impl RouteSpec {
-    /// The steps with one of the part's tiles that move something; out of place all do.
+    /// Returns the stages that move elements, for one of the phase's tiles. Out of place, all
+    /// stages do.
     pub fn stages_that_move(&self, part: &PhaseProblem, tile: TileSize) -> Vec<StageSpec> {
-        let mut steps = match (part.mirrored, self.mirrored_stages) {
+        let mut stages = match (part.mirrored, self.mirrored_stages) {
             (false, _) => (self.stages)(part, tile),
-            (true, Some(steps)) => steps(part, tile),
+            (true, Some(mirrored)) => mirrored(part, tile),
             (true, None) => {
                 (self.stages)(part, tile).into_iter().rev().map(StageSpec::inverse).collect()
             }
         };
-        steps.retain(|step| part.request.out_of_place || !step.map.is_identity());
-        steps
+        stages.retain(|stage| part.request.out_of_place || !stage.map.is_identity());
+        stages
     }
 }
 
-/// Not mirrored.
+/// Tries the route unmirrored only.
 pub(super) const AS_IT_IS: fn(&PhaseProblem) -> [bool; 2] = |_| [true, false];
-/// Mirrored too.
+/// Tries the route unmirrored and mirrored.
 pub(super) const BOTH: fn(&PhaseProblem) -> [bool; 2] = |_| [true, true];
 
-/// Two groups of axes that change places.
+/// Creates the stage that swaps two groups of axes, `rows` and `cols`.
 pub(super) fn step(
     batch: usize,
     rows: usize,
     mid: usize,
     cols: usize,
     unit: usize,
-    want: MethodFilter,
+    methods: MethodFilter,
 ) -> StageSpec {
-    StageSpec { map: Elementary { batch, rows, mid, cols, unit }.into(), methods: want }
+    StageSpec { map: Elementary { batch, rows, mid, cols, unit }.into(), methods }
 }
 
-/// The matrices as their own tile; of other axes a super-element.
+/// Returns the whole matrix as the tile, or a super-element if the permutation is not a
+/// transposition.
 pub(super) fn whole_tile(part: &PhaseProblem) -> TileSize {
     if part.is_matrices() {
         return TileSize { m: part.matrices.rows, n: part.matrices.cols };

@@ -1,4 +1,4 @@
-//! Aligned slots: two passes for any shape.
+//! Aligned slots: two passes, for any shape.
 
 use super::route::{Route, RouteSpec, StageSpec, TileSize};
 use crate::device::{MethodFilter, SlotParams};
@@ -7,15 +7,16 @@ use crate::phase_problem::PhaseProblem;
 use crate::problem::MatrixBatch;
 use crate::stage_map::{Direction, StageMap};
 
-/// Slots gathered into each chunk's own memory, then moved; mirrored when there are more columns
-/// than rows, so that a chunk is always `slot` or more short rows. A tile `m x n` is a slot of `m`
-/// elements and chunks of `n` rows.
+/// Gathers slots into the memory of each chunk, then moves the slots.
+///
+/// Mirrored if there are more columns than rows, so that a chunk always has at least `slot` short
+/// rows. A tile `m x n` stands for slots of `m` elements and chunks of `n` rows.
 pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     route: Route::ALIGNED_SLOTS,
-    summary: "slots gathered chunk by chunk, then moved; any shape; mirrored where there are more columns than rows",
+    summary: "gathers slots chunk by chunk, then moves them; any shape; mirrored if there are more columns than rows",
     source: "docs/algorithm.md",
     in_thesis: false,
-    // One, when a single chunk holds the matrix.
+    // One pass, if a single chunk holds the matrix.
     min_passes: 1,
     any_axes: false,
     orientations: |part| {
@@ -25,7 +26,7 @@ pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     tiles,
     stages: |part, TileSize { m, n }| {
         let batch = part.matrices.batch;
-        let Some(slots) = part.device.aligned_slots(&slotting(part, m), n) else {
+        let Some(slots) = part.device.aligned_slots(&slot_params(part, m), n) else {
             return Vec::new();
         };
         let direction = Direction::Forward;
@@ -43,17 +44,19 @@ pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
-/// The matrices with slots of `slot` elements.
-fn slotting(part: &PhaseProblem, slot: usize) -> SlotParams {
+/// Returns the parameters of slots with `slot` elements.
+fn slot_params(part: &PhaseProblem, slot: usize) -> SlotParams {
     let MatrixBatch { rows, cols, .. } = part.matrices;
     SlotParams { rows, cols, slot, elem_bytes: part.elem_bytes() }
 }
 
-/// Longest slot worth trying: moves are as fast as a copy from here on.
+/// Bytes of the longest slots to try. Longer slots gain nothing: 4 KiB reach the speed of a copy.
 const LONGEST_SLOT_BYTES: usize = 4096;
 
-/// Slots of a power of two of elements (every length for sides up to 64 where all are asked for; a single
-/// element would be the one-stage route), with the chunks that suit the device.
+/// Returns the slot lengths to try, each with the chunk lengths that suit the device.
+///
+/// Slot lengths are powers of two, from 2: a single element would be route `one-stage`. If every
+/// tile is wanted and there are at most 64 rows, every slot length is returned.
 fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let MatrixBatch { rows, cols, .. } = part.matrices;
     let elem_bytes = part.elem_bytes();
@@ -66,11 +69,11 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
             .collect()
     };
     let with = |m| {
-        let (slotting, device) = (slotting(part, m), part.device);
-        let mut chunks = device.chunk_lengths(&slotting, part.exhaustive);
+        let (slot_params, device) = (slot_params(part, m), part.device);
+        let mut chunks = device.chunk_lengths(&slot_params, part.exhaustive);
         chunks.sort_unstable();
         chunks.dedup();
-        chunks.retain(|&n| device.aligned_slots(&slotting, n).is_some());
+        chunks.retain(|&n| device.aligned_slots(&slot_params, n).is_some());
         chunks.into_iter().map(move |n| TileSize { m, n })
     };
     let tiles: Vec<TileSize> = lengths.into_iter().flat_map(with).collect();

@@ -1,14 +1,15 @@
-//! The thesis's compositions of elementary transpositions, with `M = M'·m` and `N = N'·n`.
+//! The thesis's composition of elementary transpositions, with `M = M'·m` and `N = N'·n`.
 
 use super::route::{BOTH, Route, RouteSpec, TileSize, step};
 use super::tiles::pairs;
 use crate::device::MethodFilter;
 use crate::problem::MatrixBatch;
 
-/// `(M, N', n)` to `(N', M, n)`; `(N', M', m, n)` to `(N', M', n, m)`; to `(N', n, M', m)`.
+/// Three stages: `(M, N', n)` to `(N', M, n)`; `(N', M', m, n)` to `(N', M', n, m)`; and that to
+/// `(N', n, M', m)`.
 pub const THREE_STAGE: RouteSpec = RouteSpec {
     route: Route::THREE_STAGE,
-    summary: "100! on n, 0010! on m x n tiles, 0100! on m; mirrored the other order",
+    summary: "100! on n, 0010! on m x n tiles, 0100! on m; mirrored: the inverse stages in reverse order",
     source: "thesis section 4.7",
     in_thesis: true,
     min_passes: 3,

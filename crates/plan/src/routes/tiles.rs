@@ -1,10 +1,10 @@
-//! Which tiles a route looks at.
+//! Tiles that the routes try.
 
 use super::route::TileSize;
 use crate::infeasible::Infeasible;
 use crate::phase_problem::PhaseProblem;
 
-/// Those of a side's `divisors` that lie from `least` to `most`.
+/// Returns the `divisors` of a side from `least` to `most`, at least one.
 pub(super) fn between(
     divisors: &[usize],
     least: usize,
@@ -18,17 +18,18 @@ pub(super) fn between(
     Ok(all)
 }
 
-/// The tiles among `tiles` that a barrier of any scope can hold.
-pub(super) fn holdable(
+/// Returns those of `tiles` that fit the largest group of workers that can synchronise, at least
+/// one.
+pub(super) fn fitting_on_chip(
     part: &PhaseProblem,
     tiles: impl Iterator<Item = TileSize>,
 ) -> Result<Vec<TileSize>, Infeasible> {
     let [_, have] = part.device.on_chip_bytes();
     let bytes = |tile: TileSize| tile.m * tile.n * part.elem_bytes();
-    let (fitting, over): (Vec<TileSize>, Vec<TileSize>) =
+    let (fitting, too_large): (Vec<TileSize>, Vec<TileSize>) =
         tiles.partition(|&tile| bytes(tile) <= have);
     if fitting.is_empty() {
-        let need = over.into_iter().map(bytes).min().unwrap_or(0);
+        let need = too_large.into_iter().map(bytes).min().unwrap_or(0);
         return Err(Infeasible::OnChip { need, have });
     }
     Ok(fitting)
@@ -37,11 +38,12 @@ pub(super) fn holdable(
 /// Bytes of the widest word that devices move.
 const WORD_BYTES: usize = 16;
 
-/// All pairs of proper divisors whose tile one worker can hold, as the staged routes use them.
+/// Returns pairs of proper divisors whose tile fits one worker, for the staged routes.
 ///
-/// Unless every pair is asked for, for each `n` only the largest `m` whose tile fits once and the
-/// largest whose tile fits twice, as moving it takes, of all and of those that wide words divide: longer
-/// super-elements of as wide words never cost more.
+/// Unless every pair is wanted, returns up to four `m` for each `n`: the largest whose tile fits
+/// once, and the largest whose tile fits twice, which its move needs. Each is chosen once among all
+/// divisors and once among divisors that give whole wide words. For equally wide words, longer
+/// super-elements never cost more.
 pub(super) fn pairs(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let elem_bytes = part.elem_bytes();
     let down = between(part.row_divisors(), 2, part.matrices.rows - 1)?;

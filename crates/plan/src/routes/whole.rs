@@ -6,10 +6,11 @@ use crate::infeasible::Infeasible;
 use crate::problem::MatrixBatch;
 use crate::stage_map::StageMap;
 
-/// Tile pairs across the diagonal, or of axes that change places in pairs, and threes of a cube.
+/// Swaps tiles: pairs across the diagonal of a square, pairs of an involution of axes, or 3-cycles
+/// of the tiles of a cube.
 pub const SQUARE: RouteSpec = RouteSpec {
     route: Route::SQUARE,
-    summary: "tiles that change places: pairs across a square's diagonal, or where axes change places in pairs; threes of a cube",
+    summary: "swaps tiles: pairs across a square's diagonal or of a self-inverse axis permutation; 3-cycles of a cube",
     source: "thesis section 4.1",
     in_thesis: true,
     min_passes: 1,
@@ -24,18 +25,18 @@ pub const SQUARE: RouteSpec = RouteSpec {
             _ => Err(Infeasible::NotSquare { rows, cols }),
         }
     },
-    // What lies between the two axes that change places makes them squares side by side.
+    // Axes between the two that are swapped make the tiles adjacent squares.
     stages: |part, _| {
-        let want = if !part.is_matrices() { MethodFilter::Tiles } else { MethodFilter::Swap };
-        vec![StageSpec { map: StageMap::Axes(part.axes), methods: want }]
+        let methods = if !part.is_matrices() { MethodFilter::Tiles } else { MethodFilter::Swap };
+        vec![StageSpec { map: StageMap::Axes(part.axes), methods }]
     },
     mirrored_stages: None,
 };
 
-/// Everything read before anything is written.
+/// Reads all elements on chip, synchronises at one barrier, then writes them.
 pub const ON_CHIP: RouteSpec = RouteSpec {
     route: Route::ON_CHIP,
-    summary: "010! on the whole matrix: read on chip, one barrier, written transposed",
+    summary: "010! on the whole matrix: reads it on chip, one barrier, writes it transposed",
     source: "thesis section 4.5 (barrier-sync), the scope widened to the device",
     in_thesis: true,
     min_passes: 1,
@@ -48,10 +49,10 @@ pub const ON_CHIP: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
-/// Element by element along the cycles.
+/// Moves single elements along their cycles.
 pub const ONE_STAGE: RouteSpec = RouteSpec {
     route: Route::ONE_STAGE,
-    summary: "cycles of single elements: slow for small elements, right for very long ones",
+    summary: "cycles of single elements: slow for small elements, suitable for very long ones",
     source: "thesis section 4.2; Berman 1958, Windley 1959",
     in_thesis: true,
     min_passes: 1,
@@ -64,10 +65,10 @@ pub const ONE_STAGE: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
-/// From one place to another, with tiles of the device's own.
+/// Writes the result to another buffer, with tiles chosen by the device.
 pub const OUT_OF_PLACE: RouteSpec = RouteSpec {
     route: Route::OUT_OF_PLACE,
-    summary: "010! read in one place and written in another",
+    summary: "010! from one buffer to another",
     source: "docs/algorithm.md",
     in_thesis: false,
     min_passes: 1,
