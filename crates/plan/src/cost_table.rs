@@ -1,7 +1,7 @@
-//! What a device costs, as a table in a file: how fast each of its operations is, of a copy of the same bytes.
+//! Cost tables: the speed of each operation of a device, relative to a copy of the same bytes.
 //!
-//! A device's crate names its operations and the quantities that decide how fast they are; the file says how.
-//! An operation is a list of *factors*, taken in order from 1:
+//! The crate of a device names its operations and the quantities that affect them. The table, a
+//! JSON file, has the numbers. An operation is a list of *factors*, applied in order to 1:
 //!
 //! ```json
 //! {"set": [[64, 0.41], [128, 0.70]], "over": "unit_bytes", "from": "moves.csv"}
@@ -9,60 +9,60 @@
 //! {"at_most": [[1, 0.12], [2, 0.2]], "over": "word", "from": "sweeps.csv"}
 //! ```
 //!
-//! `set`, `times` and `at_most` are a number, or points over a quantity, ascending: between points the
-//! value is interpolated over the quantity's logarithm (over the quantity itself with `"linear": true`),
-//! beyond the ends it stays. `when` limits a factor to quantities from one number to another, both included.
-//! `from` says where it was measured. A constant is a number with a name of its own.
+//! `set`, `times` and `at_most` are a number, or points over a quantity in ascending order. Between
+//! points, the value is interpolated over the logarithm of the quantity, or over the quantity if
+//! `"linear": true`. Beyond the ends, it is constant. `when` limits a factor to inclusive ranges of
+//! quantities. `from` names the measurement. A constant is a named number.
 //!
-//! No entry ever decides whether a plan is right, only which is tried first.
+//! Tables only affect which plan is chosen, never whether a plan is correct.
 
 mod text;
 
-/// Why a table cannot be used.
+/// Error: a cost table is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CostTableError {
-    /// It is no table.
+    /// The text is not a table.
     #[error("cost table of {device}: {source}")]
     Format {
-        /// The table's device, as far as it is known.
+        /// Device of the table, or `?` if it is not known.
         device: String,
-        /// What the parser said.
+        /// Error of the JSON parser.
         source: serde_json::Error,
     },
-    /// It names something that there is not, or lacks something.
+    /// The table has an unknown name, lacks a required one, or has an invalid number.
     #[error("cost table of {device}: {what}")]
     Content {
-        /// The table's device.
+        /// Device of the table.
         device: String,
-        /// What is wrong.
+        /// Description of the error.
         what: String,
     },
 }
 
-/// What a table may and must name.
+/// Names that a table may and must contain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostSchema {
-    /// Operations: the table has each.
+    /// Operations, all required.
     pub operations: &'static [&'static str],
-    /// Quantities that factors may be over.
+    /// Quantities over which factors may be defined.
     pub quantities: &'static [&'static str],
-    /// Constants: the table has each.
+    /// Constants, all required.
     pub constants: &'static [&'static str],
 }
 
-/// An operation, measured: what tables are fitted to.
+/// Measurement of one operation, to which tables are fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Its number among the names.
+    /// Index of the operation in the schema.
     pub operation: usize,
-    /// The quantities that decide, in the order of their names.
+    /// Values of all quantities, in the order of the schema.
     pub quantities: Vec<f64>,
-    /// What it reached of a copy's speed.
+    /// Speed reached, as a fraction of a copy's.
     pub fraction: f64,
 }
 
-/// A device's table.
+/// Cost table of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostTable {
     names: CostSchema,
@@ -70,94 +70,94 @@ pub struct CostTable {
     about: String,
     constants: Vec<f64>,
     operations: Vec<Vec<Factor>>,
-    /// Of each operation, more than it ever reaches, or as much.
+    /// Upper bound of the fraction of each operation.
     most: Vec<f64>,
 }
 
-/// A factor of an operation.
+/// Factor of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// What it does to those before it.
+    /// Rule that combines it with the factors before it.
     pub how: FactorOp,
-    /// Its number, or its curve.
+    /// Number or curve.
     pub value: Value,
-    /// Numbers of quantities in ascending order, each with its range: where the factor applies.
+    /// Conditions, all required: index of a quantity and its inclusive range, by ascending index.
     pub when: Vec<(usize, f64, f64)>,
-    /// Where it was measured.
+    /// Source of the measurement.
     pub from: String,
 }
 
-/// What a factor does to the product of those before it.
+/// Rule that combines a factor with the product of the factors before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactorOp {
-    /// Replaces it.
+    /// Replaces the product.
     Set,
-    /// Multiplies it.
+    /// Multiplies the product.
     Times,
-    /// Limits it.
+    /// Limits the product from above.
     AtMost,
 }
 
-/// A number, or a curve.
+/// Number or curve.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// The same everywhere.
+    /// Constant value.
     Number(f64),
-    /// Over a quantity.
+    /// Value that depends on a quantity.
     Curve(Curve),
 }
 
-/// Points over a quantity.
+/// Piecewise-linear curve over a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// The quantity's number.
+    /// Index of the quantity.
     pub over: usize,
-    /// Whether it is interpolated over the quantity itself, and not over its logarithm.
+    /// `true` to interpolate over the quantity, `false` to interpolate over its logarithm.
     pub linear: bool,
-    /// At least one, in ascending order.
+    /// Points in ascending order, at least one.
     pub points: Vec<Point>,
 }
 
-/// A point of a curve.
+/// Point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// What the quantity is there.
+    /// Value of the quantity.
     pub quantity: f64,
-    /// The quantity, or its logarithm: what is interpolated over.
+    /// Coordinate for interpolation: the quantity or its logarithm.
     pub place: f64,
-    /// The value there.
+    /// Value of the curve.
     pub value: f64,
 }
 
 impl CostTable {
-    /// The device whose table it is.
+    /// Returns the name of the table's device.
     pub fn device(&self) -> &str {
         &self.device
     }
 
-    /// How it was made.
+    /// Returns the description of how the table was made.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// The same table of another device.
+    /// Returns the table with another device name and description.
     #[must_use]
     pub fn named(mut self, device: &str, about: &str) -> Self {
         (self.device, self.about) = (device.to_owned(), about.to_owned());
         self
     }
 
-    /// What the table may and must name.
+    /// Returns the schema of the table.
     pub fn names(&self) -> CostSchema {
         self.names
     }
 
-    /// The factors of operation `which`, in the order in which they apply.
+    /// Returns the factors of operation `which`, in the order in which they apply.
     pub fn factors(&self, which: usize) -> &[Factor] {
         &self.operations[which]
     }
 
-    /// The same table with other factors of operation `which`.
+    /// Replaces the factors of operation `which`.
     #[must_use]
     pub fn with_factors(mut self, which: usize, factors: Vec<Factor>) -> Self {
         self.most[which] = most(&factors);
@@ -165,25 +165,30 @@ impl CostTable {
         self
     }
 
-    /// The constant of that number among the names.
+    /// Returns the constant at index `which` of the schema.
     pub fn constant(&self, which: usize) -> f64 {
         self.constants[which]
     }
 
-    /// The same table with another constant, for a device that is like this one but for that.
+    /// Replaces a constant, for a device that differs only in that.
     #[must_use]
     pub fn with_constant(mut self, which: usize, value: f64) -> Self {
         self.constants[which] = value;
         self
     }
 
-    /// What operation `which` reaches of a copy's speed where the quantity of each number among the names is what
-    /// `quantity` says. It is asked for those alone that decide.
+    /// Returns the speed of operation `which`, as a fraction of a copy's.
+    ///
+    /// `quantity` returns the value of the quantity at an index of the schema. It is called only
+    /// for quantities that affect the result.
     pub fn fraction(&self, which: usize, quantity: impl Fn(usize) -> f64) -> f64 {
         self.decided(which, quantity).0
     }
 
-    /// The same, and the number of the factor that decides it: the last that set it or limited what was more.
+    /// Returns the speed of operation `which` and the index of the factor that decides it.
+    ///
+    /// That factor is the last one that set the value or lowered it to a limit. See
+    /// [`fraction`](Self::fraction).
     pub fn decided(&self, which: usize, quantity: impl Fn(usize) -> f64) -> (f64, Option<usize>) {
         let mut decided = (1.0, None);
         for (number, factor) in self.operations[which].iter().enumerate() {
@@ -203,13 +208,13 @@ impl CostTable {
         decided
     }
 
-    /// More than operation `which` ever reaches, or as much.
+    /// Returns an upper bound of the [`fraction`](Self::fraction) of operation `which`.
     pub fn most(&self, which: usize) -> f64 {
         self.most[which]
     }
 }
 
-/// The most that factors can make: sets and products of their highest values.
+/// Returns an upper bound of the product of `factors`, from the highest value of each.
 fn most(factors: &[Factor]) -> f64 {
     factors.iter().fold(1.0, |best: f64, factor| {
         let most = factor.value.most();
@@ -251,7 +256,8 @@ impl Value {
 }
 
 impl Curve {
-    /// Of quantities and the values there, ascending. Without points it is 1 everywhere: a factor that changes nothing.
+    /// Creates a curve from ascending quantities and their values. Without points the curve is 1
+    /// everywhere.
     pub fn new(over: usize, linear: bool, points: impl Iterator<Item = (f64, f64)>) -> Self {
         let mut curve = Curve { over, linear, points: Vec::new() };
         curve.points = points
@@ -263,7 +269,7 @@ impl Curve {
         curve
     }
 
-    /// Where a quantity lies on the curve.
+    /// Returns the coordinate of a quantity for interpolation.
     pub fn place(&self, quantity: f64) -> f64 {
         if self.linear { quantity } else { quantity.ln() }
     }
@@ -301,20 +307,24 @@ mod tests {
     }
 
     #[test]
-    fn curves_interpolate_over_the_logarithm() {
+    fn curves_interpolate_over_the_logarithm_unless_linear() {
         let curve = r#"{"set": [[4, 0.2], [16, 0.4]], "over": "bytes", "from": ""}"#;
         let costs = table(curve).unwrap();
         let at = |bytes: f64| costs.fraction(0, |k| [bytes, 0.0][k]);
         assert_eq!([at(1.0), at(4.0), at(99.0)], [0.2, 0.2, 0.4]);
         assert!((at(8.0) - 0.3).abs() < 1e-12 && (at(16.0) - 0.4).abs() < 1e-12);
-        assert_eq!(costs.fraction(1, |_| 8.0), 1.0, "without factors as fast as a copy");
+        assert_eq!(
+            costs.fraction(1, |_| 8.0),
+            1.0,
+            "an operation without factors is as fast as a copy"
+        );
         assert_eq!((costs.constant(0), costs.device()), (2.0, "toy"));
         let linear = curve.replace(r#""from""#, r#""linear": true, "from""#);
         assert!((table(&linear).unwrap().fraction(0, |_| 7.0) - 0.25).abs() < 1e-12);
     }
 
     #[test]
-    fn factors_apply_in_order_and_where_they_are_meant() {
+    fn factors_apply_in_order_when_their_conditions_hold() {
         let costs = table(
             r#"{"set": 0.8, "from": ""},
                {"times": 0.5, "when": {"short": [1, 1]}, "from": ""},
@@ -331,33 +341,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_told() {
-        for (factor, told) in [
-            (r#"{"set": 0.8, "times": 1, "from": ""}"#, "one of set, times"),
-            (r#"{"set": 0.8, "over": "bytes", "from": ""}"#, "a number above 0"),
-            (r#"{"set": 0, "from": ""}"#, "a number above 0"),
-            (r#"{"set": [[4, 1], [2, 1]], "over": "bytes", "from": ""}"#, "ascend"),
-            (r#"{"set": [], "over": "bytes", "from": ""}"#, "ascend"),
-            (r#"{"set": [[4, 1]], "over": "words", "from": ""}"#, "no quantity is named words"),
-            (r#"{"set": 1, "when": {"long": [0, 1]}, "from": ""}"#, "no quantity is named long"),
+    fn parse_reports_what_is_wrong_when_a_table_is_invalid() {
+        for (factor, expected) in [
+            (r#"{"set": 0.8, "times": 1, "from": ""}"#, "exactly one of set, times"),
+            (r#"{"set": 0.8, "over": "bytes", "from": ""}"#, "a positive number"),
+            (r#"{"set": 0, "from": ""}"#, "a positive number"),
+            (r#"{"set": [[4, 1], [2, 1]], "over": "bytes", "from": ""}"#, "must be ascending"),
+            (r#"{"set": [], "over": "bytes", "from": ""}"#, "must be ascending"),
+            (r#"{"set": [[4, 1]], "over": "words", "from": ""}"#, "unknown quantity words"),
+            (r#"{"set": 1, "when": {"long": [0, 1]}, "from": ""}"#, "unknown quantity long"),
             (r#"{"set": 1, "form": ""}"#, "form"),
-            // Seconds would be infinite, or zero.
-            (r#"{"set": 1e-320, "from": ""}"#, "move: its factors"),
-            (r#"{"set": [[4, 1], [8, 1e-320]], "over": "bytes", "from": ""}"#, "its factors"),
-            (r#"{"times": 1e-60, "from": ""}, {"times": 1e-60, "from": ""}"#, "its factors"),
-            (r#"{"times": 1e60, "from": ""}, {"times": 1e60, "from": ""}"#, "its factors"),
+            // Seconds would be infinite or zero.
+            (r#"{"set": 1e-320, "from": ""}"#, "move: the product"),
+            (r#"{"set": [[4, 1], [8, 1e-320]], "over": "bytes", "from": ""}"#, "the product"),
+            (r#"{"times": 1e-60, "from": ""}, {"times": 1e-60, "from": ""}"#, "the product"),
+            (r#"{"times": 1e60, "from": ""}, {"times": 1e60, "from": ""}"#, "the product"),
         ] {
             let error = table(factor).unwrap_err().to_string();
-            assert!(error.contains(told), "{factor}: {error}");
+            assert!(error.contains(expected), "{factor}: {error}");
         }
-        let lacking = r#"{"device": "toy", "about": "", "constants": {}, "operations": {}}"#;
-        let error = CostTable::parse(lacking, NAMES).unwrap_err().to_string();
-        assert!(error.contains("no constant copy"), "{error}");
-        // Nothing is divided by a speed of 0.
+        let incomplete = r#"{"device": "toy", "about": "", "constants": {}, "operations": {}}"#;
+        let error = CostTable::parse(incomplete, NAMES).unwrap_err().to_string();
+        assert!(error.contains("constant copy is missing"), "{error}");
+        // A speed of 0 would be a divisor.
         for copy in ["0", "1e-300", "-1", "1e300"] {
-            let still = lacking.replacen("{}", &format!(r#"{{"copy": {copy}}}"#), 1);
-            let error = CostTable::parse(&still, NAMES).unwrap_err().to_string();
-            assert!(error.contains("no constant copy"), "{copy}: {error}");
+            let invalid = incomplete.replacen("{}", &format!(r#"{{"copy": {copy}}}"#), 1);
+            let error = CostTable::parse(&invalid, NAMES).unwrap_err().to_string();
+            assert!(error.contains("constant copy is missing"), "{copy}: {error}");
         }
     }
 }

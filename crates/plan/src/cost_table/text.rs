@@ -1,4 +1,4 @@
-//! Cost tables as files.
+//! Parser of cost tables.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use serde::Deserialize;
 
 use super::{CostSchema, CostTable, CostTableError, Curve, Factor, FactorOp, Value, most};
 
-/// No constant is more, and no product of factors more, or less than its inverse: seconds stay numbers.
-const MOST: f64 = 1e100;
+/// Upper bound of constants and of products of factors; its inverse is the lower bound of products.
+/// Keeps estimated seconds finite.
+const MAX_VALUE: f64 = 1e100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,39 +41,42 @@ enum ValueText {
 }
 
 impl CostTable {
-    /// Reads a table's text.
+    /// Parses a table.
     ///
     /// # Errors
-    /// [`CostTableError::Format`], [`CostTableError::Content`].
+    /// [`CostTableError::Format`]: the text is not JSON of a table. [`CostTableError::Content`]: a
+    /// name is unknown or missing, or a number is out of range.
     pub fn parse(text: &str, names: CostSchema) -> Result<Self, CostTableError> {
         let file: File = serde_json::from_str(text)
             .map_err(|source| CostTableError::Format { device: "?".into(), source })?;
         let device = file.device;
-        let wrong = |what: String| CostTableError::Content { device: device.clone(), what };
+        let invalid = |what: String| CostTableError::Content { device: device.clone(), what };
         let constant = |name: &&str| {
-            // All is divided by the first, bytes a second.
+            // The first constant, bytes per second, is a divisor.
             let least = if Some(name) == names.constants.first() { 1.0 } else { 0.0 };
-            let value = file.constants.get(*name).copied().filter(|v| (least..=MOST).contains(v));
+            let value =
+                file.constants.get(*name).copied().filter(|v| (least..=MAX_VALUE).contains(v));
             value.ok_or_else(|| {
-                wrong(format!("no constant {name}, or one that is not from {least} to {MOST:e}"))
+                invalid(format!("constant {name} is missing or not in {least}..={MAX_VALUE:e}"))
             })
         };
         let constants = names.constants.iter().map(constant).collect::<Result<_, _>>()?;
         for name in file.constants.keys() {
-            known("constant", names.constants, name).map_err(wrong)?;
+            index_of("constant", names.constants, name).map_err(invalid)?;
         }
         for name in file.operations.keys() {
-            known("operation", names.operations, name).map_err(wrong)?;
+            index_of("operation", names.operations, name).map_err(invalid)?;
         }
         let operations = names
             .operations
             .iter()
             .map(|name| {
                 let factors = file.operations.get(*name);
-                let factors = factors.ok_or_else(|| wrong(format!("no operation {name}")))?;
+                let factors =
+                    factors.ok_or_else(|| invalid(format!("operation {name} is missing")))?;
                 let read = |factor| Factor::read(factor, names);
                 let factors: Result<Vec<_>, _> = factors.iter().map(read).collect();
-                factors.and_then(bounded).map_err(|what| wrong(format!("{name}: {what}")))
+                factors.and_then(bounded).map_err(|what| invalid(format!("{name}: {what}")))
             })
             .collect::<Result<Vec<_>, _>>()?;
         let most = operations.iter().map(|factors| most(factors)).collect();
@@ -82,18 +86,18 @@ impl CostTable {
 
 fn bounded(factors: Vec<Factor>) -> Result<Vec<Factor>, String> {
     let least: f64 = factors.iter().map(|factor| factor.value.least().min(1.0)).product();
-    if least < 1.0 / MOST || most(&factors) > MOST {
+    if least < 1.0 / MAX_VALUE || most(&factors) > MAX_VALUE {
         return Err(format!(
-            "its factors come to less than {:e} or to more than {MOST:e}",
-            1.0 / MOST
+            "the product of its factors can be less than {:e} or more than {MAX_VALUE:e}",
+            1.0 / MAX_VALUE
         ));
     }
     Ok(factors)
 }
 
-fn known(what: &str, all: &[&str], name: &str) -> Result<usize, String> {
+fn index_of(what: &str, all: &[&str], name: &str) -> Result<usize, String> {
     let found = all.iter().position(|other| *other == name);
-    found.ok_or_else(|| format!("no {what} is named {name}; there are {}", all.join(", ")))
+    found.ok_or_else(|| format!("unknown {what} {name}: expected one of {}", all.join(", ")))
 }
 
 impl Factor {
@@ -102,9 +106,9 @@ impl Factor {
             (Some(value), None, None) => (FactorOp::Set, value),
             (None, Some(value), None) => (FactorOp::Times, value),
             (None, None, Some(value)) => (FactorOp::AtMost, value),
-            _ => return Err("a factor is one of set, times and at_most".into()),
+            _ => return Err("a factor needs exactly one of set, times and at_most".into()),
         };
-        let quantity = |name: &str| known("quantity", names.quantities, name);
+        let quantity = |name: &str| index_of("quantity", names.quantities, name);
         let value = match (value, &text.over) {
             (ValueText::Number(number), None) if number.is_finite() && *number > 0.0 => {
                 Value::Number(*number)
@@ -112,20 +116,22 @@ impl Factor {
             (ValueText::Points(points), Some(over)) => {
                 let ascends = points.is_sorted_by(|a, b| a[0] < b[0]);
                 let finite = points.iter().flatten().all(|x| x.is_finite());
-                let places = points.iter().all(|p| p[1] > 0.0 && (text.linear || p[0] > 0.0));
-                if points.is_empty() || !ascends || !finite || !places {
-                    return Err(format!("points over {over} must ascend and be above 0"));
+                let in_range = points.iter().all(|p| p[1] > 0.0 && (text.linear || p[0] > 0.0));
+                if points.is_empty() || !ascends || !finite || !in_range {
+                    return Err(format!(
+                        "points over {over} must be ascending and positive, at least one"
+                    ));
                 }
                 let points = points.iter().map(|&[quantity, value]| (quantity, value));
                 Value::Curve(Curve::new(quantity(over)?, text.linear, points))
             }
             _ => {
-                return Err("a factor is a number above 0, or points and what they are over".into());
+                return Err("a factor must be a positive number, or points with over".into());
             }
         };
         let when = text.when.iter().map(|(name, [from, to])| Ok((quantity(name)?, *from, *to)));
         let mut when = when.collect::<Result<Vec<_>, String>>()?;
-        // In the order of the names: those that take longest to find out come last there.
+        // Schema order: the quantities that are slowest to compute come last in it.
         when.sort_by_key(|range| range.0);
         Ok(Factor { how, value, when, from: text.from.clone() })
     }

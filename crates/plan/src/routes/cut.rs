@@ -3,7 +3,7 @@
 use turntile_perm::PitchedRows;
 
 use super::panels::on_square_tiles;
-use super::route::{BOTH, Route, RouteSpec, StageSpec, TileSize};
+use super::route::{BOTH_ORIENTATIONS, Route, RouteSpec, StageSpec, TileSize};
 use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
 use crate::phase_problem::PhaseProblem;
@@ -25,7 +25,7 @@ pub const CUT: RouteSpec = RouteSpec {
     in_thesis: false,
     min_passes: 2,
     any_axes: false,
-    orientations: BOTH,
+    orientations: BOTH_ORIENTATIONS,
     tiles,
     stages: |part, TileSize { m, n }| {
         let rows = part.matrices.rows;

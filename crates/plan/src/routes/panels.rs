@@ -2,7 +2,7 @@
 
 use turntile_perm::{AxisPermutation, PermutationError};
 
-use super::route::{BOTH, Route, RouteSpec, StageSpec, TileSize, step};
+use super::route::{BOTH_ORIENTATIONS, Route, RouteSpec, StageSpec, TileSize, step};
 use super::tiles::{between, fitting_on_chip};
 use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
@@ -107,7 +107,7 @@ pub const PANEL: RouteSpec = RouteSpec {
     in_thesis: true,
     min_passes: 2,
     any_axes: true,
-    orientations: BOTH,
+    orientations: BOTH_ORIENTATIONS,
     tiles: |part| {
         if part.axes.unit() > 1 {
             return Err(Infeasible::LastStays);

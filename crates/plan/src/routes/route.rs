@@ -140,9 +140,9 @@ impl RouteSpec {
 }
 
 /// Tries the route unmirrored only.
-pub(super) const AS_IT_IS: fn(&PhaseProblem) -> [bool; 2] = |_| [true, false];
+pub(super) const UNMIRRORED: fn(&PhaseProblem) -> [bool; 2] = |_| [true, false];
 /// Tries the route unmirrored and mirrored.
-pub(super) const BOTH: fn(&PhaseProblem) -> [bool; 2] = |_| [true, true];
+pub(super) const BOTH_ORIENTATIONS: fn(&PhaseProblem) -> [bool; 2] = |_| [true, true];
 
 /// Creates the stage that swaps two groups of axes, `rows` and `cols`.
 pub(super) fn step(

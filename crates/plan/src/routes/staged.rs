@@ -1,6 +1,6 @@
 //! The thesis's composition of elementary transpositions, with `M = M'·m` and `N = N'·n`.
 
-use super::route::{BOTH, Route, RouteSpec, TileSize, step};
+use super::route::{BOTH_ORIENTATIONS, Route, RouteSpec, TileSize, step};
 use super::tiles::pairs;
 use crate::device::MethodFilter;
 use crate::problem::MatrixBatch;
@@ -14,7 +14,7 @@ pub const THREE_STAGE: RouteSpec = RouteSpec {
     in_thesis: true,
     min_passes: 3,
     any_axes: false,
-    orientations: BOTH,
+    orientations: BOTH_ORIENTATIONS,
     tiles: pairs,
     stages: |part, TileSize { m, n }| {
         let MatrixBatch { batch, rows, cols } = part.matrices;

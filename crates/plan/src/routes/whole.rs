@@ -1,6 +1,6 @@
 //! Routes of one stage.
 
-use super::route::{AS_IT_IS, Route, RouteSpec, StageSpec, TileSize, whole_tile};
+use super::route::{Route, RouteSpec, StageSpec, TileSize, UNMIRRORED, whole_tile};
 use crate::device::MethodFilter;
 use crate::infeasible::Infeasible;
 use crate::problem::MatrixBatch;
@@ -15,7 +15,7 @@ pub const SQUARE: RouteSpec = RouteSpec {
     in_thesis: true,
     min_passes: 1,
     any_axes: true,
-    orientations: AS_IT_IS,
+    orientations: UNMIRRORED,
     tiles: |part| {
         let MatrixBatch { rows, cols, .. } = part.matrices;
         match part.axes.elementary() {
@@ -41,7 +41,7 @@ pub const ON_CHIP: RouteSpec = RouteSpec {
     in_thesis: true,
     min_passes: 1,
     any_axes: true,
-    orientations: AS_IT_IS,
+    orientations: UNMIRRORED,
     tiles: |part| Ok(vec![whole_tile(part)]),
     stages: |part, _| {
         vec![StageSpec { map: StageMap::Axes(part.axes), methods: MethodFilter::Barrier }]
@@ -57,7 +57,7 @@ pub const ONE_STAGE: RouteSpec = RouteSpec {
     in_thesis: true,
     min_passes: 1,
     any_axes: true,
-    orientations: AS_IT_IS,
+    orientations: UNMIRRORED,
     tiles: |part| Ok(vec![whole_tile(part)]),
     stages: |part, _| {
         vec![StageSpec { map: StageMap::Axes(part.axes), methods: MethodFilter::Cycles }]
@@ -73,7 +73,7 @@ pub const OUT_OF_PLACE: RouteSpec = RouteSpec {
     in_thesis: false,
     min_passes: 1,
     any_axes: true,
-    orientations: AS_IT_IS,
+    orientations: UNMIRRORED,
     tiles: |part| Ok(vec![whole_tile(part)]),
     stages: |part, _| {
         vec![StageSpec { map: StageMap::Axes(part.axes), methods: MethodFilter::Any }]
