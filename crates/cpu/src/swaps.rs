@@ -52,13 +52,13 @@ pub fn turn_squares(
                             Some(squares) => squares.swap(places, &mut lines),
                             None => {
                                 swap_tiles(&worker, squares, upper, lower, &mut buffer);
-                                lines.ask(upper.rows + upper.cols);
+                                lines.prefetch(upper.rows + upper.cols);
                             }
                         },
                     }
                 });
                 // Blocks on the diagonal are smaller than those beside it.
-                lines.ask_rest();
+                lines.prefetch_rest();
                 if let Some(finish) = finish {
                     for Submatrix { offset, rows, cols } in here.blocks().into_iter().flatten() {
                         (0..rows).for_each(|r| {

@@ -1,13 +1,17 @@
-//! The exchange: every rank's memory is a row of blocks, one for each rank; block `j` of rank `r` and block `r` of rank `j`
-//! change places, of whatever sizes, in place.
+//! In-place all-to-all exchange of blocks of any size.
 //!
-//! Rank `r` has `b_r` indices of the axis that is cut before and `t_r` of the one after, so that with `U` bytes for each pair
-//! block `j` has `b_r·t_j·U` bytes before and `b_j·t_r·U` after.
+//! Every rank stores one block per rank, in rank order. Block `j` of rank `r` swaps with block `r`
+//! of rank `j`.
 //!
-//! 1. As many bytes as both blocks of a pair have change places, pairs in rounds: in round `k` the partners add up to `k`
-//!    modulo `P`.
-//! 2. What a block has more goes from ranks of high `b/t` to those of low. They receive one after the other in rising `b/t`: a
-//!    rank has then sent all that it had too much, slides what it has to its place, and has room.
+//! Rank `r` has `b_r` indices of the axis that is partitioned before, and `t_r` indices of the axis
+//! that is partitioned after. With `U` bytes per pair of indices, block `j` has `b_r·t_j·U` bytes
+//! before and `b_j·t_r·U` bytes after.
+//!
+//! 1. Each pair of ranks swaps as many bytes as the smaller of its two blocks has. Pairs are
+//!    scheduled in rounds: in round `k` the two ranks of a pair add up to `k` modulo `P`.
+//! 2. The surplus of the larger block is sent one way, from ranks with a high `b/t` to ranks with a
+//!    low `b/t`. Receivers are served one after another in increasing `b/t`. A receiver has by then
+//!    sent its own surplus. It slides its blocks to their final offsets, which makes room.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,187 +20,199 @@ use turntile_perm::Partition;
 
 use crate::communicator::{CommError, Communicator};
 
-/// A step of a rank in the exchange; bytes are counted in its buffer.
+/// One step of the exchange on one rank. All offsets are bytes into the rank's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// These bytes go to the partner, and as many of it come in their place.
+    /// Sends these bytes to the partner and replaces them with the bytes that the partner sends.
     Swap {
         /// The other rank.
         partner: usize,
-        /// The bytes.
+        /// Byte range in this rank's buffer.
         at: Range<usize>,
     },
-    /// Bytes go to another place of the same buffer, which may overlap with this one.
+    /// Moves bytes within this rank's buffer. Source and destination may overlap.
     Slide {
-        /// Where they begin.
+        /// Offset of the source.
         from: usize,
-        /// Where they will.
+        /// Offset of the destination.
         to: usize,
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
     },
-    /// These bytes go to the partner.
+    /// Sends these bytes to the partner.
     Send {
         /// The other rank.
         partner: usize,
-        /// The bytes.
+        /// Byte range in this rank's buffer.
         at: Range<usize>,
     },
-    /// The partner's come here.
+    /// Receives bytes from the partner.
     Receive {
         /// The other rank.
         partner: usize,
-        /// The bytes.
+        /// Byte range in this rank's buffer.
         at: Range<usize>,
     },
 }
 
-/// The blocks of all ranks before and after.
+/// The blocks of all ranks, before and after the exchange.
 #[derive(Clone, Debug)]
 pub struct BlockExchange {
     before: Partition,
     after: Partition,
-    /// Bytes of a pair of indices.
-    pair: usize,
+    /// Bytes per pair of indices, one of each partitioned axis.
+    bytes_per_pair: usize,
 }
 
 impl BlockExchange {
-    pub fn new(before: Partition, after: Partition, pair: usize) -> Self {
-        BlockExchange { before, after, pair }
+    pub fn new(before: Partition, after: Partition, bytes_per_pair: usize) -> Self {
+        BlockExchange { before, after, bytes_per_pair }
     }
 
     pub fn ranks(&self) -> usize {
         self.before.ranks()
     }
 
-    /// Bytes that rank `r` has for rank `j`.
-    pub fn bytes(&self, r: usize, j: usize) -> usize {
-        self.before.len(r) * self.after.len(j) * self.pair
+    /// Returns the bytes of the block that rank `r` has for rank `j`.
+    pub fn block_bytes(&self, r: usize, j: usize) -> usize {
+        self.before.len(r) * self.after.len(j) * self.bytes_per_pair
     }
 
-    /// Where those begin in rank `r`.
-    pub fn begin(&self, r: usize, j: usize) -> usize {
-        self.before.len(r) * self.after.begin(j) * self.pair
+    /// Returns the offset in rank `r` of the block for rank `j`, before the exchange.
+    pub fn offset_before(&self, r: usize, j: usize) -> usize {
+        self.before.len(r) * self.after.begin(j) * self.bytes_per_pair
     }
 
-    /// Where those from rank `j` begin in rank `r` at the end.
-    pub fn begin_after(&self, r: usize, j: usize) -> usize {
-        self.after.len(r) * self.before.begin(j) * self.pair
+    /// Returns the offset in rank `r` of the block from rank `j`, after the exchange.
+    pub fn offset_after(&self, r: usize, j: usize) -> usize {
+        self.after.len(r) * self.before.begin(j) * self.bytes_per_pair
     }
 
-    /// Bytes that change places between ranks `r` and `j`.
-    pub fn mutual(&self, r: usize, j: usize) -> usize {
-        self.bytes(r, j).min(self.bytes(j, r))
+    /// Returns the bytes that ranks `r` and `j` swap: the size of the smaller block of the pair.
+    pub fn swapped_bytes(&self, r: usize, j: usize) -> usize {
+        self.block_bytes(r, j).min(self.block_bytes(j, r))
     }
 
-    /// Bytes that rank `r` sends to others.
-    pub fn crossing(&self, r: usize) -> usize {
-        (self.after.extent() - self.after.len(r)) * self.before.len(r) * self.pair
+    /// Returns the bytes that rank `r` sends to other ranks.
+    pub fn sent_bytes(&self, r: usize) -> usize {
+        (self.after.extent() - self.after.len(r)) * self.before.len(r) * self.bytes_per_pair
     }
 
-    /// Bytes of the largest message of at most `chunk` that changes places with another: what is sent is copied to a buffer of
-    /// as many.
-    pub fn bounce_bytes(&self, r: usize, chunk: usize) -> usize {
+    /// Returns the size of the bounce buffer of rank `r`: the largest swap message, at most
+    /// `max_message` bytes. A swap copies what it sends to this buffer.
+    pub fn bounce_bytes(&self, r: usize, max_message: usize) -> usize {
         let others = (0..self.ranks()).filter(|&j| j != r);
-        others.map(|j| self.mutual(r, j)).max().unwrap_or(0).min(chunk)
+        others.map(|j| self.swapped_bytes(r, j)).max().unwrap_or(0).min(max_message)
     }
 
-    /// Of a buffer that also takes, piece by piece, what slides to where it overlaps with itself.
-    pub fn bounce_bytes_with_slides(&self, r: usize, chunk: usize) -> usize {
-        (0..self.ranks()).map(|j| self.mutual(r, j)).max().unwrap_or(0).min(chunk)
+    /// Returns the size of a bounce buffer that overlapping slides also pass through, in pieces of
+    /// at most `max_message` bytes.
+    pub fn bounce_bytes_with_slides(&self, r: usize, max_message: usize) -> usize {
+        let all = (0..self.ranks()).map(|j| self.swapped_bytes(r, j));
+        all.max().unwrap_or(0).min(max_message)
     }
 
-    /// Ranks in rising `b/t`; those that end with nothing come last.
+    /// Returns the ranks in increasing `b/t`. Ranks whose part is empty after the exchange come
+    /// last.
     pub fn receivers(&self) -> Vec<usize> {
         let parts = |r| (self.before.len(r) as u128, self.after.len(r) as u128);
-        let rising = |&a: &usize, &b: &usize| match (parts(a), parts(b)) {
+        let by_ratio = |&a: &usize, &b: &usize| match (parts(a), parts(b)) {
             ((_, 0), (_, 0)) => Ordering::Equal,
             ((b, t), (c, u)) => (b * u).cmp(&(c * t)),
         };
         let mut order: Vec<usize> = (0..self.ranks()).collect();
-        // Those with nothing after compare as infinite with all others: of two alike either may be first.
+        // With t = 0 the ratio is infinite, or undefined if b = 0 too: such ranks are not sorted.
         order.sort_by_key(|&r| self.after.len(r) == 0);
-        let ends = order.partition_point(|&r| self.after.len(r) > 0);
-        order[..ends].sort_by(rising);
+        let end = order.partition_point(|&r| self.after.len(r) > 0);
+        order[..end].sort_by(by_ratio);
         order
     }
 
-    /// Who changes blocks with `r` in a round, of as many as there are ranks; perhaps `r` itself.
+    /// Returns the rank that `r` exchanges blocks with in a round. It may be `r` itself. There are
+    /// as many rounds as ranks.
     pub fn partner(&self, r: usize, round: usize) -> usize {
         (round + self.ranks() - r) % self.ranks()
     }
 
-    /// Who change blocks with each other in a round.
+    /// Returns the pairs of different ranks that exchange blocks in a round.
     pub fn pairs(&self, round: usize) -> impl Iterator<Item = (usize, usize)> {
         let pairs = (0..self.ranks()).map(move |a| (a, self.partner(a, round)));
         pairs.filter(|(a, b)| a < b)
     }
 
-    /// What rank `r` does in the exchange, in messages of at most `chunk` bytes.
-    pub fn transfers(&self, r: usize, chunk: usize) -> impl Iterator<Item = Message> + '_ {
+    /// Returns the steps of rank `r` in the exchange, in messages of at most `max_message` bytes.
+    pub fn messages(&self, r: usize, max_message: usize) -> impl Iterator<Item = Message> + '_ {
         let others = move || (0..self.ranks()).filter(move |&j| j != r);
         let pieces = move |begin: usize, bytes: usize| {
-            (0..bytes).step_by(chunk).map(move |done| begin + done..begin + bytes.min(done + chunk))
+            (0..bytes)
+                .step_by(max_message)
+                .map(move |done| begin + done..begin + bytes.min(done + max_message))
         };
         let partners = (0..self.ranks()).map(move |round| self.partner(r, round));
         let swaps = partners.filter(move |&partner| partner != r).flat_map(move |partner| {
-            let own = pieces(self.begin(r, partner), self.mutual(r, partner));
+            let own = pieces(self.offset_before(r, partner), self.swapped_bytes(r, partner));
             own.map(move |at| Message::Swap { partner, at })
         });
         let sends = move |partner: usize| {
-            let mutual = self.mutual(r, partner);
-            let rest = pieces(self.begin(r, partner) + mutual, self.bytes(r, partner) - mutual);
-            rest.map(move |at| Message::Send { partner, at })
+            let swapped = self.swapped_bytes(r, partner);
+            let surplus = self.block_bytes(r, partner) - swapped;
+            let pieces = pieces(self.offset_before(r, partner) + swapped, surplus);
+            pieces.map(move |at| Message::Send { partner, at })
         };
         let slides =
             move || self.slides(r).map(|(from, to, bytes)| Message::Slide { from, to, bytes });
         let receives = move |partner: usize| {
-            let (mutual, begin) = (self.mutual(r, partner), self.begin_after(r, partner));
-            let rest = pieces(begin + mutual, self.bytes(partner, r) - mutual);
-            rest.map(move |at| Message::Receive { partner, at })
+            let swapped = self.swapped_bytes(r, partner);
+            let surplus = self.block_bytes(partner, r) - swapped;
+            let pieces = pieces(self.offset_after(r, partner) + swapped, surplus);
+            pieces.map(move |at| Message::Receive { partner, at })
         };
-        let turns = self.receivers().into_iter().flat_map(move |receiver| {
+        let one_way = self.receivers().into_iter().flat_map(move |receiver| {
             let sent = (receiver != r).then(|| sends(receiver));
             let received = (receiver == r).then(|| slides().chain(others().flat_map(receives)));
             sent.into_iter().flatten().chain(received.into_iter().flatten())
         });
-        swaps.chain(turns)
+        swaps.chain(one_way)
     }
 
-    /// Exchanges the blocks of this rank in messages of at most `chunk` bytes; `bounce` has
-    /// [`bounce_bytes`](Self::bounce_bytes).
+    /// Exchanges the blocks of this rank in messages of at most `max_message` bytes. `bounce` has
+    /// [`bounce_bytes`](Self::bounce_bytes) bytes.
     pub fn exchange(
         &self,
-        exchange: &mut impl Communicator,
+        comm: &mut impl Communicator,
         data: &mut [u8],
         bounce: &mut [u8],
-        chunk: usize,
+        max_message: usize,
     ) -> Result<(), CommError> {
-        for transfer in self.transfers(exchange.rank(), chunk) {
-            match transfer {
+        for message in self.messages(comm.rank(), max_message) {
+            match message {
                 Message::Swap { partner, at } => {
                     let own = &mut data[at];
                     let sent = &mut bounce[..own.len()];
                     sent.copy_from_slice(own);
-                    exchange.exchange(partner, sent, own)?;
+                    comm.exchange(partner, sent, own)?;
                 }
                 Message::Slide { from, to, bytes } => data.copy_within(from..from + bytes, to),
-                Message::Send { partner, at } => exchange.exchange(partner, &data[at], &mut [])?,
+                Message::Send { partner, at } => comm.exchange(partner, &data[at], &mut [])?,
                 Message::Receive { partner, at } => {
-                    exchange.exchange(partner, &[], &mut data[at])?;
+                    comm.exchange(partner, &[], &mut data[at])?;
                 }
             }
         }
         Ok(())
     }
 
-    /// How blocks of rank `r` slide from where they were to where they will be: from, to, bytes, one after the other. Both are in
-    /// the order of ranks, so those that go down, from the first, and then those that go up, from the last, are in nobody's way.
+    /// Returns the slides of rank `r` as `(from, to, bytes)`, in the order in which they must run.
+    ///
+    /// Blocks are in rank order before and after. Blocks that move down slide first, in increasing
+    /// rank. Blocks that move up follow, in decreasing rank. So no slide overwrites a block that
+    /// has not moved yet.
     pub fn slides(&self, r: usize) -> impl Iterator<Item = (usize, usize, usize)> {
-        let slide = move |j| (self.begin(r, j), self.begin_after(r, j), self.mutual(r, j));
-        let some = |slide: &(usize, usize, usize)| slide.2 > 0;
+        let slide =
+            move |j| (self.offset_before(r, j), self.offset_after(r, j), self.swapped_bytes(r, j));
+        let non_empty = |slide: &(usize, usize, usize)| slide.2 > 0;
         let down = (0..self.ranks()).map(slide).filter(|(from, to, _)| to < from);
         let up = (0..self.ranks()).rev().map(slide).filter(|(from, to, _)| to > from);
-        down.chain(up).filter(some)
+        down.chain(up).filter(non_empty)
     }
 }

@@ -1,30 +1,31 @@
-//! What ranks need of whatever connects them.
+//! The interface to a transport, such as MPI or channels between threads.
 
-/// Why bytes did not arrive.
+/// An error of a transport: bytes were not delivered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}, with rank {partner}: {why}")]
 pub struct CommError {
-    /// The rank that says so.
+    /// The rank that reports the error.
     pub rank: usize,
-    /// The one it was talking with; itself, where all were.
+    /// The rank that it communicated with. Equal to `rank` after a collective call.
     pub partner: usize,
-    /// What went wrong, in the transport's words.
+    /// The transport's error message.
     pub why: String,
 }
 
-/// One of some ranks, and its connection with the others.
+/// One rank's connection to all other ranks.
 pub trait Communicator {
-    /// Which it is, from 0.
+    /// Returns this rank's number, counted from 0.
     fn rank(&self) -> usize;
 
-    /// How many there are.
+    /// Returns the number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Sends `send` to `partner` and receives `receive` from it, both at once; the partner receives and sends as many bytes.
-    /// Either may be empty, and is then neither sent nor received.
+    /// Sends `send` to `partner` and receives `receive` from it, both at the same time. The partner
+    /// makes the matching call with the same byte counts. An empty `send` or `receive` is not
+    /// transmitted.
     ///
     /// # Errors
-    /// The partner is gone, or sent something else.
+    /// Returns an error if the partner is gone, or if it sent another number of bytes.
     fn exchange(
         &mut self,
         partner: usize,
@@ -32,14 +33,15 @@ pub trait Communicator {
         receive: &mut [u8],
     ) -> Result<(), CommError>;
 
-    /// What every rank gives, in the order of ranks; all call it.
+    /// Returns the numbers that all ranks passed as `own`, in rank order (all-gather). Collective:
+    /// all ranks call it.
     ///
     /// # Errors
-    /// A rank is gone.
+    /// Returns an error if a rank is gone.
     fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError>;
 
-    /// Runs a local stage, which may use threads: those of the calling thread's pool, unless a transport has others. It has run
-    /// when this returns.
+    /// Runs a local stage to completion before it returns. A stage may use threads. They come from
+    /// the calling thread's pool, unless a transport overrides this method to provide others.
     fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
         stage();
     }

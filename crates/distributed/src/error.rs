@@ -1,100 +1,101 @@
-//! What can go wrong.
+//! Errors of a redistribution.
 
 use crate::communicator::CommError;
 
-/// Why data did not change their layout. They are as they were, after [`Lost`](Self::Lost) alone they are not.
+/// A reason why a redistribution failed. The data are unchanged, except after
+/// [`Lost`](Self::Lost).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No axis has that number.
-    #[error("axis {axis} is cut, but the array has axes 0 to {}", axes.wrapping_sub(1))]
+    /// The partitioned axis is out of range.
+    #[error("axis {axis} is partitioned, but the array has {axes} axes, counted from 0")]
     Axis {
-        /// The axis as given.
+        /// The axis passed by the caller.
         axis: usize,
-        /// Axes of the array.
+        /// Number of axes of the array.
         axes: usize,
     },
-    /// The parts of an axis are not the axis.
-    #[error("the parts of axis {axis} have {got} indices, the axis {expected}")]
+    /// The part sizes do not sum to the extent of the axis.
+    #[error("the parts of axis {axis} sum to {got}, but its extent is {expected}")]
     Parts {
-        /// The axis, of the array before.
+        /// The axis, counted in the source array.
         axis: usize,
-        /// Its extent.
+        /// Extent of the axis.
         expected: usize,
-        /// What the parts add up to.
+        /// Sum of the parts.
         got: usize,
     },
-    /// The array is cut over another number of ranks after than before.
-    #[error("{before} parts before and {after} after: a rank has one of each")]
+    /// The partitions before and after have different numbers of ranks.
+    #[error("{before} parts before but {after} parts after: every rank needs one of each")]
     Ranks {
-        /// Parts before.
+        /// Number of parts before.
         before: usize,
-        /// Parts after.
+        /// Number of parts after.
         after: usize,
     },
-    /// One axis is cut in one way before and in another after.
+    /// One axis is partitioned both before and after, but into different parts.
     #[error(
-        "axis {axis} is cut before and after, in other parts: only another axis can be cut in other parts"
+        "axis {axis} has different parts before and after: different parts need different axes"
     )]
     SameAxis {
         /// The axis.
         axis: usize,
     },
-    /// There is no such rank.
-    #[error("rank {rank} of {ranks}")]
+    /// The rank is out of range.
+    #[error("rank {rank} is out of range: there are {ranks} ranks")]
     NoRank {
-        /// The rank asked for.
+        /// The rank passed by the caller.
         rank: usize,
-        /// How many there are.
+        /// Number of ranks.
         ranks: usize,
     },
-    /// The local stages cannot be planned, or there is no memory for them; nothing has moved.
+    /// The local stages cannot be planned, or their memory cannot be allocated. No data have moved.
     #[error(transparent)]
     Local(#[from] turntile::Error),
-    /// There are not as many ranks as parts.
-    #[error("planned for {planned} ranks, the transport has {got}")]
+    /// The communicator has another number of ranks than the plan.
+    #[error("planned for {planned} ranks, but the communicator has {got}")]
     Communicator {
-        /// Ranks planned for.
+        /// Number of ranks in the plan.
         planned: usize,
-        /// Ranks there are.
+        /// Number of ranks in the communicator, or number of GPUs or buffers passed.
         got: usize,
     },
-    /// A rank runs the plan of another.
-    #[error("the plan of rank {planned} runs on rank {got}")]
+    /// A rank runs the plan of another rank.
+    #[error("the plan of rank {planned} was run on rank {got}")]
     OtherRank {
-        /// The rank that the plan is of.
+        /// The rank that was planned for.
         planned: usize,
-        /// The rank that runs it.
+        /// The rank that runs the plan.
         got: usize,
     },
-    /// Ranks were asked for different things.
+    /// Ranks requested different redistributions.
     #[error(
-        "rank {rank} was asked for something else than rank 0: shape, axes, parts, element or message differ"
+        "rank {rank} was asked for another redistribution than rank 0: shape, axes, parts, element size, message size or schedule differ"
     )]
     Disagree {
-        /// The first that differs.
+        /// The first rank that differs from rank 0.
         rank: usize,
     },
     /// A rank's buffer is shorter than its capacity.
     #[error("rank {rank} needs a buffer of {need} bytes, and has {have}")]
     Short {
-        /// The first whose buffer is.
+        /// The first rank whose buffer is too short.
         rank: usize,
-        /// Its capacity, in bytes.
+        /// Required bytes.
         need: usize,
-        /// Bytes that it has.
+        /// Bytes in the buffer.
         have: usize,
     },
-    /// Another rank could not begin; it knows why.
-    #[error("rank {rank} could not begin; its own error says why")]
+    /// Another rank failed before the exchange. That rank returns the reason.
+    #[error("rank {rank} failed before the exchange; see the error of that rank")]
     Refused {
-        /// The first that could not.
+        /// The first rank that failed.
         rank: usize,
     },
-    /// Ranks could not be reached before anything moved.
-    #[error("nothing has moved: {0}")]
+    /// Ranks could not communicate before any data moved.
+    #[error("no data have moved: {0}")]
     Unreachable(#[source] CommError),
-    /// What ranks were moving did not arrive, or was left where it was: the data are incomplete.
+    /// Data in transit were not delivered, or a local stage did not run. The data are incomplete.
     #[error("the data are incomplete: {0}")]
     Lost(#[source] CommError),
 }

@@ -1,35 +1,41 @@
-//! Local stages: what each comes to, of which bytes of a rank's part.
+//! Local stages: transposes of byte ranges of one rank's part.
 
 use std::ops::Range;
 
 use turntile::Transpose;
 
-/// Ways to do a local stage: what is planned one after the other, each of some bytes of the part.
-pub type Ways = Vec<Vec<OfBytes<Transpose>>>;
+/// Alternative implementations of one local stage, preferred ones first. Each is a list of
+/// transposes that run one after another.
+pub type Alternatives = Vec<Vec<OnBytes<Transpose>>>;
 
-/// Something of these bytes of a part.
-pub type OfBytes<T> = (Range<usize>, T);
+/// An item together with the byte range of the part that it applies to.
+pub type OnBytes<T> = (Range<usize>, T);
 
-/// Each stage by the first of its ways that there is a plan for.
-pub fn planned<P>(
-    stages: &[Ways],
+/// Plans each stage by its first alternative that `plan` does not reject with
+/// [`turntile::Error::Plan`].
+///
+/// # Errors
+/// Returns the error of the last alternative if all are rejected, or the first other error.
+pub fn plan_stages<P>(
+    stages: &[Alternatives],
     plan: impl Fn(&Transpose) -> Result<P, turntile::Error>,
-) -> Result<Vec<OfBytes<P>>, turntile::Error> {
-    let of_way = |way: &Vec<OfBytes<Transpose>>| {
-        way.iter()
-            .map(|(range, asked)| Ok((range.clone(), plan(asked)?)))
+) -> Result<Vec<OnBytes<P>>, turntile::Error> {
+    let plan_all = |requests: &Vec<OnBytes<Transpose>>| {
+        requests
+            .iter()
+            .map(|(range, request)| Ok((range.clone(), plan(request)?)))
             .collect::<Result<Vec<_>, _>>()
     };
     let mut all = Vec::new();
-    for ways in stages {
-        let mut found = Ok(Vec::new());
-        for way in ways {
-            found = of_way(way);
-            if !matches!(found, Err(turntile::Error::Plan(_))) {
+    for alternatives in stages {
+        let mut result = Ok(Vec::new());
+        for requests in alternatives {
+            result = plan_all(requests);
+            if !matches!(result, Err(turntile::Error::Plan(_))) {
                 break;
             }
         }
-        all.extend(found?);
+        all.extend(result?);
     }
     Ok(all)
 }

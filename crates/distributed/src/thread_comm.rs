@@ -1,4 +1,5 @@
-//! Threads of one process as ranks: for tests, and for a host whose data lie in several buffers.
+//! Threads of one process as ranks: for tests, and for a host whose array is stored in several
+//! buffers.
 
 use std::panic;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -6,33 +7,34 @@ use std::thread;
 
 use crate::communicator::{CommError, Communicator};
 
-/// A thread's connections with all others.
+/// A thread as a rank, connected to the other threads by channels.
 #[derive(Debug)]
 pub struct ThreadComm {
     rank: usize,
-    /// To each rank, itself included, and from each.
-    to: Vec<Sender<Vec<u8>>>,
-    from: Vec<Receiver<Vec<u8>>>,
+    /// Channels to all ranks, this one included.
+    senders: Vec<Sender<Vec<u8>>>,
+    /// Channels from all ranks, this one included.
+    receivers: Vec<Receiver<Vec<u8>>>,
 }
 
-/// So many ranks, connected with one another. Each is for a thread of its own.
+/// Creates `ranks` connected ranks. Each is used on its own thread.
 pub fn ranks(ranks: usize) -> Vec<ThreadComm> {
-    let mut all: Vec<ThreadComm> =
-        (0..ranks).map(|rank| ThreadComm { rank, to: Vec::new(), from: Vec::new() }).collect();
+    let new = |rank| ThreadComm { rank, senders: Vec::new(), receivers: Vec::new() };
+    let mut all: Vec<ThreadComm> = (0..ranks).map(new).collect();
     for from in 0..ranks {
         for to in 0..ranks {
             let (sender, receiver) = channel();
-            all[from].to.push(sender);
-            all[to].from.push(receiver);
+            all[from].senders.push(sender);
+            all[to].receivers.push(receiver);
         }
     }
     all
 }
 
-/// Runs `work` on so many ranks, each on a thread of its own, and returns what they return.
+/// Runs `work` on `count` ranks, each on its own thread, and returns their results in rank order.
 ///
 /// # Panics
-/// When a rank does, after all have ended.
+/// Panics if a rank panics, after all ranks have ended.
 pub fn run<T: Send>(count: usize, work: impl Fn(ThreadComm) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let work = &work;
@@ -47,18 +49,18 @@ pub fn run<T: Send>(count: usize, work: impl Fn(ThreadComm) -> T + Sync) -> Vec<
 }
 
 impl ThreadComm {
-    fn lost(&self, partner: usize, why: &str) -> CommError {
+    fn error(&self, partner: usize, why: &str) -> CommError {
         CommError { rank: self.rank, partner, why: why.to_owned() }
     }
 
     fn send(&self, partner: usize, bytes: &[u8]) -> Result<(), CommError> {
-        self.to[partner]
+        self.senders[partner]
             .send(bytes.to_vec())
-            .map_err(|_| self.lost(partner, "its thread has ended"))
+            .map_err(|_| self.error(partner, "its thread has ended"))
     }
 
     fn receive(&self, partner: usize) -> Result<Vec<u8>, CommError> {
-        self.from[partner].recv().map_err(|_| self.lost(partner, "its thread has ended"))
+        self.receivers[partner].recv().map_err(|_| self.error(partner, "its thread has ended"))
     }
 }
 
@@ -68,7 +70,7 @@ impl Communicator for ThreadComm {
     }
 
     fn ranks(&self) -> usize {
-        self.to.len()
+        self.senders.len()
     }
 
     fn exchange(
@@ -83,8 +85,8 @@ impl Communicator for ThreadComm {
         if !receive.is_empty() {
             let bytes = self.receive(partner)?;
             if bytes.len() != receive.len() {
-                let why = format!("{} bytes came in place of {}", bytes.len(), receive.len());
-                return Err(self.lost(partner, &why));
+                let why = format!("received {} bytes instead of {}", bytes.len(), receive.len());
+                return Err(self.error(partner, &why));
             }
             receive.copy_from_slice(&bytes);
         }
@@ -95,7 +97,8 @@ impl Communicator for ThreadComm {
         (0..self.ranks()).try_for_each(|partner| self.send(partner, &own.to_ne_bytes()))?;
         let value = |partner| {
             let bytes = self.receive(partner)?;
-            let bytes = bytes.try_into().map_err(|_| self.lost(partner, "it was elsewhere"))?;
+            let mismatch = |_| self.error(partner, "it made another call than gather");
+            let bytes = bytes.try_into().map_err(mismatch)?;
             Ok(u64::from_ne_bytes(bytes))
         };
         (0..self.ranks()).map(value).collect()

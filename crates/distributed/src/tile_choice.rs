@@ -1,4 +1,4 @@
-//! In which squares blocks change places between GPUs.
+//! Choice of the side of the square tiles that GPUs swap.
 
 use turntile::Transpose;
 use turntile::plan::Planner;
@@ -6,27 +6,29 @@ use turntile_cuda::Chip;
 use turntile_cuda::peers::Swap;
 use turntile_perm::PeerSquares;
 
-use crate::local::planned;
+use crate::local::plan_stages;
 use crate::redistribution::Redistribution;
 
-/// Sides that are tried, the largest of those that there are: half of a side or less leaves more than enough to do side by side.
-const MOST_SIDES: usize = 8;
+/// Maximum number of sides to estimate, largest first. Smaller sides are not tried: sides of half a
+/// part or less already give enough independent tiles.
+const MAX_SIDES: usize = 8;
 
-/// Those that launches on all chips can swap, of which the local stage is estimated to take least, together with turning them as
-/// if none left its rank.
-pub fn fastest(change: &Redistribution, chips: &[&Chip]) -> Option<PeerSquares> {
+/// Returns the tiles with the smallest estimated time of local work, or `None` if no tiles can be
+/// swapped on all chips. The estimate is the local stage after the swap plus an in-place transpose
+/// of all tiles, as if no tile left its rank.
+pub fn fastest_tiles(change: &Redistribution, chips: &[&Chip]) -> Option<PeerSquares> {
     let planner = Planner::new(Chip::clone(chips.first()?));
-    let plan = |asked: &Transpose| Ok(planner.plan(&asked.problem()?)?);
+    let plan = |request: &Transpose| Ok(planner.plan(&request.problem()?)?);
     let seconds = |squares: &PeerSquares| {
-        let stages = [change.turning(squares), change.after_squares(squares)].concat();
-        let plans = planned(&stages, plan).ok()?;
+        let stages = [change.tile_transposes(squares), change.stages_after_swap(squares)].concat();
+        let plans = plan_stages(&stages, plan).ok()?;
         Some(plans.iter().map(|(_, plan)| plan.seconds).sum::<f64>())
     };
-    let lowers = |squares: &PeerSquares| {
+    let is_supported = |squares: &PeerSquares| {
         let elem_bytes = change.elem_bytes();
         chips.iter().all(|chip| Swap::lower(squares, elem_bytes, chip.limits()).is_ok())
     };
-    let able = change.squares().filter(lowers).take(MOST_SIDES);
-    let timed = able.filter_map(|squares| Some((seconds(&squares)?, squares)));
+    let candidates = change.squares().filter(is_supported).take(MAX_SIDES);
+    let timed = candidates.filter_map(|squares| Some((seconds(&squares)?, squares)));
     timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, squares)| squares)
 }

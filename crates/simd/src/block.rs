@@ -1,39 +1,42 @@
-//! What the kernels move: bytes, lines of them, and blocks of units.
+//! Bytes, cache lines and blocks of units: the types of the data that kernels move.
 
 use std::mem::MaybeUninit;
 
-/// A byte that is moved but never looked at.
+/// A byte that is moved but never read as a value.
 pub type Byte = MaybeUninit<u8>;
 
 /// Bytes of a cache line.
 pub const CACHE_LINE: usize = 64;
 
-/// A block of a row-major array of units: `rows` by `cols`, pitches in units from row to row.
+/// Shape of a block of a row-major array of units: `rows` by `cols`. Pitches are row strides in
+/// units.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockShape {
-    /// Units of the block down.
+    /// Number of rows of the source block.
     pub rows: usize,
-    /// Units of the block across.
+    /// Number of columns of the source block.
     pub cols: usize,
-    /// Units from one row of the source to the next.
+    /// Row stride of the source, in units.
     pub from_pitch: usize,
-    /// Units from one row of the destination, a column of the source, to the next.
+    /// Row stride of the destination, in units. Row `j` of the destination is column `j` of the
+    /// source.
     pub to_pitch: usize,
 }
 
 impl BlockShape {
-    /// Whether there is nothing to move.
+    /// Returns `true` if the block has no units.
     pub fn is_empty(&self) -> bool {
         self.rows == 0 || self.cols == 0
     }
 
-    /// Units from the first to the last of the source, both included; the most that there can be when more cannot be
-    /// counted.
+    /// Returns the span of the source in units, from the first to the last unit inclusive.
+    /// Saturates at `usize::MAX`.
     pub fn from_len(&self) -> usize {
         self.span(self.rows, self.from_pitch, self.cols)
     }
 
-    /// Units from the first to the last of the destination, both included; else as above.
+    /// Returns the span of the destination in units, from the first to the last unit inclusive.
+    /// Saturates at `usize::MAX`.
     pub fn to_len(&self) -> usize {
         self.span(self.cols, self.to_pitch, self.rows)
     }

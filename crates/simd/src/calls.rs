@@ -1,4 +1,4 @@
-//! What others call: each asks the row in use.
+//! Public entry points. Each dispatches to the active kernel set.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte, CACHE_LINE};
@@ -8,40 +8,42 @@ use crate::prefetch_cursor::PrefetchCursor;
 use crate::square_swap::SquareSwapFn;
 use crate::trace::trace_path;
 
-/// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes; both buffers start at unit (0, 0).
+/// Transposes a block between two buffers: `to[j][i] = from[i][j]` for units of `unit_bytes` bytes.
+/// Both buffers start at unit (0, 0).
 ///
 /// # Panics
-/// When a buffer is shorter than the block says, or `unit_bytes` is 0.
+/// If a buffer is shorter than the block requires, or if `unit_bytes` is 0.
 pub fn transpose(from: &[Byte], to: &mut [Byte], block: BlockShape, unit_bytes: usize) {
     assert!(unit_bytes > 0 && block.from_len() <= from.len() / unit_bytes);
     assert!(block.to_len() <= to.len() / unit_bytes);
-    // SAFETY: the lengths were compared above, and the borrows are exclusive of each other.
+    // SAFETY: the assertions compare the lengths with the block, and the two borrows cannot
+    // overlap.
     unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, unit_bytes) };
 }
 
-/// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes, between parts of arrays that other
-/// threads work on.
+/// Transposes a block between parts of arrays that other threads also use: `to[j][i] = from[i][j]`
+/// for units of `unit_bytes` bytes.
 ///
 /// # Safety
-/// - `from` is valid for reads of every unit of the block, `to` for writes of every unit of the
-///   transposed block, and the bytes between their first and last units are in bounds.
-/// - The two do not overlap; nobody else writes what is read or touches what is written.
+/// - `from` is valid for reads of every unit of the block, and `to` for writes of every unit of the
+///   transposed block. All bytes between the first and the last unit of each are in bounds.
+/// - The two do not overlap. No other thread writes the units read, or accesses the units written.
 pub unsafe fn transpose_raw(
     from: *const Byte,
     to: *mut Byte,
     block: BlockShape,
     unit_bytes: usize,
 ) {
-    // Its extents and pitches may be any numbers, which kernels do not expect.
+    // An empty block may have arbitrary extents and pitches, which kernels do not expect.
     if block.is_empty() {
         return;
     }
     match active().of(unit_bytes) {
-        // SAFETY: the row was found to be available; the rest is the caller's.
+        // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
         Some(words) => unsafe { words(from, to, block) },
         None => {
             trace_path("units", unit_bytes);
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 match unit_bytes {
                     3 => units::<3>(from, to, block),
@@ -57,17 +59,18 @@ pub unsafe fn transpose_raw(
     }
 }
 
-/// Rows of units that are read for a run of the other buffer.
+/// Number of source rows whose units are gathered into one contiguous write.
 const RUN: usize = 16;
 
-/// The same for units of a length that is common, known to the compiler.
+/// Transposes units of a common size that is known at compile time.
 unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
     let BlockShape { rows, cols, from_pitch, to_pitch } = block;
     let (from, to) = (from.cast::<[Byte; W]>(), to.cast::<[Byte; W]>());
     for i in (0..rows).step_by(RUN) {
         let height = RUN.min(rows - i);
         for j in 0..cols {
-            // SAFETY: units of each block; arrays of bytes lie anywhere.
+            // SAFETY: units inside the source and destination blocks; arrays of bytes need no
+            // alignment.
             unsafe {
                 let (source, dest) = (from.add(i * from_pitch + j), to.add(j * to_pitch + i));
                 if height == RUN {
@@ -81,33 +84,35 @@ unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockSh
     }
 }
 
-/// The same for units of any length.
+/// Transposes units of any size, one copy per unit.
 unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: usize) {
     for i in 0..block.rows {
         for j in 0..block.cols {
             let source = (i * block.from_pitch + j) * unit_bytes;
             let dest = (j * block.to_pitch + i) * unit_bytes;
-            // SAFETY: a unit of each block.
+            // SAFETY: one unit inside the source block and one inside the destination block.
             unsafe { from.add(source).copy_to_nonoverlapping(to.add(dest), unit_bytes) };
         }
     }
 }
 
-/// Makes transfers of `len` bytes, one after the other; with every line copied one of those ahead is asked for.
+/// Makes copies of `len` bytes each, in order. Each cache line copied also prefetches one line at
+/// the job's `ahead`.
 ///
-/// Many in a call: what stands between two of them, stores that have to be waited for above all, costs as much as
-/// a miss (20000x12000, runs of 640 bytes: 54% of a copy with a call for each, 68% so).
+/// Pass many copies per call. The overhead between two calls, above all draining the store buffer,
+/// costs about one cache miss. 20000x12000, runs of 640 bytes: 54% of a copy's speed with one call
+/// per run, 68% when batched.
 ///
 /// # Safety
-/// Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
-/// the one or touches the other meanwhile.
+/// Each `from` is valid for reads and each `to` for writes of `len` bytes, and the two do not
+/// overlap. Meanwhile no other thread writes the source or accesses the destination.
 #[inline]
 pub unsafe fn copy_transfers_raw(transfers: &[CopyJob], len: usize) {
-    // SAFETY: the row was found to be available; the rest is the caller's.
+    // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
     unsafe { (active().copy)(transfers, len) };
 }
 
-/// A way to have two squares of units change places, found once for as many as there are.
+/// A kernel that swaps two squares of units in place, looked up once for any number of swaps.
 #[derive(Clone, Copy, Debug)]
 pub struct SquareSwap {
     squares: SquareSwapFn,
@@ -115,23 +120,24 @@ pub struct SquareSwap {
 }
 
 impl SquareSwap {
-    /// That of the kernel in use for squares of `side` units of `unit_bytes` bytes, if it has one.
+    /// Returns the active kernel for squares of `side` units of `unit_bytes` bytes, or `None` if it
+    /// has none for that size.
     pub fn of(side: usize, unit_bytes: usize) -> Option<Self> {
         active().squares_of(side, unit_bytes).map(|squares| SquareSwap { squares, side })
     }
 
-    /// Units of a side.
+    /// Returns the side of the squares, in units.
     #[inline(always)]
     pub fn side(&self) -> usize {
         self.side
     }
 
-    /// Two squares change places, each transposed; one is transposed in its own place when both are the same. As many
-    /// `lines` are asked for meanwhile as are worked on.
+    /// Swaps two squares and transposes each. If both are the same square, transposes it in place.
+    /// Meanwhile prefetches from `lines` as many cache lines as the squares have.
     ///
     /// # Safety
-    /// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
-    /// else's meanwhile; the squares are the same or share no unit.
+    /// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes. No
+    /// other thread accesses them meanwhile. The squares are identical or disjoint.
     #[inline(always)]
     pub unsafe fn swap_raw(
         &self,
@@ -139,23 +145,25 @@ impl SquareSwap {
         pitch: usize,
         lines: &mut PrefetchCursor,
     ) {
-        // SAFETY: the row was found to be available and `side` fits it; the rest is the caller's.
+        // SAFETY: the active kernel set runs on this machine and supports `side`; the caller
+        // guarantees the rest.
         unsafe { (self.squares)(a, b, pitch, self.side, lines) };
     }
 }
 
-/// Fills `to` from the ring of `wrap` bytes at the start of `ring`, from its place `start` on. The [`CACHE_LINE`] bytes
-/// after the ring repeat its first ones, so that a line can be read across its end; without them, or for
-/// parts of lines, it is two copies.
+/// Copies `to.len()` bytes out of the ring buffer `ring[..wrap]`, from offset `start` on.
+///
+/// If the [`CACHE_LINE`] bytes after the ring repeat its first ones, whole lines are read across
+/// its end. Without them, or if `to` is not whole lines, the copy is done in two parts.
 ///
 /// # Panics
-/// When `start` is not in the ring, or `ring` or `wrap` is too short.
+/// If `start` is outside the ring, or if `ring` or `wrap` is too short.
 #[inline]
 pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte]) {
     assert!(start < wrap && to.len() <= wrap && ring.len() >= wrap);
     if to.len().is_multiple_of(CACHE_LINE) && ring.len() >= wrap + CACHE_LINE {
-        // SAFETY: the row was found to be available; lines are read from places below `wrap`, so up to
-        // a line past it.
+        // SAFETY: the active kernel set runs on this machine. Lines are read from offsets below
+        // `wrap`, so at most one line beyond it.
         unsafe { (active().from_ring)(ring.as_ptr(), start, wrap, to.as_mut_ptr(), to.len()) };
         return;
     }
@@ -164,18 +172,19 @@ pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte])
     after.copy_from_slice(&ring[..after.len()]);
 }
 
-/// Puts `from` into the ring of `wrap` bytes that begins [`CACHE_LINE`] bytes after the start of `ring`, from its place
-/// `start` on. The lines before and after the ring are overwritten with anything.
+/// Copies `from` into the ring buffer of `wrap` bytes that starts [`CACHE_LINE`] bytes into `ring`,
+/// from offset `start` on. The lines before and after the ring are overwritten with unspecified
+/// bytes.
 ///
 /// # Panics
-/// When `start` is not in the ring, or `ring` or `wrap` is too short.
+/// If `start` is outside the ring, or if `ring` or `wrap` is too short.
 #[inline]
 pub fn copy_into_ring(from: &[Byte], ring: &mut [Byte], start: usize, wrap: usize) {
     assert!(start < wrap && from.len() <= wrap);
     assert!(ring.len().checked_sub(2 * CACHE_LINE).is_some_and(|room| wrap <= room));
     if from.len().is_multiple_of(CACHE_LINE) {
-        // SAFETY: the row was found to be available; lines are written at places from `-CACHE_LINE` on and
-        // below `wrap`, a line before them.
+        // SAFETY: the active kernel set runs on this machine. Lines are written at offsets at least
+        // `-CACHE_LINE` and below `wrap`; one line before the ring and one after it are in bounds.
         unsafe { (active().into_ring)(from.as_ptr(), ring.as_mut_ptr(), start, wrap, from.len()) };
         return;
     }

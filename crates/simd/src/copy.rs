@@ -1,5 +1,4 @@
-//! Runs of bytes copied while the lines of the next ones are asked for; and to and from a ring whose end runs on at its
-//! start, a line at a time wherever the end falls.
+//! Copies that prefetch other data, and copies to and from a ring buffer, one cache line at a time.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -9,14 +8,14 @@ use crate::prefetch::{prefetch, prefetch_run};
 use crate::trace::trace_path;
 use crate::vector::Vector;
 
-/// Bytes to be copied, and where as many lie that will be read soon: any address will do.
+/// A copy and an address to prefetch meanwhile. The length is given to the function that makes it.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyJob {
-    /// Its first byte.
+    /// First byte of the source.
     pub from: *const Byte,
-    /// Where it goes.
+    /// First byte of the destination.
     pub to: *mut Byte,
-    /// What is asked for meanwhile.
+    /// First byte to prefetch. Any address is allowed; it is never dereferenced.
     pub ahead: *const Byte,
 }
 
@@ -26,40 +25,43 @@ impl Default for CopyJob {
     }
 }
 
-/// Makes transfers of `len` bytes, one after the other.
+/// A function that makes copies of `len` bytes each, in order.
 ///
 /// # Safety
-/// - The machine can run the kernel that it belongs to.
-/// - Each `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap; nobody else writes
-///   the one or touches the other meanwhile.
+/// - The machine supports the kernel set of the function.
+/// - Each `from` is valid for reads and each `to` for writes of `len` bytes, and the two do not
+///   overlap. Meanwhile no other thread writes the source or accesses the destination.
 pub type CopyFn = unsafe fn(transfers: &[CopyJob], len: usize);
 
-/// Without vectors.
+/// Makes copies without vectors.
 pub unsafe fn copy_plain(transfers: &[CopyJob], len: usize) {
     trace_path("bytes", len);
     for &CopyJob { from, to, ahead } in transfers {
         prefetch_run(ahead, len);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.copy_from_nonoverlapping(from, len) };
     }
 }
 
-/// Copies the bytes of a vector, initialised or not, and pointers among them with what they may point to: both would be lost in a
-/// vector itself.
+/// Copies the bytes of one vector. `MaybeUninit` preserves uninitialised bytes and pointer
+/// provenance, which an integer vector would lose.
 #[inline(always)]
 pub unsafe fn copy_vector<V: Vector>(from: *const Byte, to: *mut Byte) {
     let (from, to) = (from.cast::<MaybeUninit<V>>(), to.cast::<MaybeUninit<V>>());
-    // SAFETY: the caller's bytes.
+    // SAFETY: the caller guarantees the bytes of one vector at each address.
     unsafe { to.write_unaligned(from.read_unaligned()) };
 }
 
-/// Copies a line likewise. All of it is loaded before any is stored: AVX2, squares of a line of 1 and 2 bytes whose rows share
-/// the caches' sets, 9.5 and 13.8 GB/s; 7.9 and 11.8 vector by vector (EPYC, one thread, November 2026).
+/// Copies one cache line, preserving uninitialised bytes and provenance. All of it is loaded before
+/// any of it is stored.
+///
+/// AVX2, squares of a line of 1 and 2 bytes whose rows share cache sets: 9.5 and 13.8 GB/s,
+/// compared with 7.9 and 11.8 vector by vector (EPYC, one thread, November 2026).
 #[inline(always)]
 pub unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
     let (from, to) = (from.cast::<MaybeUninit<V>>(), to.cast::<MaybeUninit<V>>());
     let count = CACHE_LINE / 16 / V::LANES;
-    // SAFETY: the caller's lines.
+    // SAFETY: the caller guarantees one line at each address.
     unsafe {
         let all: [_; CACHE_LINE / 16] =
             std::array::from_fn(|k| from.add(k % count).read_unaligned());
@@ -67,17 +69,18 @@ pub unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
     }
 }
 
-/// Vector by vector, those of `to` aligned; the first and the last may cover bytes of their neighbours. `len` is that of
-/// a vector or more.
+/// Makes copies vector by vector, with aligned stores in the middle. The first and the last vector
+/// may overlap their neighbours. `len` is at least the bytes of a vector.
 #[inline(always)]
 pub unsafe fn copy_vectors<V: Vector>(transfers: &[CopyJob], len: usize) {
     let size = 16 * V::LANES;
     for &CopyJob { from, to, ahead } in transfers {
         let start = to.addr().wrapping_neg() & (size - 1);
         let lines = (len - start) / CACHE_LINE;
-        // SAFETY: the caller's bytes: `start` is less than `size`, and all offsets at most `len - size`.
+        // SAFETY: the caller guarantees `len` bytes; `start < size`, and every offset is at most
+        // `len - size`.
         unsafe {
-            // Nothing before them and nothing after.
+            // No partial line before or after the whole lines.
             if lines * CACHE_LINE == len {
                 trace_path("whole lines", lines);
                 copy_lines::<V>(from, to, ahead, lines);
@@ -86,7 +89,7 @@ pub unsafe fn copy_vectors<V: Vector>(transfers: &[CopyJob], len: usize) {
             trace_path("lines", lines);
             copy_vector::<V>(from, to);
             copy_lines::<V>(from.add(start), to.add(start), ahead, lines);
-            // The lines there may lie otherwise than those here.
+            // `ahead` may be aligned differently, so its bytes may touch one more line.
             prefetch(ahead.wrapping_add(lines * CACHE_LINE));
             prefetch(ahead.wrapping_add(len - 1));
             for at in (start + lines * CACHE_LINE..len - size).step_by(size) {
@@ -97,8 +100,8 @@ pub unsafe fn copy_vectors<V: Vector>(transfers: &[CopyJob], len: usize) {
     }
 }
 
-/// Lines from `to` on, and as many asked for. Counted, so that the loop is unrolled: 20000x12000, runs of 640 bytes,
-/// 13.0 GB/s instead of 11.7.
+/// Copies `lines` cache lines and prefetches as many at `ahead`. The trip count is known before the
+/// loop, so the compiler unrolls it. 20000x12000, runs of 640 bytes: 13.0 GB/s instead of 11.7.
 #[inline(always)]
 unsafe fn copy_lines<V: Vector>(
     from: *const Byte,
@@ -107,7 +110,7 @@ unsafe fn copy_lines<V: Vector>(
     lines: usize,
 ) {
     for at in (0..lines * CACHE_LINE).step_by(CACHE_LINE) {
-        // SAFETY: the caller's lines.
+        // SAFETY: the caller guarantees `lines` lines.
         unsafe {
             prefetch(ahead.wrapping_add(at));
             copy_line::<V>(from.add(at), to.add(at));
@@ -115,14 +118,18 @@ unsafe fn copy_lines<V: Vector>(
     }
 }
 
-/// Lines between a ring of `wrap` bytes, from its place `start` on, and `len` bytes elsewhere.
+/// A function that copies `len` bytes out of a ring buffer of `wrap` bytes, from offset `start` on.
 ///
 /// # Safety
-/// - The machine can run the kernel that it belongs to; `len` is a multiple of [`CACHE_LINE`].
-/// - As [`copy_from_ring`] or [`copy_into_ring`] checks.
+/// - The machine supports the kernel set of the function; `len` is a multiple of [`CACHE_LINE`].
+/// - The arguments satisfy the checks of `copy_from_ring`.
 pub type RingReadFn =
     unsafe fn(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize);
-/// The same the other way.
+/// A function that copies `len` bytes into a ring buffer of `wrap` bytes, from offset `start` on.
+///
+/// # Safety
+/// - The machine supports the kernel set of the function; `len` is a multiple of [`CACHE_LINE`].
+/// - The arguments satisfy the checks of `copy_into_ring`.
 pub type RingWriteFn =
     unsafe fn(from: *const Byte, ring: *mut Byte, start: usize, wrap: usize, len: usize);
 
@@ -137,7 +144,7 @@ pub unsafe fn from_ring<V: Vector>(
     trace_path("from ring", V::LANES);
     let mut at = start;
     for k in (0..len).step_by(CACHE_LINE) {
-        // SAFETY: `at` is below `wrap`; the rest is the caller's.
+        // SAFETY: `at < wrap`; the caller guarantees the rest.
         unsafe { copy_line::<V>(ring.add(at), to.add(k)) };
         at += CACHE_LINE;
         at = if at >= wrap { at - wrap } else { at };
@@ -155,8 +162,8 @@ pub unsafe fn into_ring<V: Vector>(
     trace_path("into ring", V::LANES);
     let mut at = start;
     for k in (0..len).step_by(CACHE_LINE) {
-        // SAFETY: `at` is below `wrap`, a line before which the ring's bytes begin, and a line's end that
-        // passes `wrap` is also put, with what comes before it, up to a line before the first byte.
+        // SAFETY: `at < wrap`, and the ring starts one line after `ring`. A line that crosses
+        // `wrap` is also written at `at - wrap`, at most one line before the ring's first byte.
         unsafe {
             copy_line::<V>(from.add(k), ring.add(CACHE_LINE + at));
             at += CACHE_LINE;
@@ -168,18 +175,18 @@ pub unsafe fn into_ring<V: Vector>(
     }
 }
 
-/// Without vectors: in two parts.
+/// Copies out of a ring without vectors, in two parts.
 pub unsafe fn from_plain(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize) {
     trace_path("from ring", 0);
     let before = len.min(wrap - start);
-    // SAFETY: the caller's, in two parts.
+    // SAFETY: the caller's `len` bytes, split at the end of the ring.
     unsafe {
         to.copy_from_nonoverlapping(ring.add(start), before);
         to.add(before).copy_from_nonoverlapping(ring, len - before);
     }
 }
 
-/// The same.
+/// Copies into a ring without vectors, in two parts.
 pub unsafe fn into_plain(
     from: *const Byte,
     ring: *mut Byte,
@@ -189,7 +196,7 @@ pub unsafe fn into_plain(
 ) {
     trace_path("into ring", 0);
     let before = len.min(wrap - start);
-    // SAFETY: as above.
+    // SAFETY: the caller's `len` bytes, split at the end of the ring.
     unsafe {
         ring.add(CACHE_LINE + start).copy_from_nonoverlapping(from, before);
         ring.add(CACHE_LINE).copy_from_nonoverlapping(from.add(before), len - before);

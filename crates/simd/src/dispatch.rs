@@ -1,4 +1,4 @@
-//! The table of micro-kernels, a row for each instruction set, and the row in use.
+//! Table of kernel sets, one per instruction set, and the active one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,34 +7,36 @@ use crate::isa::*;
 use crate::square_swap::SquareSwapFn;
 use crate::transpose::TransposeFn;
 
-/// A micro-kernel: one way to transpose blocks of words.
+/// Kernels for one instruction set.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelSet {
-    /// Its name: the instruction set.
+    /// Name of the instruction set.
     pub name: &'static str,
-    /// Whether this machine can run it.
+    /// Returns `true` if this machine can run it.
     pub available: fn() -> bool,
-    /// For words of 1, 2, 4, 8 and 16 bytes.
+    /// Transposition kernels for words of 1, 2, 4, 8 and 16 bytes.
     words: [TransposeFn; 5],
-    /// Runs of bytes.
+    /// Copies with prefetch.
     pub(crate) copy: CopyFn,
-    /// Lines out of a ring.
+    /// Reads of a ring buffer.
     pub(crate) from_ring: RingReadFn,
-    /// Lines into a ring.
+    /// Writes of a ring buffer.
     pub(crate) into_ring: RingWriteFn,
-    /// Bytes of a vector, 0 without vectors.
+    /// Bytes per vector; 0 without vectors.
     pub(crate) vector_bytes: usize,
-    /// Two squares of words change places, for words of 1, 2, 4, 8 and 16 bytes.
+    /// Square swaps for words of 1, 2, 4, 8 and 16 bytes.
     squares: [SquareSwapFn; 5],
 }
 
 impl KernelSet {
-    /// For units that are words.
+    /// Returns the transposition kernel for units of `unit_bytes` bytes, or `None` if they are not
+    /// words.
     pub(crate) fn of(&self, unit_bytes: usize) -> Option<TransposeFn> {
         word_log(unit_bytes).map(|log| self.words[log])
     }
 
-    /// For squares of `side` units that are words, whose rows are whole vectors.
+    /// Returns the square swap for squares of `side` words. Returns `None` if units are not words
+    /// or rows are not whole vectors.
     pub(crate) fn squares_of(&self, side: usize, unit_bytes: usize) -> Option<SquareSwapFn> {
         let log = word_log(unit_bytes)?;
         let whole = self.vector_bytes > 0 && (side * unit_bytes).is_multiple_of(self.vector_bytes);
@@ -42,7 +44,7 @@ impl KernelSet {
     }
 }
 
-/// Which of the words of 1, 2, 4, 8 and 16 bytes a unit is.
+/// Returns log2 of the unit size if it is a word size (1, 2, 4, 8 or 16 bytes).
 fn word_log(unit_bytes: usize) -> Option<usize> {
     let log = unit_bytes.trailing_zeros() as usize;
     (unit_bytes.is_power_of_two() && log < 5).then_some(log)
@@ -72,7 +74,7 @@ macro_rules! kernel {
     };
 }
 
-/// Every micro-kernel that this build has, widest first; the last runs anywhere.
+/// All kernel sets of this build, widest vectors first. The last one runs on any machine.
 pub static KERNELS: &[KernelSet] = &[
     #[cfg(target_arch = "x86_64")]
     kernel!(
@@ -85,14 +87,14 @@ pub static KERNELS: &[KernelSet] = &[
     #[cfg(target_arch = "x86_64")]
     kernel!("sse2", lane, true),
     #[cfg(target_arch = "aarch64")]
-    active!("neon", lane, true),
+    kernel!("neon", lane, true),
     kernel!("portable", portable, true),
 ];
 
-/// One more than the row in use, 0 before anybody asked.
+/// Index of the active set plus 1; 0 before the first use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-/// The micro-kernel in use.
+/// Returns the active kernel set.
 #[inline]
 pub fn active() -> &'static KernelSet {
     match IN_USE.load(Ordering::Relaxed) {
@@ -108,18 +110,18 @@ fn detect() -> &'static KernelSet {
     &KERNELS[best]
 }
 
-/// Returns the number of the first row that this machine can run; under Miri of the last, whose words need not be
-/// initialised.
+/// Returns the index of the first set that this machine can run. Under Miri, returns the last,
+/// which never loads bytes into integers.
 pub(crate) fn best() -> usize {
     if cfg!(miri) {
         return KERNELS.len() - 1;
     }
     let best = KERNELS.iter().position(|kernel| (kernel.available)());
-    best.expect("the last row runs anywhere")
+    best.expect("the last kernel set runs on any machine")
 }
 
-/// Uses the micro-kernel of that name from now on, in the whole process; false, with nothing
-/// changed, when there is none or this machine cannot run it.
+/// Selects the kernel set called `name` for the whole process. Returns `false`, with nothing
+/// changed, if there is no such set or this machine cannot run it.
 pub fn force(name: &str) -> bool {
     let row = KERNELS.iter().position(|kernel| kernel.name == name && (kernel.available)());
     if let Some(row) = row {

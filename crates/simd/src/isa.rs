@@ -1,4 +1,5 @@
-//! What each instruction set runs: the generic functions for its vectors, inlined where its features are on.
+//! The functions of each instruction set: generic functions for its vectors, inlined where its
+//! target features are enabled.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte};
@@ -11,16 +12,17 @@ use crate::transpose::{few_columns, few_rows, fits, narrow_columns, plain, tiles
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::vector::Lane;
 
-/// All functions of a set but `words`; runs shorter than a vector are copied by `shorter`.
+/// Defines all functions of a set except `words`. Runs shorter than a vector are copied by
+/// `shorter`.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! functions {
     ($vector:ty, shorter: $shorter:path $(, features: $features:literal)?) => {
-        /// Bytes of a vector.
+        /// Bytes per vector.
         pub const BYTES: usize = size_of::<$vector>();
 
         $(#[target_feature(enable = $features)])?
         pub unsafe fn copy(transfers: &[CopyJob], len: usize) {
-            // SAFETY: the caller's; the features are this function's.
+            // SAFETY: guaranteed by the caller; this function has the target features.
             unsafe {
                 match len < BYTES {
                     true => $shorter(transfers, len),
@@ -37,7 +39,7 @@ macro_rules! functions {
             to: *mut Byte,
             len: usize,
         ) {
-            // SAFETY: as above.
+            // SAFETY: guaranteed by the caller; this function has the target features.
             unsafe { copy::from_ring::<$vector>(ring, start, wrap, to, len) };
         }
 
@@ -49,7 +51,7 @@ macro_rules! functions {
             wrap: usize,
             len: usize,
         ) {
-            // SAFETY: as above.
+            // SAFETY: guaranteed by the caller; this function has the target features.
             unsafe { copy::into_ring::<$vector>(from, ring, start, wrap, len) };
         }
 
@@ -61,7 +63,7 @@ macro_rules! functions {
             side: usize,
             lines: &mut PrefetchCursor,
         ) {
-            // SAFETY: as above.
+            // SAFETY: guaranteed by the caller; this function has the target features.
             unsafe { square_swap::squares::<$vector, W>(a, b, pitch, side, lines) };
         }
     };
@@ -76,7 +78,7 @@ pub mod avx512 {
 
     #[target_feature(enable = "avx512f,avx512bw,avx2")]
     pub unsafe fn words<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
-        // SAFETY: the caller's; the features are this function's.
+        // SAFETY: guaranteed by the caller; this function has the target features.
         unsafe {
             if deinterleave::transpose::<__m512i, W>(from, to, block) {
                 return;
@@ -103,7 +105,7 @@ pub mod avx2 {
 
     #[target_feature(enable = "avx2")]
     pub unsafe fn words<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
-        // SAFETY: as above.
+        // SAFETY: guaranteed by the caller; this function has the target features.
         unsafe {
             if deinterleave::transpose::<__m256i, W>(from, to, block) {
                 return;
@@ -117,7 +119,7 @@ pub mod avx2 {
     }
 }
 
-/// SSE2 and NEON, which every machine of its architecture has.
+/// SSE2 on x86-64 or NEON on aarch64, which every machine of the architecture has.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod lane {
     use super::*;
@@ -126,9 +128,9 @@ pub mod lane {
 
     pub unsafe fn words<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
         let b = 16 / W;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            // Every machine of the architecture can shuffle.
+            // NEON has byte shuffles; SSE2 does not.
             #[cfg(target_arch = "aarch64")]
             if deinterleave::transpose::<Lane, W>(from, to, block) {
                 return;
@@ -146,7 +148,7 @@ pub mod lane {
     }
 }
 
-/// Without vectors.
+/// Functions without vectors, for any machine.
 pub mod portable {
     pub use crate::copy::{copy_plain as copy, from_plain as from_ring, into_plain as into_ring};
     pub use crate::square_swap::no_squares as squares;

@@ -1,33 +1,36 @@
-//! Blocks of units transposed between two buffers, in vector registers where there are some.
+//! SIMD kernels for matrices of units: transposition between two buffers, square swaps, prefetching
+//! and nontemporal copies.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `calls` | what others call; units of any other length |
-//! | `table` | the kernels, a row for each instruction set, and the row in use |
-//! | `sets` | what each instruction set runs |
-//! | `vector` | words of 1, 2, 4, 8 and 16 bytes |
-//! | `structures` | structures of at most 8 bytes, by shuffles |
-//! | `exchange` | squares that change places |
-//! | `copy` | runs copied while others are asked for; lines to and from a ring |
-//! | `lanes` | what kernels are made of, for each instruction set |
-//! | `stream` | runs written past the caches |
-//! | `prefetch`, `lines` | a line asked for, and many one after the other |
-//! | `block` | bytes, lines, blocks |
-//! | `taken` | which way was taken, for tests |
+//! | `calls` | public entry points; units that are not words |
+//! | `dispatch` | kernel sets, one per instruction set, and the active one |
+//! | `isa` | the functions of each instruction set |
+//! | `transpose` | words of 1, 2, 4, 8 and 16 bytes |
+//! | `deinterleave` | structures of at most 8 bytes, by byte shuffles |
+//! | `square_swap` | two squares swapped in place, each transposed |
+//! | `copy` | copies that prefetch other data; cache lines to and from a ring buffer |
+//! | `vector` | vector operations of each instruction set |
+//! | `nontemporal` | stores that bypass the caches |
+//! | `prefetch`, `prefetch_cursor` | prefetch of one line, and of the lines of a region |
+//! | `block` | bytes, cache lines, blocks |
+//! | `trace` | record of the code path taken, for tests |
 //!
 //! # Bytes that are not numbers
 //!
-//! Units may have padding, be uninitialised, or hold pointers. Copies, rings, streamed runs and units of other lengths than
-//! words move such bytes as [`MaybeUninit<u8>`](Byte), which Rust defines. The kernels that interleave or shuffle words hold
-//! them in vectors of integers, for which Rust has no uninitialised bytes and no provenance. These kernels rely on what all
-//! compilers of Rust do: bytes go through loads, shuffles and stores unchanged, no value is computed from them and no branch
-//! depends on them, and a pointer that is stored is the one that was loaded. Under Miri, which checks that, the portable
-//! kernel is used, which does not rely on it; [`force`] takes the others there too, for integers.
+//! Units may have padding, be uninitialised, or hold pointers. Copies, rings, nontemporal copies
+//! and units that are not words move such bytes as [`MaybeUninit<u8>`](Byte), which Rust defines.
+//! The kernels that interleave or shuffle words load them into integer vectors, for which Rust has
+//! neither uninitialised bytes nor provenance. These kernels rely on the behaviour of all Rust
+//! compilers. Bytes go through loads, shuffles and stores unchanged; no value is computed from them
+//! and no branch depends on them. A stored pointer is the one that was loaded. Miri checks these
+//! rules, so the portable kernel is active there; it does not rely on them. Under Miri, [`force`]
+//! may select another kernel for integer data.
 //!
 //! # Kernels
 //!
-//! A [`KernelSet`] is a row of the table [`KERNELS`]; the first that the machine can run is used,
-//! found out once. [`force`] takes another, for tests and comparisons.
+//! [`KERNELS`] lists one [`KernelSet`] per instruction set. The first that the machine can run is
+//! detected once and then used. [`force`] selects another for tests and comparisons.
 
 mod block;
 mod calls;

@@ -1,25 +1,27 @@
-//! Asking for a line of memory before it is needed.
+//! Prefetch instructions.
 #![allow(unsafe_code)]
 
 use crate::block::{Byte, CACHE_LINE};
 
-/// Asks for the lines of `bytes` bytes from `at` on.
+/// Prefetches the lines of `bytes` bytes from `at` on, at steps of 64 bytes. If `at` is not
+/// line-aligned, the last line may be missed.
 #[inline(always)]
 pub fn prefetch_run(at: *const Byte, bytes: usize) {
     (0..bytes).step_by(CACHE_LINE).for_each(|k| prefetch(at.wrapping_add(k)));
 }
 
-/// Asks for the line at `at` to be brought into the second-level cache. Any address will do.
+/// Prefetches the line at `at` into the second-level cache. Any address is allowed.
 #[inline(always)]
 pub fn prefetch(at: *const Byte) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint: it never faults.
+    // SAFETY: a prefetch is a hint and never faults.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(at.cast());
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above; in assembly, since the standard library's is not stable.
+    // SAFETY: a prefetch is a hint and never faults. In assembly, since the standard library's
+    // intrinsic is not stable.
     unsafe {
         std::arch::asm!(
             "prfm pldl2keep, [{}]",

@@ -1,4 +1,4 @@
-//! Two squares of words that change places, each transposed; lines of the next ones are asked for meanwhile.
+//! Kernels that swap two squares of words, each transposed, and prefetch lines of the next ones.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte, CACHE_LINE};
@@ -8,17 +8,20 @@ use crate::trace::trace_path;
 use crate::transpose::tiles;
 use crate::vector::Vector;
 
-/// Two squares of `side` words change places, each transposed; one is transposed in its own place when
-/// both are the same. As many `lines` are asked for meanwhile as are worked on.
+/// A function that swaps two squares of `side` words and transposes each. If both are the same
+/// square, it transposes that square in place. Meanwhile it prefetches from `lines` as many cache
+/// lines as the squares have.
 ///
 /// # Safety
-/// - The machine can run the kernel that it belongs to, and `side` is a multiple of its vector's words.
-/// - All words of both squares, in rows `pitch` bytes apart, are valid for reads and writes and nobody
-///   else's meanwhile; the squares are the same or share no word.
+/// - The machine supports the kernel set of the function, and `side` is a multiple of its vector's
+///   words.
+/// - All words of both squares, in rows `pitch` bytes apart, are valid for reads and writes. No
+///   other thread accesses them meanwhile. The squares are identical or disjoint.
 pub type SquareSwapFn =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut PrefetchCursor);
 
-/// Never called: no square is a multiple of no vector.
+/// Placeholder of the portable kernel set. Never called: `squares_of` returns `None` without
+/// vectors.
 pub unsafe fn no_squares<const W: usize>(
     _: *mut Byte,
     _: *mut Byte,
@@ -28,7 +31,8 @@ pub unsafe fn no_squares<const W: usize>(
 ) {
 }
 
-/// Squares of a vector's words within two squares of any multiple of them.
+/// Swaps two squares whose side is a multiple of a vector's words, one vector-sized square at a
+/// time.
 #[inline(always)]
 pub unsafe fn squares<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -38,21 +42,22 @@ pub unsafe fn squares<V: Vector, const W: usize>(
     lines: &mut PrefetchCursor,
 ) {
     trace_path("squares", V::LANES);
-    if pitch.is_multiple_of(PAGE) && side * W == CACHE_LINE && W <= SHORT {
-        // SAFETY: the caller's squares, whose rows are a line.
+    if pitch.is_multiple_of(SET_STRIDE) && side * W == CACHE_LINE && W <= LINE_WORD_BYTES {
+        // SAFETY: the caller's squares, whose rows are one line each.
         return unsafe { by_lines::<V, W>(a, b, pitch, lines) };
     }
     let (step, bytes) = (16 * V::LANES / W, 16 * V::LANES);
-    // A vector's square of long words is less than a line: the lines of all are asked for at once. SSE2, 4096x4096 words
-    // of 8 bytes: 10.5-11.6 GB/s instead of 8.7 with none asked for here; 5600x5600: 10.8-11.4 instead of 11.9; 4000x4000
-    // of 16 bytes: 15.4 instead of 14.1, and 12 with a line for every few squares.
+    // A vector-sized square of long words is smaller than a line, so all lines are prefetched
+    // first. SSE2, 4096x4096 words of 8 bytes: 10.5-11.6 GB/s, compared with 8.7 without this
+    // prefetch; 5600x5600: 10.8-11.4 instead of 11.9. 4000x4000 words of 16 bytes: 15.4 instead of
+    // 14.1, and 12 with one line per few squares.
     if step * bytes < CACHE_LINE {
         let squares = if a == b { 1 } else { 2 };
-        lines.ask(squares * side * side * W / CACHE_LINE);
+        lines.prefetch(squares * side * side * W / CACHE_LINE);
     }
     for i in 0..side / step {
         for j in if a == b { i } else { 0 }..side / step {
-            // SAFETY: vectors' squares of the caller's two.
+            // SAFETY: vector-sized squares inside the caller's two.
             unsafe {
                 let upper = a.add(i * step * pitch + j * bytes);
                 let lower = b.add(j * step * pitch + i * bytes);
@@ -62,15 +67,16 @@ pub unsafe fn squares<V: Vector, const W: usize>(
     }
 }
 
-/// Bytes after which addresses meet the same sets of the first-level cache.
-const PAGE: usize = 4096;
-/// Bytes of words that come by lines where rows share the sets. One thread of an EPYC (Milan), GB/s without and with: 2 bytes,
-/// 16384 x 16384 10.3-13.2 and 16.3-16.5, 8192 x 8192 9.7-13.7 and 16.3-17.7; a byte 5.8-7.6 and 7.9-8.9; 4 bytes, 8192 x
-/// 8192 20.5-23.2 and 22.1-25.2, 1024 x 1024 33 and 25-31.
-const SHORT: usize = 2;
+/// Address distance in bytes at which lines map to the same first-level cache set.
+const SET_STRIDE: usize = 4096;
+/// Maximum word bytes for swaps through line buffers (`by_lines`) if rows share cache sets. One
+/// thread of an EPYC (Milan), GB/s without and with. Words of 2 bytes: 16384 x 16384 10.3-13.2 and
+/// 16.3-16.5, 8192 x 8192 9.7-13.7 and 16.3-17.7. Words of 1 byte: 5.8-7.6 and 7.9-8.9. Words of 4
+/// bytes: 8192 x 8192 20.5-23.2 and 22.1-25.2, 1024 x 1024 33 and 25-31.
+const LINE_WORD_BYTES: usize = 2;
 
-/// Squares of a line of words whose rows share the caches' sets: every line is read once and written once, as a whole, and
-/// transposed in between in buffers.
+/// Swaps squares whose rows are one line each and share cache sets. Every line is read once and
+/// written once, as a whole, and transposed in buffers in between.
 #[inline(always)]
 unsafe fn by_lines<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -81,27 +87,28 @@ unsafe fn by_lines<V: Vector, const W: usize>(
     let side = CACHE_LINE / W;
     let block = BlockShape { rows: side, cols: side, from_pitch: side, to_pitch: side };
     let mut from = [Byte::uninit(); CACHE_LINE * CACHE_LINE];
-    let mut turned = [[Byte::uninit(); CACHE_LINE * CACHE_LINE]; 2];
-    // SAFETY: `side` lines of a square and of a buffer, which holds as many.
+    let mut transposed = [[Byte::uninit(); CACHE_LINE * CACHE_LINE]; 2];
+    // SAFETY: `side` lines of a square and of a buffer of the same size.
     unsafe {
-        for (square, to) in [a, b].into_iter().zip(&mut turned).take(if a == b { 1 } else { 2 }) {
+        for (square, to) in [a, b].into_iter().zip(&mut transposed).take(if a == b { 1 } else { 2 })
+        {
             for k in 0..side {
                 copy_line::<V>(square.add(k * pitch), from.as_mut_ptr().add(k * CACHE_LINE));
-                lines.ask(1);
+                lines.prefetch(1);
             }
             tiles::<V, W>(from.as_ptr(), to.as_mut_ptr(), block);
         }
         for k in 0..side {
-            copy_line::<V>(turned[0].as_ptr().add(k * CACHE_LINE), b.add(k * pitch));
+            copy_line::<V>(transposed[0].as_ptr().add(k * CACHE_LINE), b.add(k * pitch));
         }
         for k in 0..if a == b { 0 } else { side } {
-            copy_line::<V>(turned[1].as_ptr().add(k * CACHE_LINE), a.add(k * pitch));
+            copy_line::<V>(transposed[1].as_ptr().add(k * CACHE_LINE), a.add(k * pitch));
         }
     }
 }
 
-/// One square of a vector's words a side and another, through a buffer; a line is asked for with
-/// every line that is loaded transposed.
+/// Swaps two squares whose side is one vector's words, through a buffer. Prefetches as many lines
+/// as it loads.
 #[inline(always)]
 unsafe fn square<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -111,8 +118,8 @@ unsafe fn square<V: Vector, const W: usize>(
 ) {
     let (lane, bytes) = (16 / W, 16 * V::LANES);
     let mut buffer = [Byte::uninit(); 64 * 64];
-    let mut ask = || lines.ask(lane * V::LANES * bytes / CACHE_LINE);
-    // SAFETY: rows and columns of the caller's squares; the buffer holds a square of bytes of the
+    let mut prefetch = || lines.prefetch(lane * V::LANES * bytes / CACHE_LINE);
+    // SAFETY: rows and columns of the caller's squares. The buffer holds a square of bytes of the
     // longest vector.
     unsafe {
         for q in 0..V::LANES {
@@ -121,7 +128,7 @@ unsafe fn square<V: Vector, const W: usize>(
                 column.store(buffer.as_mut_ptr().add((q * lane + k) * bytes));
             }
         }
-        ask();
+        prefetch();
         if a != b {
             for q in 0..V::LANES {
                 let columns = V::columns::<W>(b.add(q * 16), pitch);
@@ -129,7 +136,7 @@ unsafe fn square<V: Vector, const W: usize>(
                     column.store(a.add((q * lane + k) * pitch));
                 }
             }
-            ask();
+            prefetch();
         }
         for k in 0..lane * V::LANES {
             copy_vector::<V>(buffer.as_ptr().add(k * bytes), b.add(k * pitch));

@@ -1,9 +1,10 @@
-//! Which way through a kernel was taken: recorded in tests alone.
+//! Record of the code path taken through a kernel, in tests only.
 
-/// A way was taken; `count` is of its vectors' lanes, or of its steps, as the way is.
+/// Records which code path ran (tests only). `count` is the vector width in lanes, the number of
+/// steps or a size, depending on the path.
 #[cfg(not(test))]
 #[inline(always)]
-pub fn trace_path(_way: &'static str, _count: usize) {}
+pub fn trace_path(_path: &'static str, _count: usize) {}
 
 #[cfg(test)]
 pub use recorded::{CodePath, taken, trace_path};
@@ -12,22 +13,22 @@ pub use recorded::{CodePath, taken, trace_path};
 mod recorded {
     use std::cell::RefCell;
 
-    /// Its name and a count.
+    /// Name of a code path, and a count.
     pub type CodePath = (&'static str, usize);
 
     thread_local! {
-        static WAYS: RefCell<Vec<CodePath>> = const { RefCell::new(Vec::new()) };
+        static PATHS: RefCell<Vec<CodePath>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// A way was taken.
-    pub fn trace_path(way: &'static str, count: usize) {
-        WAYS.with_borrow_mut(|ways| ways.push((way, count)));
+    /// Records a code path and its count.
+    pub fn trace_path(path: &'static str, count: usize) {
+        PATHS.with_borrow_mut(|paths| paths.push((path, count)));
     }
 
-    /// The ways that this thread takes in `work`, in order.
+    /// Returns the code paths that this thread takes in `work`, in order.
     pub fn taken(work: impl FnOnce()) -> Vec<CodePath> {
-        WAYS.take();
+        PATHS.take();
         work();
-        WAYS.take()
+        PATHS.take()
     }
 }

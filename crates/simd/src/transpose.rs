@@ -1,37 +1,37 @@
-//! The micro-kernels that transpose blocks of words.
+//! Kernels that transpose blocks of words.
 //!
-//! A vector is so many lanes of 16 bytes, `B = 16 / W` words of `W` bytes each. A micro-tile is
-//! `B · lanes` rows by `B` columns: register `k` takes 16 bytes from each of the rows `k`, `k + B`,
-//! `k + 2B`, ..., one to a lane; `log2 B` rounds that interleave the words of register `k` with
-//! those of register `k + B/2` transpose all lanes at once, and register `k` is then column `k` of
-//! the micro-tile, contiguous, and is stored whole. One network serves every word and every
-//! instruction set: what differs is how words are interleaved ([`Vector`]).
+//! A vector has `LANES` lanes of 16 bytes, and a lane has `B = 16 / W` words of `W` bytes. A
+//! micro-tile is `B · LANES` rows by `B` columns. Register `k` loads 16 bytes from each of the rows
+//! `k`, `k + B`, `k + 2B`, ..., one per lane. A round interleaves the words of register `k` with
+//! those of register `k + B/2`; `log2 B` rounds transpose all lanes at once. Register `k` is then
+//! column `k` of the micro-tile, contiguous, and is stored whole. One network covers every word and
+//! every instruction set; only the interleaving instruction differs ([`Vector`]).
 //!
-//! Structures of at most 8 bytes take fewer instructions by shuffles ([`structures`]).
+//! Structures of at most 8 bytes take fewer instructions by shuffles (module `deinterleave`).
 //!
-//! Micro-tiles that do not fit whole are moved back so that they do: words that two of them cover
-//! are written twice, with the same value.
+//! A micro-tile that would extend beyond the block is moved back inside it. Words covered by two
+//! micro-tiles are written twice, with the same value.
 //!
-//! Vectors may hold padding bytes that nobody initialised: they are interleaved and stored like any
-//! other, and no value is ever computed from them. The crate's page says what this relies on.
+//! Vectors may hold uninitialised padding bytes. These are interleaved and stored like any other,
+//! and no value is ever computed from them. The crate documentation says what this relies on.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte};
 use crate::trace::trace_path;
 use crate::vector::Vector;
 
-/// `to[j][i] = from[i][j]` for a block of words.
+/// A function that transposes a block of words: `to[j][i] = from[i][j]`.
 ///
 /// # Safety
-/// - The machine can run the kernel that it belongs to.
-/// - `from` is valid for reads of `block.from_len()` words, `to` for writes of `block.to_len()`;
-///   the two do not overlap, and nobody else writes what is read or touches what is written.
+/// - The machine supports the kernel set of the function.
+/// - `from` is valid for reads of `block.from_len()` words, `to` for writes of `block.to_len()`.
+///   The two do not overlap. No other thread writes the words read, or accesses the words written.
 pub type TransposeFn = unsafe fn(from: *const Byte, to: *mut Byte, block: BlockShape);
 
-/// Side of the sub-blocks that keep both buffers' lines in the first-level cache.
+/// Side in words of the sub-blocks, chosen to keep both buffers' lines in the first-level cache.
 const SUB: usize = 16;
 
-/// Without vectors: sub-block by sub-block, column by column.
+/// Transposes without vectors: sub-block by sub-block, column by column.
 pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
     trace_path("plain", W);
     let BlockShape { rows, cols, from_pitch, to_pitch } = block;
@@ -55,11 +55,12 @@ pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: Blo
 /// Moves one word.
 #[inline(always)]
 unsafe fn word<const W: usize>(from: *const Byte, to: *mut Byte) {
-    // SAFETY: the caller's word of each side; a word is an array of bytes and needs no alignment.
+    // SAFETY: the caller guarantees one word at each address; an array of bytes needs no alignment.
     unsafe { to.cast::<[Byte; W]>().write(from.cast::<[Byte; W]>().read()) };
 }
 
-/// Whether a block has fewer columns than a lane has words, and rows enough without gaps.
+/// Returns `true` if the block has fewer columns than a lane has words, no gaps between its rows,
+/// and at least two vectors of rows.
 #[inline(always)]
 pub fn narrow_columns<V: Vector, const W: usize>(block: BlockShape) -> bool {
     let b = 16 / W;
@@ -69,14 +70,14 @@ pub fn narrow_columns<V: Vector, const W: usize>(block: BlockShape) -> bool {
         && block.rows >= 2 * b * V::LANES
 }
 
-/// Whether a block holds a micro-tile.
+/// Returns `true` if at least one micro-tile fits into the block.
 #[inline(always)]
 pub fn fits<V: Vector, const W: usize>(block: BlockShape) -> bool {
     let b = 16 / W;
     block.rows >= b * V::LANES && block.cols >= b
 }
 
-/// A block of at least one micro-tile.
+/// Transposes a block of at least one micro-tile.
 #[inline(always)]
 pub unsafe fn tiles<V: Vector, const W: usize>(
     from: *const Byte,
@@ -90,7 +91,7 @@ pub unsafe fn tiles<V: Vector, const W: usize>(
     loop {
         let mut j = 0;
         loop {
-            // SAFETY: rows i.. and columns j.. of a whole micro-tile lie in the block.
+            // SAFETY: the micro-tile at row i, column j is inside the block.
             unsafe {
                 // A single row's pitch may be any number, and is not used.
                 let pitch = from_pitch.wrapping_mul(W);
@@ -111,8 +112,8 @@ pub unsafe fn tiles<V: Vector, const W: usize>(
     }
 }
 
-/// Fewer columns than a vector's words, rows without gaps: loads run on into the next rows, and
-/// what does not belong to the block is not stored.
+/// Transposes a block with fewer columns than a lane's words and no gaps between rows. Loads extend
+/// into the next rows; words outside the block are not stored.
 #[inline(always)]
 pub unsafe fn few_columns<V: Vector, const W: usize>(
     from: *const Byte,
@@ -123,13 +124,13 @@ pub unsafe fn few_columns<V: Vector, const W: usize>(
     let (wide, high) = (16 / W, 16 / W * V::LANES);
     let mut i = 0;
     while (i + high - 1) * cols + wide <= rows * cols {
-        // SAFETY: the last load ends within the block, by the line above; columns past the block's
-        // are dropped.
+        // SAFETY: the loop condition keeps the last load inside the block; extra columns are
+        // dropped.
         unsafe {
             let columns = V::columns::<W>(from.add(i * cols * W), cols * W);
             let store = |j: usize, column: V| column.store(to.add((j * to_pitch + i) * W));
-            // A known number of columns lets most of the network disappear: with three columns of
-            // bytes two thirds of it.
+            // A constant number of columns lets the compiler remove most of the network: two thirds
+            // of it for three columns of bytes.
             match cols {
                 2 => columns.iter().take(2).enumerate().for_each(|(j, &column)| store(j, column)),
                 3 => columns.iter().take(3).enumerate().for_each(|(j, &column)| store(j, column)),
@@ -149,8 +150,8 @@ pub unsafe fn few_columns<V: Vector, const W: usize>(
     }
 }
 
-/// Fewer rows than a lane's words, and columns stored without gaps: stores run on into the next
-/// columns, which come after and put that right.
+/// Transposes a block with fewer rows than a lane's words and a destination without gaps. Stores
+/// extend into the next columns, which are written later and correct this.
 #[inline(always)]
 pub unsafe fn few_rows<V: Vector, const W: usize>(
     from: *const Byte,
@@ -162,8 +163,8 @@ pub unsafe fn few_rows<V: Vector, const W: usize>(
     let wide = 16 / W;
     let mut j = 0;
     while j + wide <= cols && (j + wide - 1) * rows + wide <= rows * cols {
-        // SAFETY: loads are of columns j.. of whole rows (the last row again in place of those that
-        // are not there); the last store ends within the block, by the line above.
+        // SAFETY: loads are of columns j.. of existing rows; the last row stands in for missing
+        // ones. The loop condition keeps the last store inside the block.
         unsafe {
             let row = |k: usize| V::load(from.add((k.min(rows - 1) * from_pitch + j) * W), 0);
             let columns = V::interleave::<W>(std::array::from_fn(|k| row(k.min(wide - 1))));

@@ -1,39 +1,39 @@
-//! Vectors as lanes of 16 bytes: how each instruction set loads, stores and interleaves them.
+//! Vectors as lanes of 16 bytes: loads, stores and interleaving for each instruction set.
 #![allow(unsafe_code)]
 
 use crate::block::Byte;
 
-/// The vectors of one lane, which every machine of the architecture has.
+/// The one-lane vector type, which every machine of the architecture has.
 #[cfg(target_arch = "x86_64")]
 pub type Lane = std::arch::x86_64::__m128i;
 #[cfg(target_arch = "aarch64")]
 pub type Lane = std::arch::aarch64::uint8x16_t;
 
-/// Lanes of 16 bytes.
+/// A vector of one or more lanes of 16 bytes.
 ///
 /// # Safety
-/// Every method may be called only where the machine has the instructions: inside a function with
-/// the target features, into which it is inlined. Loads and stores need no alignment.
+/// The machine must have the instructions of every method called. Call methods inside a function
+/// with the target features, into which they are inlined. Loads and stores need no alignment.
 pub unsafe trait Vector: Copy {
-    /// Lanes.
+    /// Number of lanes.
     const LANES: usize;
-    /// Lane `q` from the 16 bytes at `from + q · stride`.
+    /// Loads lane `q` from the 16 bytes at `from + q · stride`.
     unsafe fn load(from: *const Byte, stride: usize) -> Self;
-    /// All lanes from `from`, one after the other.
+    /// Loads all lanes from consecutive bytes.
     unsafe fn load_all(from: *const Byte) -> Self;
-    /// All lanes to `to`, one after the other.
+    /// Stores all lanes to consecutive bytes.
     unsafe fn store(self, to: *mut Byte);
-    /// The words of `W` bytes of the lower half of each lane, interleaved with those of `other`.
+    /// Interleaves the `W`-byte words of the lower half of each lane with those of `other`.
     unsafe fn low<const W: usize>(self, other: Self) -> Self;
-    /// The same of the upper half.
+    /// Interleaves the `W`-byte words of the upper half of each lane with those of `other`.
     unsafe fn high<const W: usize>(self, other: Self) -> Self;
 
-    /// The columns of the micro-tile at `from`, whose rows are `pitch` bytes apart.
+    /// Returns the columns of the micro-tile at `from`, whose rows are `pitch` bytes apart.
     #[inline(always)]
     unsafe fn columns<const W: usize>(from: *const Byte, pitch: usize) -> [Self; 16] {
         let b = 16 / W;
-        // Registers past the last are copies that nobody uses, and disappear.
-        // SAFETY: rows k, k + B, ... of the micro-tile; the machine is the caller's.
+        // Registers past the last are unused copies; the compiler removes them. SAFETY: rows k, k +
+        // B, ... of the micro-tile; the caller guarantees the target features.
         unsafe {
             Self::interleave::<W>(std::array::from_fn(|k| {
                 Self::load(from.add(k.min(b - 1) * pitch), b * pitch)
@@ -41,7 +41,7 @@ pub unsafe trait Vector: Copy {
         }
     }
 
-    /// The first `16 / W` registers, transposed as matrices of words, one in each lane.
+    /// Transposes the first `16 / W` registers as matrices of words, one matrix per lane.
     #[inline(always)]
     unsafe fn interleave<const W: usize>(rows: [Self; 16]) -> [Self; 16] {
         let b = 16 / W;
@@ -49,7 +49,7 @@ pub unsafe trait Vector: Copy {
         for _ in 0..b.trailing_zeros() {
             let before = all;
             for k in 0..b / 2 {
-                // SAFETY: the machine is the caller's.
+                // SAFETY: the caller guarantees the target features.
                 unsafe {
                     all[2 * k] = before[k].low::<W>(before[k + b / 2]);
                     all[2 * k + 1] = before[k].high::<W>(before[k + b / 2]);
@@ -60,18 +60,18 @@ pub unsafe trait Vector: Copy {
     }
 }
 
-/// Vectors whose lanes' bytes can be put in any order (not SSE2's).
+/// A vector whose lanes support arbitrary byte shuffles (not SSE2's).
 ///
 /// # Safety
-/// As for [`Vector`].
+/// The requirements of [`Vector`].
 pub unsafe trait Shuffle: Vector {
-    /// `lane`, in every lane.
+    /// Copies `lane` to every lane.
     unsafe fn splat(lane: &[u8; 16]) -> Self;
-    /// Byte `mask[b]` of a lane as its byte `b`; zero where that is 128.
+    /// Moves byte `mask[b]` of each lane to byte `b`; writes zero if `mask[b]` is 128.
     unsafe fn shuffle(self, mask: Self) -> Self;
-    /// Bit by bit.
+    /// Returns the bitwise OR.
     unsafe fn or(self, other: Self) -> Self;
-    /// Lane `q` to the 16 bytes at `to + q · stride`.
+    /// Stores lane `q` to the 16 bytes at `to + q · stride`.
     unsafe fn store_lanes(self, to: *mut Byte, stride: usize);
 }
 
@@ -87,27 +87,27 @@ mod x86 {
                 const LANES: usize = $lanes;
                 #[inline(always)]
                 unsafe fn load(from: *const Byte, stride: usize) -> Self {
-                    // SAFETY: the caller's bytes and machine.
+                    // SAFETY: the caller guarantees the bytes and the target features.
                     unsafe { $load(from, stride) }
                 }
                 #[inline(always)]
                 unsafe fn load_all(from: *const Byte) -> Self {
-                    // SAFETY: as above.
+                    // SAFETY: the caller guarantees the bytes and the target features.
                     unsafe { $load_all(from.cast()) }
                 }
                 #[inline(always)]
                 unsafe fn store(self, to: *mut Byte) {
-                    // SAFETY: as above.
+                    // SAFETY: the caller guarantees the bytes and the target features.
                     unsafe { $store(to.cast(), self) }
                 }
                 #[inline(always)]
                 unsafe fn low<const W: usize>(self, other: Self) -> Self {
-                    // SAFETY: the caller's machine.
+                    // SAFETY: the caller guarantees the target features.
                     unsafe { vector!(@words $low, self, other) }
                 }
                 #[inline(always)]
                 unsafe fn high<const W: usize>(self, other: Self) -> Self {
-                    // SAFETY: the caller's machine.
+                    // SAFETY: the caller guarantees the target features.
                     unsafe { vector!(@words $high, self, other) }
                 }
             }
@@ -124,7 +124,7 @@ mod x86 {
 
     #[inline(always)]
     unsafe fn lane(at: *const Byte) -> __m128i {
-        // SAFETY: the caller's 16 bytes.
+        // SAFETY: the caller guarantees 16 bytes.
         unsafe { _mm_loadu_si128(at.cast()) }
     }
 
@@ -170,22 +170,22 @@ mod x86 {
             unsafe impl Shuffle for $vector {
                 #[inline(always)]
                 unsafe fn splat(lane: &[u8; 16]) -> Self {
-                    // SAFETY: the caller's machine; 16 bytes are read.
+                    // SAFETY: the caller guarantees the target features; 16 bytes are read.
                     unsafe { $splat(_mm_loadu_si128(lane.as_ptr().cast())) }
                 }
                 #[inline(always)]
                 unsafe fn shuffle(self, mask: Self) -> Self {
-                    // SAFETY: the caller's machine.
+                    // SAFETY: the caller guarantees the target features.
                     unsafe { $shuffle(self, mask) }
                 }
                 #[inline(always)]
                 unsafe fn or(self, other: Self) -> Self {
-                    // SAFETY: the caller's machine.
+                    // SAFETY: the caller guarantees the target features.
                     unsafe { $or(self, other) }
                 }
                 #[inline(always)]
                 unsafe fn store_lanes(self, to: *mut Byte, stride: usize) {
-                    // SAFETY: the caller's bytes and machine.
+                    // SAFETY: the caller guarantees the bytes and the target features.
                     unsafe {
                         _mm_storeu_si128(to.cast(), $first(self));
                         $(_mm_storeu_si128(to.add($q * stride).cast(), $lane::<$q>(self));)+
@@ -244,17 +244,17 @@ mod neon {
         const LANES: usize = 1;
         #[inline(always)]
         unsafe fn load(from: *const Byte, _: usize) -> Self {
-            // SAFETY: the caller's 16 bytes.
+            // SAFETY: the caller guarantees 16 bytes.
             unsafe { vld1q_u8(from.cast()) }
         }
         #[inline(always)]
         unsafe fn load_all(from: *const Byte) -> Self {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the bytes and the target features.
             unsafe { vld1q_u8(from.cast()) }
         }
         #[inline(always)]
         unsafe fn store(self, to: *mut Byte) {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the bytes and the target features.
             unsafe { vst1q_u8(to.cast(), self) }
         }
         #[inline(always)]
@@ -286,7 +286,7 @@ mod neon {
         }
         #[inline(always)]
         unsafe fn store_lanes(self, to: *mut Byte, _: usize) {
-            // SAFETY: the caller's bytes.
+            // SAFETY: the caller guarantees the bytes.
             unsafe { self.store(to) }
         }
     }

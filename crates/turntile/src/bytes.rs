@@ -1,15 +1,15 @@
 //! The calls that need no plan, for elements whose size a program knows only when it runs.
 //!
-//! Elements are `elem_bytes` bytes each, at any address. All else is as for [slices of elements](crate#functions), but for
-//! [aborts](crate#aborts): bytes unwind.
+//! Elements are `elem_bytes` bytes each, at any address. All else is as for [slices of
+//! elements](crate#functions), but for [aborts](crate#aborts): bytes unwind.
 
 use turntile_cpu::{RunError, SMALL_BYTES, pool};
 use turntile_plan::Problem;
 
 use crate::{Error, RawElements, elements, plan_cache};
 
-/// Whether [`permute_in_place`] does this through a buffer on the stack, in the calling thread, without a plan or workspace:
-/// up to 16 KiB, of axes few of which move apart.
+/// Whether [`permute_in_place`] does this through a buffer on the stack, in the calling thread,
+/// without a plan or workspace: up to 16 KiB, of axes few of which move apart.
 pub fn is_small(problem: &Problem) -> bool {
     let in_place = !problem.is_out_of_place() && problem.records().is_none();
     problem.bytes() <= SMALL_BYTES && in_place && problem.axes().is_ok()
@@ -18,8 +18,8 @@ pub fn is_small(problem: &Problem) -> bool {
 /// Transposes a row-major matrix in place, as [`transpose_in_place`](crate::transpose_in_place).
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] when there is no such matrix; [`Error::Run`] when `data` are not as long, or
-/// there is no memory for the workspace. `data` are then as they were.
+/// [`Error::Problem`] or [`Error::Overflow`] when there is no such matrix; [`Error::Run`] when
+/// `data` are not as long, or there is no memory for the workspace. `data` are then as they were.
 pub fn transpose_in_place(
     data: &mut [u8],
     rows: usize,
@@ -36,7 +36,8 @@ pub fn transpose_in_place(
     plan_cache::planned(problem)?.run(&mut RawElements(data))
 }
 
-/// Permutes the axes of a row-major array in place, as [`permute_in_place`](crate::permute_in_place).
+/// Permutes the axes of a row-major array in place, as
+/// [`permute_in_place`](crate::permute_in_place).
 ///
 /// ```
 /// let mut pixels = *b"RGBrgb";
@@ -60,11 +61,12 @@ pub fn permute_in_place(
     plan_cache::planned(problem)?.run(&mut RawElements(data))
 }
 
-/// Transposes a row-major matrix from `src` into `dst`, as [`transpose_into`](crate::transpose_into).
+/// Transposes a row-major matrix from `src` into `dst`, as
+/// [`transpose_into`](crate::transpose_into).
 ///
 /// # Errors
-/// As [`transpose_in_place`], of either; [`Error::Run`] when there is no memory for buffers of at most 128 KiB, or an element,
-/// per thread. `dst` is then as it was.
+/// As [`transpose_in_place`], of either; [`Error::Run`] when there is no memory for buffers of at
+/// most 128 KiB, or an element, per thread. `dst` is then as it was.
 pub fn transpose_into(
     src: &[u8],
     dst: &mut [u8],

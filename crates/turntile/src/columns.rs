@@ -1,4 +1,4 @@
-//! Records of a type, and tiles of them whose columns are slices.
+//! Typed records, and tiles of them whose columns are slices.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,39 +6,40 @@ use std::ops::Range;
 
 use bytemuck::{Pod, TransparentWrapper, bytes_of, bytes_of_mut, cast_slice, cast_slice_mut};
 
-/// Plain data without padding whose fields can be brought together in columns: derived, as [`turntile::layout`](crate::layout#records-of-a-type)
-/// shows. An implementation by hand that is wrong gives wrong columns, or panics where they would be unaligned.
+/// Plain data without padding whose fields can be stored as columns.
+///
+/// It is derived, as [`turntile::layout`](crate::layout#records-of-a-type) shows. A wrong manual implementation gives wrong columns, or panics if a column would be unaligned.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no record",
     note = "#[derive(turntile::layout::Record, Clone, Copy)] #[repr(C)] makes a structure one"
 )]
 pub trait Record: Pod + Send + Sync {
-    /// The fields, in the order in which they lie in a record.
+    /// Fields in declaration order.
     const FIELDS: &'static [Field];
 }
 
-/// Where a field lies in a record, and in the columns of many.
+/// Position of a field in a record and in the columns of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Field {
-    /// Bytes of a record before it.
+    /// Byte offset in the record.
     pub offset: usize,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: usize,
-    /// Its alignment.
+    /// Alignment in bytes.
     pub align: usize,
-    /// Bytes of a record in the columns before: in a tile of `n` records its column begins `n` times as many bytes on.
+    /// Bytes per record of the preceding columns. In a tile of `n` records the column starts at byte `n * before`.
     pub before: usize,
 }
 
 impl Field {
-    /// A field of type `F`, so many bytes into a record.
+    /// Creates a field of type `F` at byte `offset` of the record.
     #[must_use]
     pub const fn new<F>(offset: usize) -> Self {
         Field { offset, bytes: size_of::<F>(), align: align_of::<F>(), before: 0 }
     }
 
-    /// All fields of a record, their columns by falling alignment, so that each is aligned for any number of records.
+    /// Returns the fields of a record with `before` set. Columns are sorted by decreasing alignment, so each is aligned for any number of records.
     #[must_use]
     pub const fn in_columns<const N: usize>(mut fields: [Field; N]) -> [Field; N] {
         let mut f = 0;
@@ -56,38 +57,38 @@ impl Field {
         fields
     }
 
-    /// Its bytes in a record.
+    /// Returns the byte range in a record.
     fn in_record(&self) -> Range<usize> {
         self.offset..self.offset + self.bytes
     }
 
-    /// Its bytes of a record of a tile of so many.
+    /// Returns the byte range of one record's field in a tile of `records` records.
     fn in_tile(&self, records: usize, record: usize) -> Range<usize> {
         let begin = self.before * records + self.bytes * record;
         begin..begin + self.bytes
     }
 }
 
-/// A field of type `F` of the records `R`, whose column is wanted: `Cell::RHO` of field `rho`, made by the derive.
+/// Selector of a column: the field of type `F` of records `R`. The derive makes the constant `Cell::RHO` for field `rho` of `Cell`.
 pub struct Column<R, F> {
-    /// As of [`Field`].
+    /// Bytes per record of the preceding columns, as in [`Field`].
     before: usize,
     of: PhantomData<fn(R) -> F>,
 }
 
 impl<R: Record, F: Pod> Column<R, F> {
-    /// Field `field` of [`Record::FIELDS`].
+    /// Creates the column of field `field` of [`Record::FIELDS`].
     ///
     /// # Panics
-    /// When there is no such field of that size; where columns are constants, that does not compile.
+    /// If the field does not exist or has another size. In a constant this is a compile error.
     #[must_use]
     pub const fn of_field(field: usize) -> Self {
         let Field { bytes, before, .. } = R::FIELDS[field];
-        assert!(bytes == size_of::<F>(), "a column of another type than its field");
+        assert!(bytes == size_of::<F>(), "the column's type has another size than its field");
         Column { before, of: PhantomData }
     }
 
-    /// Its bytes in a tile of so many records.
+    /// Returns the byte range in a tile of `records` records.
     fn bytes(self, records: usize) -> Range<usize> {
         self.before * records..(self.before + size_of::<F>()) * records
     }
@@ -107,37 +108,37 @@ impl<R, F> fmt::Debug for Column<R, F> {
     }
 }
 
-/// Records that lie column after column: a tile of ASTA, or all records in SoA.
+/// Records in SoA order: one tile of ASTA, or all records of SoA.
 #[derive(TransparentWrapper)]
 #[repr(transparent)]
 pub struct RecordTile<R>([R]);
 
 impl<R: Record> RecordTile<R> {
-    /// How many records it has.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it has none.
+    /// Returns `true` if the tile has no records.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A field of all its records.
+    /// Returns a column: one field of all records.
     pub fn column<F: Pod>(&self, column: Column<R, F>) -> &[F] {
         cast_slice(&cast_slice::<_, u8>(&self.0)[column.bytes(self.len())])
     }
 
-    /// The same to be changed.
+    /// Returns a column mutably.
     pub fn column_mut<F: Pod>(&mut self, column: Column<R, F>) -> &mut [F] {
         let bytes = column.bytes(self.len());
         cast_slice_mut(&mut self.bytes_mut()[bytes])
     }
 
-    /// Several columns at a time: a tuple of 2 to 8, or an array of columns of one type.
+    /// Returns several columns mutably. `columns` is a tuple of 2 to 8 columns, or an array of columns of one type.
     ///
     /// # Panics
-    /// When a column is named twice.
+    /// If a column is given twice.
     pub fn columns_mut<C: Columns<R>>(&mut self, columns: C) -> C::Slices<'_> {
         columns.of(self)
     }
@@ -146,26 +147,26 @@ impl<R: Record> RecordTile<R> {
         cast_slice_mut(&mut self.0)
     }
 
-    /// A record put together; `None` when there is no such record. Where many are wanted, columns are faster.
+    /// Returns a copy of a record, or `None` if it does not exist. To read many records, use columns: they are faster.
     pub fn get(&self, record: usize) -> Option<R> {
         let (mut got, tile) = (*self.0.get(record)?, cast_slice::<_, u8>(&self.0));
         for field in R::FIELDS {
-            let (at, lies) = (field.in_record(), field.in_tile(self.len(), record));
-            bytes_of_mut(&mut got)[at].copy_from_slice(&tile[lies]);
+            let (in_record, in_tile) = (field.in_record(), field.in_tile(self.len(), record));
+            bytes_of_mut(&mut got)[in_record].copy_from_slice(&tile[in_tile]);
         }
         Some(got)
     }
 
-    /// Puts `to` in the place of a record.
+    /// Overwrites a record with `to`.
     ///
     /// # Panics
-    /// When there is no such record.
+    /// If the record does not exist.
     pub fn set(&mut self, record: usize, to: R) {
         let records = self.len();
-        assert!(record < records, "record {record} of {records}");
+        assert!(record < records, "record {record} is out of range: {records} records");
         for field in R::FIELDS {
-            let (at, lies) = (field.in_record(), field.in_tile(records, record));
-            self.bytes_mut()[lies].copy_from_slice(&bytes_of(&to)[at]);
+            let (in_record, in_tile) = (field.in_record(), field.in_tile(records, record));
+            self.bytes_mut()[in_tile].copy_from_slice(&bytes_of(&to)[in_record]);
         }
     }
 }
@@ -176,22 +177,22 @@ impl<R: Record> fmt::Debug for RecordTile<R> {
     }
 }
 
-/// Columns of `R` that can be had at a time: see [`RecordTile::columns_mut`].
+/// Several columns of `R`, for [`RecordTile::columns_mut`].
 pub trait Columns<R: Record> {
-    /// Their slices.
+    /// Slices of the columns.
     type Slices<'a>;
 
-    /// Those of a tile.
+    /// Returns the slices of a tile.
     #[doc(hidden)]
     fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_>;
 }
 
-/// Disjoint bytes of a tile.
-fn apart<R: Record, const N: usize>(
+/// Returns disjoint byte ranges of a tile.
+fn disjoint<R: Record, const N: usize>(
     tile: &mut RecordTile<R>,
     bytes: [Range<usize>; N],
 ) -> [&mut [u8]; N] {
-    tile.bytes_mut().get_disjoint_mut(bytes).expect("a column is named once")
+    tile.bytes_mut().get_disjoint_mut(bytes).expect("each column is given once")
 }
 
 impl<R: Record, F: Pod, const N: usize> Columns<R> for [Column<R, F>; N] {
@@ -199,7 +200,7 @@ impl<R: Record, F: Pod, const N: usize> Columns<R> for [Column<R, F>; N] {
 
     fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_> {
         let records = tile.len();
-        apart(tile, self.map(|column| column.bytes(records))).map(cast_slice_mut)
+        disjoint(tile, self.map(|column| column.bytes(records))).map(cast_slice_mut)
     }
 }
 
@@ -210,7 +211,7 @@ macro_rules! tuples {
 
             fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_> {
                 let (records, ($($column,)+)) = (tile.len(), self);
-                let [$($column),+] = apart(tile, [$($column.bytes(records)),+]);
+                let [$($column),+] = disjoint(tile, [$($column.bytes(records)),+]);
                 ($(cast_slice_mut($column),)+)
             }
         }

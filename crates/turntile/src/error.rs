@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the crate.
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
@@ -7,90 +7,92 @@ use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 use crate::record_conversion::LayoutError;
 
-/// Why a transposition did not happen. The data are unchanged, except after [`CudaError::Partial`].
+/// Error of a transposition or permutation. The data are unchanged, except after
+/// [`CudaError::Partial`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The data are not as long as the shape says.
-    #[error("{} elements are {expected}, the data have {got}", by_x(shape))]
+    /// The length of the data does not match the shape.
+    #[error("shape {} has {expected} elements, the data have {got}", by_x(shape))]
     Length {
-        /// Extents of the axes; of matrices rows and columns, and before them how many there are if several.
+        /// Extents of the axes: for matrices the rows and columns, preceded by the batch if there
+        /// are several.
         shape: Vec<usize>,
-        /// Elements of the shape.
+        /// Number of elements of the shape.
         expected: usize,
-        /// Elements given.
+        /// Number of elements given.
         got: usize,
     },
     /// The number of elements does not fit a `usize`.
-    #[error("{} elements are too many to count", by_x(shape))]
+    #[error("the number of elements of shape {} overflows", by_x(shape))]
     Overflow {
-        /// As of [`Length`](Self::Length).
+        /// Extents of the axes, as in [`Length`](Self::Length).
         shape: Vec<usize>,
     },
-    /// The data end before the matrix does at one of its leading dimensions.
+    /// The data are shorter than the span of a matrix with leading dimensions.
     #[error(
-        "the matrix ends {expected} elements on at its leading dimensions, the data have {got}"
+        "with its leading dimensions the matrix spans {expected} elements, the data have {got}"
     )]
     Short {
-        /// Elements from the first one on that hold the matrix before and after.
+        /// Number of elements that the source and the result span.
         expected: usize,
-        /// Elements given.
+        /// Number of elements given.
         got: usize,
     },
-    /// The elements are not as large as those planned for.
+    /// The element size differs from the plan's.
     #[error(
-        "the plan is for elements of {expected} bytes, these have {got} (bytes of any type: `Bytes`)"
+        "the plan is for elements of {expected} bytes, these have {got} (for untyped bytes use `RawElements`)"
     )]
     ElementSize {
-        /// Bytes planned for.
+        /// Bytes per element in the plan.
         expected: usize,
-        /// Bytes of the elements given.
+        /// Bytes per element of the data.
         got: usize,
     },
-    /// A number of [`Transpose`](crate::Transpose) that is at least 1.
-    #[error("{what}(0): give 1 or more, or leave it out")]
+    /// `batch` or `threads` of [`Transpose`](crate::Transpose) was 0.
+    #[error("{what}(0) is not valid: give at least 1, or omit it")]
     Zero {
-        /// What was given: `batch` or `threads`.
+        /// Option that was 0: `batch` or `threads`.
         what: &'static str,
     },
-    /// Something was asked for that plans in memory have, and arrays in files do not.
-    #[error("arrays in files are planned by memory and threads, not with {with}")]
+    /// An option of in-memory plans was set for an array in files.
+    #[error("arrays in files do not support {with}, only a memory limit and threads")]
     Stored {
-        /// What was asked for.
+        /// Option that was set.
         with: &'static str,
     },
-    /// The elements of an array do not lie one beside the other in memory, in any order of its axes.
+    /// The elements of an ndarray array are not contiguous in any order of its axes.
     #[error(
-        "the array has gaps between its elements, or a negative stride: copy it, by as_standard_layout().into_owned()"
+        "the array has gaps between its elements, or a negative stride: copy it with as_standard_layout().into_owned()"
     )]
     Gaps,
-    /// The shape makes no problem.
+    /// The problem is not valid.
     #[error(transparent)]
     Problem(#[from] ProblemError),
-    /// The pattern rearranges no such array.
+    /// The pattern is not valid for the array.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// The records have no such layout.
+    /// The record layout is not valid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The grid has no such layout.
+    /// The grid layout is not valid.
     #[error(transparent)]
     Grid(#[from] FlatteningError),
-    /// There is no such plan.
+    /// No plan is feasible.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The wisdom file cannot be used.
     #[error(transparent)]
     Wisdom(#[from] WisdomError),
-    /// The table of costs is of another device.
-    #[error("the table of costs is of {of}, and cannot be used for {here}")]
+    /// The cost table belongs to another device.
+    #[error("the cost table is for {of}, not for {here}")]
     Costs {
-        /// The table's device.
+        /// Device of the table.
         of: String,
-        /// The device planned for.
+        /// Device that was planned for.
         here: String,
     },
-    /// The GPU, or its absence.
+    /// A GPU error, including that no GPU is available.
     #[error(transparent)]
     Cuda(#[from] CudaError),
     /// The plan could not run.
@@ -98,7 +100,7 @@ pub enum Error {
     Run(#[from] RunError),
 }
 
-/// Whether `got` elements are an array of this shape.
+/// Checks that `got` is the number of elements of `shape`.
 pub(crate) fn check_length(got: usize, shape: &[usize]) -> Result<(), Error> {
     let count = |all: usize, &extent: &usize| all.checked_mul(extent);
     match shape.iter().try_fold(1, count) {

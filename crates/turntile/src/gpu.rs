@@ -1,8 +1,8 @@
-//! The same transpositions on an NVIDIA GPU.
+//! Transposition and permutation on NVIDIA GPUs.
 //!
-//! Built with feature `cuda`, on Linux; else everything here is there and [`Gpu::current`] answers
-//! [`CudaError::NoBackend`]. Programs start without a driver: [`Gpu::primary`] looks for it. A [`Gpu`] holds its context and makes it current where it needs it; whatever was current
-//! on the thread is so again afterwards.
+//! Requires feature `cuda` on Linux. Without it the same items exist, and [`Gpu::current`] returns
+//! [`CudaError::NoBackend`]. Programs start without a driver; [`Gpu::primary`] loads it. A [`Gpu`]
+//! holds its context and makes it current when needed, then restores the thread's previous context.
 //!
 //! ```no_run
 //! # #[cfg(all(feature = "cuda", target_os = "linux"))]
@@ -18,14 +18,14 @@
 //! let planned = Transpose::of::<f32>(30011, 30000).plan_on(&gpu)?;
 //! println!("{}, {} bytes of workspace", planned.plan(), planned.workspace_bytes());
 //! let ready = planned.with_own_workspace()?;
-//! // SAFETY: matrix and stream are of the GPU's context, nothing else uses the matrix until the stream is done, and
-//! // `ready` lives until then.
+//! // SAFETY: matrix and stream belong to the GPU's context, nothing else uses the matrix until
+//! // the stream is done, and `ready` lives until then.
 //! unsafe { ready.run(&mut matrix, &stream)? };
 //!
-//! // Into another buffer.
+//! // Into another buffer:
 //! let into = Transpose::of::<f32>(30000, 30011).out_of_place().plan_on(&gpu)?;
 //! let mut other = DeviceBuffer::from_slice(&vec![0f32; 30011 * 30000])?;
-//! // SAFETY: the same of both buffers and `into`.
+//! // SAFETY: as above, for both buffers and `into`.
 //! unsafe { into.run_into(&matrix, &mut other, &stream)? };
 //! stream.synchronize()?;
 //! # Ok(())
@@ -54,7 +54,7 @@ use turntile_plan::{Measurement, Plan, Planner, Problem, ProblemError};
 use crate::tune::candidates;
 use crate::{Error, Transpose};
 
-// As the crate below has it: with the feature, on Linux.
+// Same condition as in turntile-cuda: with the feature, on Linux.
 #[cfg(all(
     feature = "cuda",
     target_os = "linux",
@@ -62,24 +62,25 @@ use crate::{Error, Transpose};
 ))]
 pub use turntile_cuda::cust;
 
-/// Device memory to be written: an address, and bytes from there. Made of a mutable slice or buffer of `cust`, or of
-/// `(address, bytes)`.
+/// Writable device memory: an address and a length in bytes. Converts from a mutable slice or
+/// buffer of `cust`, or from `(address, bytes)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceMemory {
     address: u64,
     bytes: usize,
 }
 
-/// Device memory to be read: made of a slice or buffer of `cust`, or of `(address, bytes)`.
+/// Readable device memory. Converts from a slice or buffer of `cust`, or from `(address, bytes)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSource(DeviceMemory);
 
-/// A stream of the GPU's context: made of a `Stream` of `cust`, or of a `CUstream`, null for the default stream.
+/// Stream of the GPU's context. Converts from a `Stream` of `cust`, or from a `CUstream`; null is
+/// the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHandle(*mut c_void);
 
 impl DeviceMemory {
-    /// Its address and its bytes.
+    /// Returns the address and the length in bytes.
     pub fn place(self) -> Place {
         (self.address, self.bytes)
     }
@@ -108,7 +109,7 @@ impl From<*mut c_void> for StreamHandle {
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-mod of_cust {
+mod from_cust {
     use super::cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
     use super::cust::stream::Stream;
     use super::{DeviceMemory, DeviceSource, StreamHandle};
@@ -140,27 +141,31 @@ mod of_cust {
     }
 }
 
-/// A transposition planned for a GPU, its kernels loaded: it can run any number of times, from any thread.
+/// A transposition planned for a GPU, with its kernels loaded. It can run any number of times, from
+/// any thread.
 #[derive(Debug)]
 pub struct GpuTransposer {
     plan: Plan,
     unaligned: Option<Plan>,
-    refused: Option<StaleWisdom>,
+    rejected: Option<StaleWisdom>,
     prepared: Prepared,
 }
 
 impl Transpose {
-    /// Plans it for `gpu` and loads the kernels. The thread count is not used; the workspace cap, otherwise 2% of the
-    /// matrices or 16 MiB where that is more, is for device memory.
+    /// Plans the operation for `gpu` and loads the kernels.
     ///
-    /// With leading dimensions workspace has room for those elements of gaps that lie in the way too; where a cap has none,
-    /// [`PlanError::Infeasible`](crate::plan::PlanError::Infeasible) says how much they are.
+    /// The thread count is ignored. The workspace cap applies to device memory and defaults to the
+    /// larger of 2% of the matrices and 16 MiB. With leading dimensions the workspace also has room
+    /// for the padding elements that must be saved. If the cap is too small for them,
+    /// [`PlanError::Infeasible`](crate::plan::PlanError::Infeasible) reports how many bytes they
+    /// need.
     ///
-    /// Out of place it is planned twice: for buffers at addresses as aligned as was said, otherwise multiples of 16,
-    /// and where that is another launch for such as have an element's alignment only.
+    /// An out-of-place operation gets a second plan if its launches differ. The first is for
+    /// buffers with the [alignment](Self::alignment) that was set (default 16), the second for
+    /// buffers that only have an element's alignment.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan), and [`Error::Cuda`] when the driver refuses.
+    /// Those of [`plan`](Self::plan), and [`Error::Cuda`] if the driver reports an error.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<GpuTransposer, Error> {
         let planner = self.planner_on(gpu.chip())?;
         let problem = self.problem()?;
@@ -173,35 +178,39 @@ impl Transpose {
             plans.push(self.choose(&planner, problem, tune)?);
         }
         let mut plans = plans.into_iter();
-        let (plan, refused) = plans.next().expect("one at least");
+        let (plan, rejected) = plans.next().expect("at least one problem");
         let unaligned = plans.next().map(|(plan, _)| plan);
         let mut prepared = gpu.prepare(&plan)?;
         if let Some(other) = &unaligned {
             prepared = prepared.or(other)?;
         }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
-        // Which numbers are scaled is only known when they are, perhaps within a capture, where nothing can be loaded.
+        // The scalar type is known only at run time, perhaps during a graph capture, when no
+        // kernels can be loaded.
         if !problem.is_out_of_place() {
             prepared = prepared.with_scaling()?;
         }
-        Ok(GpuTransposer { plan, unaligned, refused, prepared })
+        Ok(GpuTransposer { plan, unaligned, rejected, prepared })
     }
 
-    /// Measures candidates on `gpu` for about `budget`, on device memory of its own that is as large as
-    /// the matrices, twice that out of place, and returns them fastest first; at least one. The wisdom file, if there is
-    /// one, remembers the fastest; out of place, half of the budget is for buffers with an element's alignment, where
-    /// that is less.
+    /// Measures candidates on `gpu` for about `budget` and returns at least one, fastest first.
+    ///
+    /// They run on device memory allocated here, as large as the matrices, or twice that
+    /// out-of-place. The fastest is recorded in the wisdom file, if one is set. Out-of-place, half
+    /// of the budget goes to buffers that only have an element's alignment, if that is less than
+    /// the alignment that was set.
     ///
     /// # Errors
-    /// As [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
+    /// Those of [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measurement>, Error> {
         self.tune_on_seen(gpu, budget, &mut |_, _, _| {})
     }
 
-    /// The same; `seen` is called as [`tune_seen`](Self::tune_seen) calls it.
+    /// Measures candidates like [`tune_on`](Self::tune_on), and calls `seen` like
+    /// [`tune_seen`](Self::tune_seen).
     ///
     /// # Errors
-    /// As [`tune_on`](Self::tune_on).
+    /// Those of [`tune_on`](Self::tune_on).
     pub fn tune_on_seen(
         &self,
         gpu: &Gpu,
@@ -234,11 +243,14 @@ impl Transpose {
     }
 }
 
-/// Runs `plans` on `gpu` for about `budget`, on device memory of its own that is as large as what they need, and returns
-/// those that ran, fastest first: at least one, unless there is none.
+/// Runs `plans` on `gpu` for about `budget` and returns those that ran, fastest first. Returns at
+/// least one unless `plans` is empty.
+///
+/// They run on device memory allocated here, as large as the largest plan needs.
 ///
 /// # Errors
-/// [`Error::Cuda`] when a plan was put together wrongly or for another device, or there is no memory for it.
+/// [`Error::Cuda`] if a plan is invalid or was made for another device, or if the memory cannot be
+/// allocated.
 pub fn measure_on(
     gpu: &Gpu,
     plans: Vec<Plan>,
@@ -262,7 +274,8 @@ fn measure_on_seen(
     Ok(tuner::measure(plans, budget, run, seen)?)
 }
 
-/// The problem, and out of place the same at addresses that have an element's alignment only, where that is less.
+/// Returns the problem. Out-of-place, also returns it with only an element's alignment, if that is
+/// less.
 fn alignments(problem: &Problem) -> Vec<Problem> {
     let least = widest_word(&[problem.elem_bytes(), problem.alignment()]);
     let unaligned = Some(problem.with_alignment(least));
@@ -270,100 +283,111 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
     std::iter::once(*problem).chain(unaligned.filter(|_| less)).collect()
 }
 
-/// Whether two plans come to the same launches.
+/// Returns `true` if two plans have the same launches.
 fn same_launches(one: &Plan, other: &Plan) -> bool {
     let calls = |plan: &Plan| Work::of_plan(plan).map(|work| work.calls().to_vec());
     calls(one) == calls(other)
 }
 
 impl GpuTransposer {
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Out of place, the plan for buffers with an element's alignment only, where that is another launch.
+    /// Returns the out-of-place plan for buffers that only have an element's alignment, if its
+    /// launches differ from [`plan`](Self::plan).
     pub fn unaligned_plan(&self) -> Option<&Plan> {
         self.unaligned.as_ref()
     }
 
-    /// Why what the wisdom file says of this problem was not used, if it says something.
+    /// Returns why the wisdom file's entry for this problem was rejected, if it was.
     pub fn refused_wisdom(&self) -> Option<&StaleWisdom> {
-        self.refused.as_ref()
+        self.rejected.as_ref()
     }
 
-    /// Bytes of device memory that a run needs beyond the matrices; none out of place.
+    /// Returns the bytes of device memory that a run needs in addition to the matrices; 0
+    /// out-of-place.
     pub fn workspace_bytes(&self) -> usize {
         self.prepared.workspace_bytes()
     }
 
-    /// The same with a workspace of its own, allocated here; runs of it must not overlap.
+    /// Allocates a workspace that is owned by the result. Runs that use it must not overlap.
     ///
     /// # Errors
-    /// [`Error::Cuda`] when there is no memory for it.
+    /// [`Error::Cuda`] if the memory cannot be allocated.
     pub fn with_own_workspace(self) -> Result<Self, Error> {
         Ok(GpuTransposer { prepared: self.prepared.with_own_workspace()?, ..self })
     }
 
-    /// Queues the transposition in place of the matrices in `data`, or of the one at its start with leading dimensions, on
-    /// `stream`, with a workspace of its own
-    /// ([`with_own_workspace`](Self::with_own_workspace)). Allocates nothing, waits for nothing; errors of the kernels'
-    /// runs show at the caller's next synchronisation.
+    /// Queues the in-place transposition of the matrices in `data` on `stream`.
+    ///
+    /// With leading dimensions, the matrix is at the start of `data`. Uses the owned workspace
+    /// ([`with_own_workspace`](Self::with_own_workspace)), allocates nothing and does not wait.
+    /// Kernel errors are reported at the caller's next synchronisation.
     ///
     /// # Errors
-    /// [`Error::Cuda`]: `data` is too short or not as aligned as was said, otherwise to 16 bytes
-    /// ([`Transpose::alignment`]); a workspace is needed and there is none of its own ([`CudaError::Workspace`]); the plan
-    /// is out of place. Whatever is wrong with the arguments is found before anything is queued. After [`CudaError::Partial`]
-    /// the data are incomplete.
+    /// [`Error::Cuda`]:
+    /// - `data` is too short, or is not aligned to 16 bytes or the
+    ///   [alignment](Transpose::alignment) that was set.
+    /// - A workspace is needed and none is owned ([`CudaError::Workspace`]).
+    /// - The plan is out-of-place.
+    /// - After [`CudaError::Partial`] the data are incomplete.
+    ///
+    /// All arguments are checked before anything is queued.
     ///
     /// # Safety
-    /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses the memory from the
-    /// first element to the last, gaps between rows included unless `lda = ldb`, and this is not dropped. Work that was
-    /// captured in a graph has ended when the graph can no longer be launched.
+    /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
+    /// else may use the memory from the first element to the last, including the gaps between rows
+    /// unless `lda == ldb`. `self` must not be dropped before then. Work captured in a graph has
+    /// ended when the graph can no longer be launched.
     pub unsafe fn run(
         &self,
         data: impl Into<DeviceMemory>,
         stream: impl Into<StreamHandle>,
     ) -> Result<(), Error> {
-        // SAFETY: the caller answers for all of it.
+        // SAFETY: the caller guarantees it.
         unsafe { self.queue(stream.into(), data.into(), None, None) }
     }
 
-    /// The same with a workspace of the caller's of at least [`workspace_bytes`](Self::workspace_bytes) bytes, at a
-    /// multiple of 16, that overlaps no matrix.
+    /// Queues the in-place transposition like [`run`](Self::run), with a workspace that the caller
+    /// provides. It has at least [`workspace_bytes`](Self::workspace_bytes) bytes, starts at a
+    /// multiple of 16 and does not overlap the matrices.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Those of [`run`](Self::run).
     ///
     /// # Safety
-    /// As of [`run`](Self::run), of the workspace too.
+    /// As for [`run`](Self::run), and the same for the workspace.
     pub unsafe fn run_with(
         &self,
         data: impl Into<DeviceMemory>,
         stream: impl Into<StreamHandle>,
         workspace: impl Into<DeviceMemory>,
     ) -> Result<(), Error> {
-        // SAFETY: the caller answers for all of it.
+        // SAFETY: the caller guarantees it.
         unsafe { self.queue(stream.into(), data.into(), None, Some(workspace.into())) }
     }
 
-    /// Queues the transposition of the matrices in `src` into `dst` on `stream`. Allocates nothing, waits for nothing.
+    /// Queues the out-of-place transposition of the matrices in `src` into `dst` on `stream`.
+    /// Allocates nothing and does not wait.
     ///
     /// # Errors
-    /// [`Error::Cuda`]: a buffer is too short, not aligned to its elements, or the two overlap; the plan is in place.
-    /// All that is found before anything is queued. After [`CudaError::Partial`] `dst` is incomplete.
+    /// [`Error::Cuda`] if a buffer is too short or not aligned to its elements, if the two overlap,
+    /// or if the plan is in-place. All arguments are checked before anything is queued. After
+    /// [`CudaError::Partial`] `dst` is incomplete.
     ///
     /// # Safety
-    /// Memory and stream are of the GPU's context; until the queued work has ended, nothing else uses `dst` or writes
-    /// `src`, and this is not dropped. Work that was captured in a graph has ended when the graph can no longer be
-    /// launched.
+    /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
+    /// else may use `dst` or write `src`, and `self` must not be dropped. Work captured in a graph
+    /// has ended when the graph can no longer be launched.
     pub unsafe fn run_into(
         &self,
         src: impl Into<DeviceSource>,
         dst: impl Into<DeviceMemory>,
         stream: impl Into<StreamHandle>,
     ) -> Result<(), Error> {
-        // SAFETY: the caller answers for all of it.
+        // SAFETY: the caller guarantees it.
         unsafe { self.queue(stream.into(), dst.into(), Some(src.into()), None) }
     }
 
@@ -379,28 +403,30 @@ impl GpuTransposer {
             source: source.map(|source| source.0.place()),
             workspace: workspace.map(DeviceMemory::place),
         };
-        // SAFETY: the caller of this function's caller answers for all of it.
+        // SAFETY: the public functions that call this pass the caller's guarantee on.
         Ok(unsafe { self.prepared.run_raw(stream.0, buffers) }?)
     }
 
-    /// Bytes of a [`Stopwatch`]'s memory that a run takes: the matrices, or two buffers.
+    /// Returns the bytes of a [`Stopwatch`]'s memory that a run needs: the matrices, or both
+    /// buffers.
     pub fn measured_bytes(&self) -> usize {
         self.prepared.work().measured_bytes()
     }
 
-    /// Runs on a stopwatch's memory and workspace, and returns how long the device took.
+    /// Runs on a stopwatch's memory and workspace, and returns the time measured on the device.
     ///
     /// # Errors
-    /// [`Error::Cuda`]: the memory is shorter than [`measured_bytes`](Self::measured_bytes) or of another GPU, or there is no
-    /// memory for the workspace.
+    /// [`Error::Cuda`] if the memory is shorter than [`measured_bytes`](Self::measured_bytes) or
+    /// belongs to another GPU, or if the workspace cannot be allocated.
     pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
         Ok(watch.time(&self.prepared)?)
     }
 
-    /// Runs on numbered elements in a stopwatch's memory, and says how many are not where they belong.
+    /// Runs on numbered elements in a stopwatch's memory, and returns the number of elements in a
+    /// wrong position.
     ///
     /// # Errors
-    /// As [`time`](Self::time).
+    /// Those of [`time`](Self::time), and [`Error::Problem`] if the plan has leading dimensions.
     pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
         if self.plan.problem.leading().is_some() {
             return Err(ProblemError::Leading { with: "numbered elements" }.into());
@@ -415,7 +441,7 @@ mod tests {
     use turntile_cuda::Chip;
 
     #[test]
-    fn out_of_place_is_planned_for_two_alignments_where_they_differ() {
+    fn out_of_place_problem_has_two_alignments_when_element_alignment_is_less() {
         let alignments = |transpose: Transpose| -> Vec<usize> {
             let problem = transpose.problem().unwrap();
             super::alignments(&problem).iter().map(Problem::alignment).collect()
@@ -430,9 +456,10 @@ mod tests {
         assert_eq!(alignments(of(16).out_of_place()), [16]);
     }
 
-    /// Floats of whole vectors go by wide words where addresses allow, and otherwise by their own.
+    /// 4-byte elements use wide words if rows are whole vectors and the addresses are aligned, else
+    /// 4-byte words.
     #[test]
-    fn launches_are_compared() {
+    fn launches_differ_only_when_alignment_changes_word_size() {
         let planner = Planner::new(Chip::h200());
         let plan = |rows, elem_bytes, alignment| {
             let problem = Problem::new(rows, 4096, elem_bytes).unwrap().out_of_place().unwrap();
@@ -440,6 +467,6 @@ mod tests {
         };
         assert!(!same_launches(&plan(4096, 4, 16), &plan(4096, 4, 4)));
         assert!(same_launches(&plan(4096, 4, 16), &plan(4096, 4, 256)));
-        assert!(same_launches(&plan(4093, 4, 16), &plan(4093, 4, 4)), "rows are no whole vectors");
+        assert!(same_launches(&plan(4093, 4, 16), &plan(4093, 4, 4)), "rows are not whole vectors");
     }
 }

@@ -29,9 +29,9 @@ impl MatrixOp {
     }
 }
 
-/// `A := alpha · op(A)` in place, as the BLAS extension of that name has it, for row-major `rows` by `cols` matrices whose
-/// rows lie `lda` elements apart before and `ldb` after. A column-major one is a row-major one with `rows` and `cols`
-/// swapped.
+/// `A := alpha · op(A)` in place, as the BLAS extension of that name has it, for row-major `rows`
+/// by `cols` matrices whose rows lie `lda` elements apart before and `ldb` after. A column-major
+/// one is a row-major one with `rows` and `cols` swapped.
 ///
 /// [`Scale`] says what `alpha` of 0 and 1 and what NaN and infinity become.
 ///
@@ -45,13 +45,14 @@ impl MatrixOp {
 /// # Ok::<(), turntile::Error>(())
 /// ```
 ///
-/// The workspace is at most 2% of the matrix and 1 MiB for each thread, and none where `lda = ldb`. What
-/// becomes of the elements around the matrix: [`Transpose::leading`].
+/// The workspace is at most 2% of the matrix and 1 MiB for each thread, and none where `lda = ldb`.
+/// What becomes of the elements around the matrix: [`Transpose::leading`].
 ///
 /// # Errors
-/// [`Error::Problem`] when `lda < cols`, `ldb < rows` (`cols` where the operation does not transpose) or the bytes exceed
-/// the address space; [`Error::Short`] when `data` end before the matrix does, before or after; [`Error::Run`] when there
-/// is no memory for the workspace. `data` are then as they were.
+/// [`Error::Problem`] when `lda < cols`, `ldb < rows` (`cols` where the operation does not
+/// transpose) or the bytes exceed the address space; [`Error::Short`] when `data` end before the
+/// matrix does, before or after; [`Error::Run`] when there is no memory for the workspace. `data`
+/// are then as they were.
 pub fn imatcopy<S: Scalar>(
     data: &mut [S],
     operation: MatrixOp,

@@ -1,41 +1,39 @@
-//! Records from one layout to another, in place: AoS, SoA and ASTA (thesis section 5.4.1).
+//! In-place conversion of records between layouts: AoS, SoA and ASTA (thesis section 5.4.1).
 //!
-//! Of `n` records whose fields have `k_f` bytes, `c_f` before field `f` and `K` in all, byte `u` of field `f` of record `i` lies
+//! Take `n` records whose field `f` has `k_f` bytes and is preceded by `c_f` bytes; a record has `K` bytes in all. Byte `u` of field `f` of record `i` is stored as follows:
 //!
-//! | layout | at |
+//! | layout | byte offset |
 //! |---|---|
 //! | [`Aos`](RecordOrder::Aos), array of structures | `iK + c_f + u` |
 //! | [`Soa`](RecordOrder::Soa), structure of arrays | `n·c_f + i·k_f + u` |
 //! | [`Asta(T)`](RecordOrder::Asta), tiles of `T` records that are each an SoA | `⌊i/T⌋·TK + L·c_f + (i mod T)·k_f + u` |
 //!
-//! with `L` the records of the tile: `T`, of the last one those that are left. In AoS `c_f` is where a field lies in a record;
-//! columns lie in the order in which the fields are given, so that the caller says which order keeps them aligned.
+//! Here `L` is the number of records of the tile: `T`, or the remainder for the last tile. In AoS, `c_f` is the offset of the field in the record. In SoA and ASTA, columns follow the order in which the fields are given, so the caller chooses an order that keeps them aligned.
 //!
 //! ```
-//! use turntile::Bytes;
-//! use turntile::layout::{Layout, Relayout};
+//! use turntile::RawElements;
+//! use turntile::layout::{RecordConversion, RecordOrder};
 //!
-//! // A tag of a byte, and a value of two.
+//! // Records of a one-byte tag and a two-byte value.
 //! let mut records = *b"aA1bB2cC3dD4eE5";
-//! let layout = Relayout::new(5, &[1, 2]);
-//! layout.clone().from(Layout::Aos).to(Layout::Soa).plan()?.run(&mut Bytes(&mut records[..]))?;
+//! let layout = RecordConversion::new(5, &[1, 2]);
+//! let to_soa = layout.clone().from(RecordOrder::Aos).to(RecordOrder::Soa).plan()?;
+//! to_soa.run(&mut RawElements(&mut records[..]))?;
 //! assert_eq!(&records, b"abcdeA1B2C3D4E5");
 //! assert_eq!(layout.column(1), 5..15);
-//! layout.from(Layout::Soa).to(Layout::Asta(2)).plan()?.run(&mut Bytes(&mut records[..]))?;
+//! let to_asta = layout.from(RecordOrder::Soa).to(RecordOrder::Asta(2)).plan()?;
+//! to_asta.run(&mut RawElements(&mut records[..]))?;
 //! assert_eq!(&records, b"abA1B2cdC3D4eE5");
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! AoS and ASTA are one pass apart; two suffice from either to SoA. A plan is a plan like any other:
-//! printed, capped, tuned and run by the calls of [`Transpose`](crate::Transpose).
+//! Converting between AoS and ASTA takes one pass; to and from SoA at most two suffice. The plan is an ordinary one: the calls of [`Transpose`](crate::Transpose) print, cap, tune and run it.
 //!
-//! On a GPU any records go between AoS and tiles; to and from SoA fields of unequal widths number 64 at most. Anything
-//! else is refused as a plan that there is not.
+//! A GPU converts any records between AoS and tiles. To and from SoA, it supports at most 64 fields if their widths differ. Planning other conversions returns an error.
 //!
 //! # Records of a type
 //!
-//! [`Records`] have their layout in their type: what is a slice only in one layout can be had only there. They are a `Vec` that
-//! stays where it is.
+//! [`Records`] state their layout in their type, so a slice is only accessible in the layout in which it is contiguous. They wrap a `Vec` that keeps its allocation.
 //!
 //! ```
 //! use turntile::layout::{Aos, Record, Records};
@@ -64,21 +62,17 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! A record is a `#[repr(C)]` structure with named fields of any types that are `Pod` by [`bytemuck`]: numbers, arrays of
-//! them, records. Any bits are one, and it has no padding: bytes that nobody uses are a field. The derive checks that, and
-//! makes the record `Pod` too; `#[record(pod)]` leaves that out where bytemuck's derive has done it.
+//! A record is a `#[repr(C)]` structure with named fields of any types that are `Pod` of [`bytemuck`]: numbers, arrays of them, or records. It has no padding, and any bits are a valid value: declare unused bytes as a field. The derive checks this and also implements `Pod`; if bytemuck's derive has done that already, add `#[record(pod)]`.
 //!
-//! Columns are called as constants are, [`Cell::RHO`](Column) of field `rho`, so that a method `rho` may stand beside them. A
-//! field that is an array is one column of arrays. Columns lie by falling alignment of their fields, so that every column of
-//! every tile is aligned. A GPU's memory has the same records by [`RecordConversion::of_record`].
+//! Columns are associated constants in upper case, such as [`Cell::RHO`](Column) for field `rho`, so they do not conflict with a method `rho`. An array field is one column of arrays. Columns are sorted by decreasing alignment of their fields, so every column of every tile is aligned. [`RecordConversion::of_record`] describes the same records in GPU memory.
 //!
 //! # Grids
 //!
-//! A [`Grid`]'s layout is any [`Flattening`] of its dimensions; [`parallel`] chooses one for a device's memory.
+//! The layout of a [`Grid`] is any [`Flattening`] of its dimensions; [`parallel`] chooses one for a device's memory.
 //!
-//! # Memory that knows its layout
+//! # Tracked memory
 //!
-//! [`Tracked`] memory knows how its records lie, and is converted when a use wants them otherwise.
+//! [`Tracked`] memory records the layout of its contents, and is converted if a use needs another.
 
 pub mod parallel;
 

@@ -1,4 +1,4 @@
-//! Rectangular matrices transposed, and axes of arrays permuted, in place.
+//! In-place transposition of rectangular matrices and permutation of array axes.
 //!
 //! A row-major matrix of `rows` by `cols` elements becomes the row-major matrix of `cols` by `rows`
 //! elements at the same address, with a small, bounded workspace instead of a second matrix.
@@ -11,8 +11,8 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! For repeated problems, batches, a thread count, a workspace cap or a route of your choice, plan
-//! once and run as often as you like:
+//! To repeat a problem, process a batch, or set the thread count, the workspace cap or the route,
+//! plan once and run any number of times:
 //!
 //! ```
 //! use turntile::Transpose;
@@ -26,57 +26,63 @@
 //!
 //! | to | call |
 //! |---|---|
-//! | transpose in place, or into another buffer, once | [`transpose_in_place`], [`transpose_into`] |
-//! | permute the axes of an array in place, once | [`permute_in_place`]; of ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
-//! | split, permute and join axes by a pattern, once | [`rearrange`]; of ndarray's `Array`, `ndarray::rearrange` |
-//! | transpose rows that lie a leading dimension apart, scaled and conjugated, as BLAS extensions have it, once | [`imatcopy`] |
-//! | bring records from one layout to another: AoS, SoA, ASTA | of a type [`layout::Records`], of bytes [`layout::RecordConversion`] |
-//! | choose a grid's layout, bring it there | [`layout::parallel`], [`layout::Grid`] |
-//! | say what is to be transposed or permuted, and how | [`Transpose`] |
+//! | transpose once, in place or into another buffer | [`transpose_in_place`], [`transpose_into`] |
+//! | permute the axes of an array once, in place | [`permute_in_place`]; for ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
+//! | split, permute and join axes by a pattern, once | [`rearrange`]; for ndarray's `Array`, `ndarray::rearrange` |
+//! | transpose, scale and conjugate a matrix with leading dimensions once, like BLAS's `imatcopy` extension | [`imatcopy`] |
+//! | convert records between layouts (AoS, SoA, ASTA) | [`layout::Records`] for typed records, [`layout::RecordConversion`] for bytes |
+//! | choose the layout of a grid, and convert to it | [`layout::parallel`], [`layout::Grid`] |
+//! | describe a transposition or permutation, with options | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Transposer::run`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run) |
 //! | run it with leading dimensions ([`Transpose::leading`]) | [`Transposer::run_within`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run) |
 //! | run it into another buffer | [`Transposer::run_into`], on a GPU [`GpuTransposer::run_into`](gpu::GpuTransposer::run_into) |
-//! | move what is larger than memory, from one file or memory map into another | [`Transpose::stored`] |
-//! | plan by a table of costs of your own | [`Transpose::costs`] |
+//! | process an array larger than memory, from one file or memory map into another | [`Transpose::stored`] |
+//! | plan with your own cost table | [`Transpose::costs`] |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
-//! | see what would run, for any device | [`plan`](mod@plan) |
+//! | inspect the plan for any device | [`plan`](mod@plan) |
 //!
 //! # Order
-//! Matrices are row-major. A column-major matrix of `rows` by `cols` is the same bytes as a
-//! row-major one of `cols` by `rows`: swap the two arguments. To turn a row-major array into the
-//! same array in column-major order, transpose it.
+//! Matrices are row-major. A column-major matrix of `rows` by `cols` has the same bytes as a
+//! row-major one of `cols` by `rows`: swap the two arguments. To convert a row-major array to
+//! column-major order, transpose it.
 //!
 //! # Elements
-//! Elements of any type and size are moved as bytes, never looked at, never dropped or cloned. Where only their size
-//! is known, [`bytes`] has the calls that need no plan; [`Transpose::of_bytes`] plans and [`RawElements`] is what the plan runs on.
+//! Elements may have any type and size. They are moved as bytes, and are never inspected, dropped
+//! or cloned. If only their size is known, use the functions of [`bytes`], which need no plan, or
+//! plan with [`Transpose::of_bytes`] and run on [`RawElements`].
 //!
 //! # Leading dimensions
-//! Rows may lie further apart than they are long, `lda` elements before and `ldb` after, within a larger matrix perhaps:
-//! no byte is touched that is none of the source or the result. See [`Transpose::leading`] for what is promised.
+//! Consecutive rows may start `lda` elements apart in the source and `ldb` elements apart in the
+//! result, for example inside a larger matrix. [`Transpose::leading`] states what happens to the
+//! padding between rows.
 //!
 //! # Threads
-//! A call uses the rayon pool that it is made in; with `threads(1)`, or in a pool of one thread, it
-//! runs in the calling thread alone. Calls made in no rayon pool share a pool of this library, which the first of them starts
-//! ([`threads`]); rayon's global pool is left to the application. To run in yours, call from within it
-//! (`pool.install`). Where the system starts fewer threads than there are to be, calls run on those that there are.
+//! A call uses the rayon pool in which it is made. With `threads(1)`, or in a pool of one thread,
+//! it runs on the calling thread only. Calls made outside rayon pools share a pool of this library
+//! ([`pool`]), which the first such call starts. Rayon's global pool is left to the application. To
+//! run in your own pool, call from within it (`pool.install`). If the system starts fewer threads
+//! than requested, calls run on the threads available.
 //!
 //! # Locks
-//! In a task of a rayon pool, hold no lock during a call that other tasks of that pool may wait for. While the calling thread
-//! waits for those that help it, rayon has it run other tasks of the pool: one that wants the lock waits for it for ever.
-//! With `threads(1)`, or in no rayon pool, any lock may be held.
+//! In a task of a rayon pool, do not hold a lock during a call if other tasks of that pool may wait
+//! for the lock. While the calling thread waits for its helpers, rayon lets it run other tasks of
+//! the pool. A task that then wants the lock waits for it forever. With `threads(1)`, or outside
+//! rayon pools, any lock may be held.
 //!
 //! # Aborts
-//! Errors leave data unchanged, and no input makes a call panic. Should a fault of this library make it panic while elements
-//! move, some of them exist twice. The process is then aborted, after a line on standard error, by calls that take elements of
-//! any type: they might be dropped twice. Calls that take [`RawElements`], or elements that are known to be `Copy`
-//! ([`transpose_into`], [`Transposer::run_within`], [`Transposer::run_into`], [`imatcopy`]), unwind, with data in any order.
+//! If a call returns an error, the data are unchanged. No input makes a call panic. If a bug in
+//! this library causes a panic while elements move, some elements may exist twice. Calls that take
+//! elements of any type then print a line to standard error and abort the process, because such
+//! elements could be dropped twice. Calls that take [`RawElements`], or elements known to be `Copy`
+//! ([`transpose_into`], [`Transposer::run_within`], [`Transposer::run_into`], [`imatcopy`]), unwind
+//! and leave the data in an unspecified order.
 //!
 //! # GPUs
 //! With feature `cuda` the same plans run on NVIDIA GPUs: see [`gpu`].
 //!
 //! # Speed
-//! GB/s is always `2 · rows · cols · bytes of an element / time`, so that it compares with a copy.
+//! GB/s always means `2 · rows · cols · element bytes / time`, which is comparable with a copy.
 
 pub mod bytes;
 mod columns;

@@ -5,13 +5,14 @@ use turntile_perm::Rearrangement;
 use crate::error::check_length;
 use crate::{Error, Transpose, permute_in_place};
 
-/// Splits, permutes and joins the axes of a row-major array in place, as einops' `rearrange` has it; returns the result's
-/// shape. The result is row-major too.
+/// Splits, permutes and joins the axes of a row-major array in place, as einops' `rearrange` has
+/// it; returns the result's shape. The result is row-major too.
 ///
-/// A pattern names the axes of `shape`, an arrow, and the axes of the result. Parentheses split an axis on the left, and
-/// join axes on the right; `1` and `()` are axes of one element; `...` stands for all axes that have no name. Of the parts of
-/// an axis that is split, `sizes` gives the extents of all but one, which follows. All of it is one permutation of the
-/// axes there are after the split, so it takes no more time and memory than [`permute_in_place`].
+/// A pattern names the axes of `shape`, an arrow, and the axes of the result. Parentheses split an
+/// axis on the left, and join axes on the right; `1` and `()` are axes of one element; `...` stands
+/// for all axes that have no name. Of the parts of an axis that is split, `sizes` gives the extents
+/// of all but one, which follows. All of it is one permutation of the axes there are after the
+/// split, so it takes no more time and memory than [`permute_in_place`].
 ///
 /// ```
 /// // Images in patches of 2 x 2 pixels, each of them one vector.
@@ -28,8 +29,8 @@ use crate::{Error, Transpose, permute_in_place};
 /// ```
 ///
 /// # Errors
-/// [`Error::Pattern`] when the pattern cannot be read, repeats or reduces, or does not fit the shape and the sizes; as
-/// [`permute_in_place`]. `data` are then as they were.
+/// [`Error::Pattern`] when the pattern cannot be read, repeats or reduces, or does not fit the
+/// shape and the sizes; as [`permute_in_place`]. `data` are then as they were.
 ///
 /// # Aborts
 /// As [`permute_in_place`].
@@ -46,8 +47,9 @@ pub fn rearrange<T>(
 }
 
 impl Transpose {
-    /// Of one row-major array of elements of type `T`, whose axes are split, permuted and joined by a pattern: see
-    /// [`rearrange`]. The shape of the result is [`Rearrangement::shape`](crate::layout::Rearrangement::shape).
+    /// Of one row-major array of elements of type `T`, whose axes are split, permuted and joined by
+    /// a pattern: see [`rearrange`]. The shape of the result is
+    /// [`Rearrangement::shape`](crate::layout::Rearrangement::shape).
     ///
     /// ```
     /// // NCHW to blocks of 32 channels.

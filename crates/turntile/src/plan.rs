@@ -1,7 +1,7 @@
 //! Plans and planners: see what would run, for any device, without running it.
 //!
-//! These are the types that a program holds or matches on. What describes plans in full, and what a device of your own
-//! implements, is in the crate `turntile-plan`.
+//! These are the types that a program holds or matches on. What describes plans in full, and what a
+//! device of your own implements, is in the crate `turntile-plan`.
 //!
 //! ```
 //! use turntile::plan::{Chip, Planner, Problem};

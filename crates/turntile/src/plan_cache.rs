@@ -1,4 +1,5 @@
-//! The plans of the last problems, for the calls that plan by themselves: planning takes longer than a small matrix.
+//! The plans of the last problems, for the calls that plan by themselves: planning takes longer
+//! than a small matrix.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,7 +22,8 @@ struct Kept(Mutex<Vec<Recent>>);
 
 static RECENT: Kept = Kept(Mutex::new(Vec::new()));
 
-/// That there is memory for what is allocated in small pieces; without, the first that fails would end the process.
+/// That there is memory for what is allocated in small pieces; without, the first that fails would
+/// end the process.
 pub fn spare_memory() -> Result<(), Error> {
     let bytes = pool::PLANNING;
     pool::spare_to_plan().map_err(|_| RunError::OutOfMemory { bytes }.into())

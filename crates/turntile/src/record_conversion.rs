@@ -1,4 +1,4 @@
-//! Records in place from one layout to another: what is asked, and why it cannot be.
+//! In-place conversion of records between layouts.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -10,19 +10,20 @@ use turntile_plan::Problem;
 
 use crate::columns::Record;
 
-/// How records lie.
+/// Order of records in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordOrder {
-    /// Record after record: an array of structures.
+    /// Array of structures: record after record.
     Aos,
-    /// Field after field, each of all records: a structure of arrays.
+    /// Structure of arrays: each field of all records is contiguous.
     Soa,
-    /// Tiles of so many records, field after field in each; the last tile has those that are left.
+    /// Array of structures of tiled arrays: tiles of this many records, each in SoA order. The last
+    /// tile holds the remaining records.
     Asta(usize),
 }
 
 impl RecordOrder {
-    /// Records of a tile.
+    /// Returns the number of records per tile, or `None` if it is 0.
     fn tile(self, records: usize) -> Option<usize> {
         match self {
             RecordOrder::Aos => Some(AOS),
@@ -59,17 +60,17 @@ impl FromStr for RecordOrder {
     }
 }
 
-/// Why records have no such layout.
+/// Reason why a record layout is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// A record without fields.
+    /// The record has no fields.
     #[error("a record has at least one field")]
     NoFields,
-    /// A field of no bytes.
-    #[error("field {field} has no bytes: leave it out")]
+    /// A field has 0 bytes.
+    #[error("field {field} has 0 bytes: omit it")]
     EmptyField {
-        /// Which field, from 0.
+        /// Index of the field, from 0.
         field: usize,
     },
     /// Two fields share bytes.
@@ -77,64 +78,64 @@ pub enum LayoutError {
         "fields {first} and {second} overlap: {second} begins at byte {begins}, {first} ends at {ends}"
     )]
     Overlap {
-        /// The one that begins first.
+        /// Index of the field that begins first.
         first: usize,
-        /// The other.
+        /// Index of the other field.
         second: usize,
-        /// Where the other begins.
+        /// Byte offset at which the other field begins.
         begins: usize,
-        /// Where the first one ends.
+        /// Byte offset at which the first field ends.
         ends: usize,
     },
-    /// A field ends after the record.
+    /// A field ends beyond the record.
     #[error("field {field} ends at byte {ends} of a record of {record_bytes} bytes")]
     Beyond {
-        /// Which field, from 0.
+        /// Index of the field, from 0.
         field: usize,
-        /// Where it ends.
+        /// Byte offset at which it ends.
         ends: usize,
-        /// Bytes of a record.
+        /// Bytes per record.
         record_bytes: usize,
     },
-    /// The bytes do not fit the address space.
-    #[error("{records} records of such fields exceed {} bytes", isize::MAX)]
+    /// The records exceed the address space.
+    #[error("{records} records of these fields exceed {} bytes", isize::MAX)]
     TooLarge {
-        /// Records.
+        /// Number of records.
         records: usize,
     },
-    /// Tiles of no records.
-    #[error("a tile has at least one record: asta:0 is no layout")]
+    /// The tiles have 0 records.
+    #[error("a tile has at least one record: asta:0 is not a layout")]
     EmptyTile,
-    /// No layout has that name.
-    #[error("no layout is named {text:?}: aos, soa or asta:T, of tiles of T records")]
+    /// The layout name is unknown.
+    #[error("no layout is named {text:?}: use aos, soa or asta:T for tiles of T records")]
     Unknown {
         /// The name as given.
         text: String,
     },
-    /// Something else was asked for that goes with axes alone.
-    #[error("records change their layout in place, one array of them: not with {with}")]
+    /// The conversion was combined with an option that only axis permutations support.
+    #[error("record conversion cannot be combined with {with}")]
     With {
-        /// What they cannot go with.
+        /// Option that is not supported.
         with: &'static str,
     },
 }
 
-/// Records that are to change their layout.
+/// Conversion of an array of records from one layout to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct RecordConversion {
     records: usize,
-    /// Bytes of each field as given, then of each gap: the columns.
+    /// Column sizes in bytes: each field as given, then each gap.
     sizes: Vec<usize>,
-    /// Where each lies in a record.
+    /// Byte offset of each column in a record.
     places: Vec<usize>,
     from: RecordOrder,
     to: RecordOrder,
 }
 
 impl RecordConversion {
-    /// `records` records of fields of so many bytes, one after the other without gaps. From AoS, until
-    /// [`from`](Self::from) says else.
+    /// Creates a conversion of `records` records whose fields have these sizes in bytes and no
+    /// gaps. The source order is AoS unless [`from`](Self::from) sets another.
     pub fn new(records: usize, sizes: &[usize]) -> Self {
         let before = |end: &mut usize, &bytes: &usize| {
             let place = *end;
@@ -151,21 +152,25 @@ impl RecordConversion {
         }
     }
 
-    /// `records` records of `record_bytes` bytes with fields anywhere, each given as its first byte and its bytes. Columns lie
-    /// in the order in which the fields are given; give them by falling alignment, and every column is aligned where the
-    /// memory is. What lies between fields, and behind the last, is moved like fields behind the others, so nothing is lost.
+    /// Creates a conversion of `records` records of `record_bytes` bytes, with fields given as
+    /// `(offset, bytes)`.
+    ///
+    /// Columns are stored in the order of `fields`. Give fields by decreasing alignment: every
+    /// column is then aligned if the memory is. Gaps between fields, and after the last, are moved
+    /// like extra fields that follow the others, so nothing is lost.
     ///
     /// ```
-    /// use turntile::layout::Relayout;
+    /// use turntile::layout::RecordConversion;
     ///
-    /// // #[repr(C)] struct { tag: u8, x: f64 }: seven bytes follow the tag.
-    /// let layout = Relayout::by_offsets(100, 16, &[(8, 8), (0, 1)])?;
+    /// // #[repr(C)] struct { tag: u8, x: f64 }: the tag is followed by seven bytes of padding.
+    /// let layout = RecordConversion::by_offsets(100, 16, &[(8, 8), (0, 1)])?;
     /// assert_eq!((layout.column(0), layout.column(1)), (0..800, 800..900));
     /// # Ok::<(), turntile::layout::LayoutError>(())
     /// ```
     ///
     /// # Errors
-    /// [`LayoutError`]: there are no fields; they overlap, are empty, or end after the record.
+    /// [`LayoutError`] if there are no fields, or if fields overlap, are empty, or end beyond the
+    /// record.
     pub fn by_offsets(
         records: usize,
         record_bytes: usize,
@@ -204,8 +209,11 @@ impl RecordConversion {
         })
     }
 
-    /// `records` records of a type: its fields in the order of their columns, by falling alignment. For memory that is not a
-    /// [`Records`](crate::layout::Records): a GPU's, by [`plan_on`](crate::Transpose::plan_on), a map of a file's.
+    /// Creates a conversion of `records` records of type `R`. Columns are its fields by decreasing
+    /// alignment.
+    ///
+    /// Use it for memory that is not [`Records`](crate::layout::Records): GPU memory
+    /// ([`plan_on`](crate::Transpose::plan_on)) or a memory-mapped file.
     pub fn of_record<R: Record>(records: usize) -> Self {
         let mut fields = R::FIELDS.to_vec();
         fields.sort_by_key(|field| field.before);
@@ -213,48 +221,49 @@ impl RecordConversion {
         RecordConversion { records, sizes, places, from: RecordOrder::Aos, to: RecordOrder::Aos }
     }
 
-    /// From records that lie so.
+    /// Sets the source order; the default is AoS.
     pub fn from(self, from: RecordOrder) -> Self {
         RecordConversion { from, ..self }
     }
 
-    /// The same on their way to another layout.
-    pub(crate) fn towards(self, to: RecordOrder) -> Self {
+    /// Sets the result order.
+    pub(crate) fn with_target(self, to: RecordOrder) -> Self {
         RecordConversion { to, ..self }
     }
 
-    /// Bytes of a record; `usize::MAX` where they are more, of records that no memory holds.
+    /// Returns the bytes per record, or `usize::MAX` if the sum overflows.
     pub fn record_bytes(&self) -> usize {
         saturating_sum(&self.sizes)
     }
 
-    /// The bytes of field `field` of all records in SoA. An end that exceeds `usize::MAX` is given as that.
+    /// Returns the byte range of field `field` of all records in SoA order. A bound that overflows
+    /// is `usize::MAX`.
     ///
     /// # Panics
-    /// When there is no such field.
+    /// If the field does not exist.
     pub fn column(&self, field: usize) -> Range<usize> {
         let end = |fields| saturating_sum(&self.sizes[..fields]).saturating_mul(self.records);
         end(field)..end(field + 1)
     }
 
-    /// The first byte of field `field` of record `record`, in a layout.
+    /// Returns the byte offset of field `field` of record `record` in a layout.
     ///
     /// # Panics
-    /// When there is no such record or field, or the layout is of tiles of none.
+    /// If the record or field does not exist, or the layout has tiles of 0 records.
     pub fn offset(&self, layout: RecordOrder, record: usize, field: usize) -> usize {
-        assert!(record < self.records, "record {record} of {}", self.records);
-        let fields = self.fields(1).expect("records with fields");
-        let tile = layout.tile(self.records).expect("tiles with records");
+        assert!(record < self.records, "record {record} is out of range: {} records", self.records);
+        let fields = self.fields(1).expect("the record has fields and fits in memory");
+        let tile = layout.tile(self.records).expect("the tile has at least one record");
         fields.offset(fields.tile(tile), record, fields.begin(field))
     }
 
-    /// The fields in words of so many bytes.
+    /// Returns the schema of the fields in words of `word` bytes.
     fn fields(&self, word: usize) -> Option<RecordSchema> {
         let words = |bytes: &[usize]| bytes.iter().map(|bytes| bytes / word).collect::<Vec<_>>();
         RecordSchema::new(self.records, &words(&self.sizes))?.with_places(&words(&self.places))
     }
 
-    /// The problem: bytes in words that divide all fields.
+    /// Returns the problem, in words whose size divides all columns.
     pub(crate) fn problem(&self) -> Result<Problem, LayoutError> {
         if self.sizes.is_empty() {
             return Err(LayoutError::NoFields);
@@ -266,12 +275,12 @@ impl RecordConversion {
         let too_large = || LayoutError::TooLarge { records: self.records };
         let fields = self.fields(word).ok_or_else(too_large)?;
         let tile = |layout: RecordOrder| layout.tile(self.records).ok_or(LayoutError::EmptyTile);
-        let retile = LayoutChange::new(fields, tile(self.from)?, tile(self.to)?);
-        Problem::of_records(retile, word).map_err(|_| too_large())
+        let change = LayoutChange::new(fields, tile(self.from)?, tile(self.to)?);
+        Problem::of_records(change, word).map_err(|_| too_large())
     }
 }
 
-/// The sum, or `usize::MAX` where that is less.
+/// Returns the sum, or `usize::MAX` if it overflows.
 fn saturating_sum(sizes: &[usize]) -> usize {
     sizes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }

@@ -1,4 +1,4 @@
-//! Records whose type says how they lie.
+//! Records whose type states their layout.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,21 +11,21 @@ use crate::columns::{Record, RecordTile};
 use crate::record_conversion::{RecordConversion, RecordOrder};
 use crate::{Error, RawElements};
 
-/// Record after record: [`RecordOrder::Aos`] as a type.
+/// Array of structures: [`RecordOrder::Aos`] as a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Aos;
 
-/// Field after field: [`RecordOrder::Soa`] as a type.
+/// Structure of arrays: [`RecordOrder::Soa`] as a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Soa;
 
-/// Tiles of `T` records: [`RecordOrder::Asta`] as a type. Tiles of none do not compile.
+/// Tiles of `T` records: [`RecordOrder::Asta`] as a type. `Asta<0>` does not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Asta<const T: usize>;
 
 /// A layout as a type: [`Aos`], [`Soa`] or [`Asta`].
 pub trait RecordLayout {
-    /// The same as a value.
+    /// The layout as a value.
     const LAYOUT: RecordOrder;
 }
 
@@ -44,65 +44,65 @@ impl<const T: usize> RecordLayout for Asta<T> {
     };
 }
 
-/// Records of type `R` in layout `L`, in the memory of the vector that they came in.
+/// Records of type `R` in layout `L`, in the memory of the vector they were made from.
 ///
-/// In AoS they are a slice of records, in SoA a [`RecordTile`] of all of them, in ASTA [tiles](Self::tiles).
+/// In AoS they are a slice of records, in SoA one [`RecordTile`] of all of them, in ASTA several [tiles](Self::tiles).
 #[derive(Clone)]
 pub struct Records<R, L> {
-    /// The records' bytes as they lie, which are records of any content, since `R` accepts any bits.
+    /// Bytes of the records in layout `L`. Any bytes are valid values of `R`, which is `Pod`.
     memory: Vec<R>,
     layout: PhantomData<L>,
 }
 
-/// Records whose layout was not changed, as they were, and why.
+/// Error of a failed layout conversion, with the unchanged records.
 pub struct RejectedRecords<R, L> {
-    /// Why.
+    /// Reason of the failure.
     pub error: Error,
-    /// The records.
+    /// Unchanged records.
     pub records: Records<R, L>,
 }
 
 impl<R: Record, L: RecordLayout> Records<R, L> {
-    /// How many there are.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no records.
     pub fn is_empty(&self) -> bool {
         self.memory.is_empty()
     }
 
-    /// The bytes as they lie, for a GPU or a file, that knows the same records by [`RecordConversion::of_record`].
+    /// Returns the bytes in layout `L`, for a GPU or a file. [`RecordConversion::of_record`] describes the same records there.
     pub fn as_bytes(&self) -> &[u8] {
         cast_slice(&self.memory)
     }
 
-    /// The same to be changed: any bytes are records.
+    /// Returns the bytes in layout `L`, mutably: any bytes are valid records.
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         cast_slice_mut(&mut self.memory)
     }
 
-    /// Brings the records into one array of structures, in place.
+    /// Converts the records to an array of structures, in place.
     ///
     /// # Errors
-    /// [`RejectedArray`] with the records as they were: [`Error::Run`] when there is no memory for the workspace.
+    /// [`RejectedRecords`] with the unchanged records; its error is [`Error::Run`] if the workspace cannot be allocated.
     pub fn into_aos(self) -> Result<Records<R, Aos>, RejectedRecords<R, L>> {
         self.into_layout()
     }
 
-    /// Brings the records into tiles of `T`, the last one shorter where `T` does not divide them, in place.
+    /// Converts the records to tiles of `T` records, in place. The last tile is shorter if `T` does not divide their number.
     ///
     /// # Errors
-    /// As [`into_aos`](Self::into_aos).
+    /// Those of [`into_aos`](Self::into_aos).
     pub fn into_asta<const T: usize>(self) -> Result<Records<R, Asta<T>>, RejectedRecords<R, L>> {
         self.into_layout()
     }
 
-    /// Brings the records into columns, in place.
+    /// Converts the records to a structure of arrays, in place.
     ///
     /// # Errors
-    /// As [`into_aos`](Self::into_aos).
+    /// Those of [`into_aos`](Self::into_aos).
     pub fn into_soa(self) -> Result<Records<R, Soa>, RejectedRecords<R, L>> {
         self.into_layout()
     }
@@ -120,53 +120,53 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
 }
 
 impl<R: Record, const T: usize> Records<R, Asta<T>> {
-    /// The tiles, of `T` records each; the last may be shorter.
+    /// Returns the tiles, of `T` records each; the last may be shorter.
     pub fn tiles(&self) -> impl ExactSizeIterator<Item = &RecordTile<R>> + DoubleEndedIterator {
         self.memory.chunks(T).map(RecordTile::wrap_ref)
     }
 
-    /// The same to be changed.
+    /// Returns the tiles, mutably.
     pub fn tiles_mut(
         &mut self,
     ) -> impl ExactSizeIterator<Item = &mut RecordTile<R>> + DoubleEndedIterator {
         self.memory.chunks_mut(T).map(RecordTile::wrap_mut)
     }
 
-    /// A record put together, as of a [`RecordTile`].
+    /// Returns a copy of a record, or `None` if it does not exist.
     pub fn get(&self, record: usize) -> Option<R> {
         self.tiles().nth(record / T)?.get(record % T)
     }
 
-    /// Puts `to` in the place of a record, as in a [`RecordTile`].
+    /// Overwrites a record with `to`.
     ///
     /// # Panics
-    /// When there is no such record.
+    /// If the record does not exist.
     pub fn set(&mut self, record: usize, to: R) {
         let records = self.len();
         let tile = self.tiles_mut().nth(record / T);
-        tile.unwrap_or_else(|| panic!("record {record} of {records}")).set(record % T, to);
+        tile.unwrap_or_else(|| panic!("record {record} is out of range: {records} records")).set(record % T, to);
     }
 
-    /// The tiles, on rayon's threads.
+    /// Returns a parallel iterator over the tiles, for rayon.
     pub fn par_tiles(&self) -> impl IndexedParallelIterator<Item = &RecordTile<R>> {
         self.memory.par_chunks(T).map(RecordTile::wrap_ref)
     }
 
-    /// The same to be changed.
+    /// Returns a parallel iterator over the tiles, mutably, for rayon.
     pub fn par_tiles_mut(&mut self) -> impl IndexedParallelIterator<Item = &mut RecordTile<R>> {
         self.memory.par_chunks_mut(T).map(RecordTile::wrap_mut)
     }
 }
 
 impl<R: Record> From<Vec<R>> for Records<R, Aos> {
-    /// No copy.
+    /// Takes over the vector without a copy.
     fn from(memory: Vec<R>) -> Self {
         Records { memory, layout: PhantomData }
     }
 }
 
 impl<R: Record> From<Records<R, Aos>> for Vec<R> {
-    /// No copy.
+    /// Returns the vector without a copy.
     fn from(records: Records<R, Aos>) -> Self {
         records.memory
     }
@@ -208,7 +208,7 @@ impl<R, L: RecordLayout> fmt::Debug for Records<R, L> {
 
 impl<R, L: RecordLayout> fmt::Debug for RejectedRecords<R, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused")
+        f.debug_struct("RejectedRecords")
             .field("error", &self.error)
             .field("records", &self.records)
             .finish()
@@ -224,8 +224,8 @@ impl<R, L> fmt::Display for RejectedRecords<R, L> {
 impl<R, L: RecordLayout> std::error::Error for RejectedRecords<R, L> {}
 
 impl<R, L> From<RejectedRecords<R, L>> for Error {
-    fn from(refused: RejectedRecords<R, L>) -> Self {
-        refused.error
+    fn from(rejected: RejectedRecords<R, L>) -> Self {
+        rejected.error
     }
 }
 
@@ -235,23 +235,23 @@ mod tests {
     use crate::columns::Field;
     use crate::layout::LayoutError;
 
-    /// By hand, and wrong: the one error that can be had without filling the memory.
+    /// A wrong manual implementation. It is the only way to cause an error without filling the memory.
     impl Record for [u8; 3] {
         const FIELDS: &'static [Field] = &[];
     }
 
     #[test]
-    fn what_is_refused_comes_back() {
+    fn failed_conversion_returns_unchanged_records() {
         let records = Records::from(b"abcdef".as_chunks().0.to_vec());
         let address = records.as_bytes().as_ptr();
-        let refused = records.into_soa().unwrap_err();
-        assert_eq!(refused.error, Error::Layout(LayoutError::NoFields));
-        assert_eq!(refused.to_string(), refused.error.to_string());
-        assert!(format!("{refused:?}").contains("2 records as aos"), "{refused:?}");
+        let rejected = records.into_soa().unwrap_err();
+        assert_eq!(rejected.error, Error::Layout(LayoutError::NoFields));
+        assert_eq!(rejected.to_string(), rejected.error.to_string());
+        assert!(format!("{rejected:?}").contains("2 records as aos"), "{rejected:?}");
         assert_eq!(
-            (refused.records.as_bytes(), refused.records.as_ptr().cast()),
+            (rejected.records.as_bytes(), rejected.records.as_ptr().cast()),
             (&b"abcdef"[..], address)
         );
-        assert_eq!(Error::from(refused), Error::Layout(LayoutError::NoFields));
+        assert_eq!(Error::from(rejected), Error::Layout(LayoutError::NoFields));
     }
 }

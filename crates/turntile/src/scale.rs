@@ -16,7 +16,8 @@ mod number {
     use std::fmt;
     use std::ops::Mul;
 
-    /// Without padding, and of which all bytes make one. Products are as [`Scale`](super::Scale) says.
+    /// Without padding, and of which all bytes make one. Products are as [`Scale`](super::Scale)
+    /// says.
     pub trait Number:
         Copy + PartialEq + Mul<Output = Self> + Send + Sync + fmt::Debug + 'static
     {
@@ -35,10 +36,11 @@ use number::Number;
 /// What every element of a result is made of: `alpha` times the element, or times its conjugate.
 ///
 /// As BLAS has it:
-/// - `alpha = 1` multiplies nothing: elements keep every bit, NaNs among them, and it costs nothing.
+/// - `alpha = 1` multiplies nothing: elements keep every bit, NaNs among them, and it costs
+///   nothing.
 /// - `alpha = 0` reads nothing: the result is zeros, where the source has NaN or infinity too.
-/// - Any other product is IEEE 754's, rounded once. A complex one is
-///   `(a + bi)(c + di) = (ac − bd) + (ad + bc)i` by those, no products fused and infinities not recovered: infinity times a
+/// - Any other product is IEEE 754's, rounded once. A complex one is `(a + bi)(c + di) = (ac − bd)
+///   + (ad + bc)i` by those, no products fused and infinities not recovered: infinity times a
 ///   number has a NaN where the formula gives one, as `∞ · 0` does.
 /// - A conjugate's imaginary part is the other's with its sign bit turned, a zero's or a NaN's too.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +99,8 @@ impl<S: Scalar> Scale<S> {
         if self.alpha == S::ONE { element } else { element * self.alpha }
     }
 
-    /// Scales `rows` rows of `cols` elements that lie `pitch` apart, in place, on up to `threads` threads.
+    /// Scales `rows` rows of `cols` elements that lie `pitch` apart, in place, on up to `threads`
+    /// threads.
     pub(crate) fn rows(
         &self,
         data: &mut [S],

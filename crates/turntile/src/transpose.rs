@@ -1,4 +1,4 @@
-//! A transposition to be planned, and the calls that need no plan.
+//! Builder of transpositions, and functions that need no plan.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,17 +22,18 @@ use crate::{Error, elements, plan_cache};
 
 /// Transposes a row-major matrix of `rows` by `cols` elements in place.
 ///
-/// Elements may be of any type, zero-sized ones included. Sides of 0 and 1 are fine. The workspace
-/// is at most 2% of the matrix and 1 MiB for each thread; matrices up to 16 KiB use none. The plans of the
-/// last 8 problems are kept, so that calls after the first cost little beside their runs.
+/// Elements may have any type, including zero-sized types, and `rows` and `cols` may be 0 or 1. The
+/// workspace is at most 2% of the matrix plus 1 MiB per thread; matrices up to 16 KiB use none. The
+/// plans of the last 8 problems are cached, so repeated calls cost little more than their runs.
 ///
 /// # Errors
-/// [`Error::Length`] when `data` does not have `rows · cols` elements, [`Error::Overflow`] when that
-/// product overflows, [`Error::Run`] when there is no memory for the workspace. `data` is then as it
-/// was.
+/// [`Error::Length`] if `data` does not have `rows · cols` elements, [`Error::Overflow`] if that
+/// product overflows, [`Error::Run`] if the workspace cannot be allocated. On an error `data` is
+/// unchanged.
 ///
 /// # Aborts
-/// If a fault of this library makes it panic while elements move: [aborts](crate#aborts). In a rayon pool: [locks](crate#locks).
+/// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
+/// pool, see [locks](crate#locks).
 pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result<(), Error> {
     check_length(data.len(), &[rows, cols])?;
     if size_of::<T>() == 0 || rows <= 1 || cols <= 1 {
@@ -44,14 +45,15 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
     plan_cache::planned(Problem::new(rows, cols, size_of::<T>())?)?.run(data)
 }
 
-/// Permutes the axes of a row-major array in place: axis `i` of the result is axis `axes[i]` of `shape`, as NumPy's
-/// `transpose(axes)` has it, and the result is row-major too.
+/// Permutes the axes of a row-major array in place, as NumPy's `transpose(axes)`.
 ///
-/// Any number of axes to 64, any extents, elements of any type. The workspace is at most 2% of the array and 1 MiB for
-/// each thread; arrays up to 16 KiB use none. The plans of the last 8 problems are kept.
+/// Axis `i` of the result is axis `axes[i]` of `shape`, and the result is row-major too. The array
+/// may have up to 64 axes, any extents, and elements of any type. The workspace is at most 2% of
+/// the array plus 1 MiB per thread; arrays up to 16 KiB use none. The plans of the last 8 problems
+/// are cached.
 ///
 /// ```
-/// // Two pixels by three of (r, g, b) become three planes.
+/// // 2 x 3 pixels of (r, g, b) become three planes.
 /// let mut image = [1, 101, 201, 2, 102, 202, 3, 103, 203, 4, 104, 204, 5, 105, 205, 6, 106, 206];
 /// turntile::permute_in_place(&mut image, &[2, 3, 3], &[2, 0, 1])?;
 /// assert_eq!(image, [1, 2, 3, 4, 5, 6, 101, 102, 103, 104, 105, 106, 201, 202, 203, 204, 205, 206]);
@@ -59,15 +61,17 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 /// ```
 ///
 /// # Errors
-/// [`Error::Problem`] when `axes` does not name each axis once or there are more than 64; [`Error::Length`] when `data`
-/// are not as long as the shape says, [`Error::Overflow`] when that cannot be counted; [`Error::Run`] when there is no
-/// memory for the workspace. `data` are then as they were.
+/// [`Error::Problem`] if `axes` is not a permutation of the axes or there are more than 64,
+/// [`Error::Length`] if the length of `data` does not match `shape`, [`Error::Overflow`] if the
+/// number of elements overflows, [`Error::Run`] if the workspace cannot be allocated. On an error
+/// `data` is unchanged.
 ///
 /// # Aborts
-/// As [`transpose_in_place`].
+/// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
+/// pool, see [locks](crate#locks).
 pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> Result<(), Error> {
     let problem = Problem::permuted(shape, axes, size_of::<T>().max(1));
-    // What cannot be counted is no length.
+    // If the size overflows, `check_length` reports the error.
     if let Err(error) = &problem
         && !matches!(error, ProblemError::TooLarge { .. })
     {
@@ -81,11 +85,11 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
     plan_cache::planned(problem)?.run(data)
 }
 
-/// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`: for when there is memory
-/// for two. (`Copy`, since the elements exist twice afterwards; the slices cannot overlap.)
+/// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`.
 ///
-/// Nothing is planned, which would take longer than small matrices do. [`Transpose::out_of_place`] plans for a batch, for
-/// a number of threads or for many runs.
+/// Use it if a second buffer fits in memory. Elements must be `Copy` because they exist twice
+/// afterwards. The function makes no plan, because planning takes longer than transposing a small
+/// matrix. For a batch, a thread count or many runs, plan with [`Transpose::out_of_place`].
 ///
 /// ```
 /// let mut columns = [0; 6];
@@ -95,9 +99,10 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] when `src` or `dst` does not have `rows · cols` elements, [`Error::Overflow`] when that
-/// product overflows, [`Error::Run`] when there is no memory for buffers of at most 128 KiB, or an element, per thread; `dst`
-/// is then as it was. In a rayon pool: [locks](crate#locks).
+/// [`Error::Length`] if `src` or `dst` does not have `rows · cols` elements, [`Error::Overflow`] if
+/// that product overflows, [`Error::Run`] if the buffers cannot be allocated: per thread, at most
+/// 128 KiB or one element. On an error `dst` is unchanged. In a rayon pool, see
+/// [locks](crate#locks).
 pub fn transpose_into<T: Copy>(
     src: &[T],
     dst: &mut [T],
@@ -113,15 +118,17 @@ pub fn transpose_into<T: Copy>(
     Ok(())
 }
 
-/// A transposition to be planned: what is not set is chosen.
+/// Builder of a transposition or axis permutation. Options that are not set are chosen by the
+/// planner.
 ///
-/// Planned for the host by [`plan`](Self::plan), for a GPU by [`plan_on`](Self::plan_on).
+/// [`plan`](Self::plan) plans it for the host, [`plan_on`](Self::plan_on) for a GPU.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Transpose {
     pub(crate) elem_bytes: usize,
     pub(crate) batch: usize,
-    /// Extents of the axes behind the batch, and which of them each of the result is.
+    /// Extents of the axes, without the batch axis. `axes[i]` is the source axis of result axis
+    /// `i`.
     pub(crate) shape: Vec<usize>,
     pub(crate) axes: Vec<usize>,
     threads: Option<usize>,
@@ -129,7 +136,7 @@ pub struct Transpose {
     pub(crate) alignment: Option<usize>,
     pub(crate) out_of_place: bool,
     leading: Option<[usize; 2]>,
-    /// In place of shape, axes and element.
+    /// Record conversion that replaces `shape`, `axes` and `elem_bytes`.
     records: Option<RecordConversion>,
     pub(crate) route: Option<Route>,
     pub(crate) tiles: TileRule,
@@ -139,27 +146,29 @@ pub struct Transpose {
 }
 
 impl RecordConversion {
-    /// To records that lie so: what is to be planned. It runs on [`RawElements`](crate::RawElements), or on elements of as many bytes
-    /// as the greatest common divisor of all fields and gaps.
+    /// Returns the builder of a conversion to record order `to`. The plan runs on
+    /// [`RawElements`](crate::RawElements), or on elements whose size is the greatest common
+    /// divisor of all field and gap sizes.
     pub fn to(self, to: RecordOrder) -> Transpose {
-        let records = Some(self.towards(to));
+        let records = Some(self.with_target(to));
         Transpose { records, ..Transpose::of_axes_bytes(&[], &[], 1) }
     }
 }
 
 impl Transpose {
-    /// Of one row-major matrix of `rows` by `cols` elements of type `T`.
+    /// Creates the transposition of one row-major matrix of `rows` by `cols` elements of type `T`.
     pub fn of<T>(rows: usize, cols: usize) -> Self {
         Self::of_bytes(rows, cols, size_of::<T>())
     }
 
-    /// Of one row-major matrix of `rows` by `cols` elements of `elem_bytes` bytes.
+    /// Creates the transposition of one row-major matrix of `rows` by `cols` elements of
+    /// `elem_bytes` bytes.
     pub fn of_bytes(rows: usize, cols: usize, elem_bytes: usize) -> Self {
         Self::of_axes_bytes(&[rows, cols], &[1, 0], elem_bytes)
     }
 
-    /// Of one row-major array of elements of type `T`: axis `i` of the result is axis `axes[i]` of `shape`, as NumPy's
-    /// `transpose(axes)` has it.
+    /// Creates the axis permutation of one row-major array of elements of type `T`: axis `i` of the
+    /// result is axis `axes[i]` of `shape`, as in NumPy's `transpose(axes)`.
     ///
     /// ```
     /// let planned = turntile::Transpose::of_axes::<u16>(&[8, 3, 50, 40], &[0, 2, 3, 1]).plan()?;
@@ -171,7 +180,8 @@ impl Transpose {
         Self::of_axes_bytes(shape, axes, size_of::<T>())
     }
 
-    /// The same of elements of `elem_bytes` bytes.
+    /// Creates the axis permutation of one row-major array of elements of `elem_bytes` bytes, like
+    /// [`of_axes`](Self::of_axes).
     pub fn of_axes_bytes(shape: &[usize], axes: &[usize], elem_bytes: usize) -> Self {
         Transpose {
             elem_bytes,
@@ -192,61 +202,70 @@ impl Transpose {
         }
     }
 
-    /// Of so many equal matrices or arrays, one after the other in memory; 1 or more. None at all are an extent of 0.
+    /// Sets the number of contiguous matrices or arrays to process: default 1, at least 1. For an
+    /// empty batch use an extent of 0.
     pub fn batch(self, batch: usize) -> Self {
         Transpose { batch, ..self }
     }
 
-    /// On at most so many threads of the host, 1 or more; otherwise as many as calls [made there](crate#threads) run on.
+    /// Limits the host threads of a run to at most `threads`, at least 1. The default is the
+    /// [thread count](crate#threads) of the pool in which the plan is made.
     pub fn threads(self, threads: usize) -> Self {
         Transpose { threads: Some(threads), ..self }
     }
 
-    /// With at most so many bytes of workspace, down to 0; otherwise 2% of the matrices and 1 MiB
-    /// for each thread, on a GPU 2% or 16 MiB where that is more, and with leading dimensions those elements of gaps that are
-    /// in the way.
+    /// Limits the workspace to `bytes` bytes; 0 is allowed. The default is 2% of the matrices plus
+    /// 1 MiB per thread, on a GPU the larger of 2% and 16 MiB. With leading dimensions, the default
+    /// also has room for the padding elements that must be saved.
     pub fn workspace_cap(self, bytes: usize) -> Self {
         Transpose { cap: Some(bytes), ..self }
     }
 
-    /// In a GPU's memory at addresses that are multiples of `bytes` bytes; otherwise of 16, as those of every
-    /// allocation are. Ignored on the host.
+    /// Sets the guaranteed alignment of GPU buffers to `bytes` bytes. The default is 16, which
+    /// every allocation has. Ignored on the host.
     pub fn alignment(self, bytes: usize) -> Self {
         Transpose { alignment: Some(bytes), ..self }
     }
 
-    /// From one buffer into another, which must not overlap, instead of in place. What is planned runs by
-    /// [`Transposer::run_into`] or [`GpuTransposer::run_into`](crate::gpu::GpuTransposer::run_into) and needs no workspace.
+    /// Makes the operation out-of-place: from one buffer into another that does not overlap it. The
+    /// plan is run by [`Transposer::run_into`] or
+    /// [`GpuTransposer::run_into`](crate::gpu::GpuTransposer::run_into) and needs no workspace.
     pub fn out_of_place(self) -> Self {
         Transpose { out_of_place: true, ..self }
     }
 
-    /// Of a matrix whose rows lie `lda` elements apart before and `ldb` after, in place, as BLAS's `imatcopy` has them:
-    /// element `(i, j)` goes from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a larger matrix. What is
-    /// planned runs by [`Transposer::run_within`] and [`Transposer::run_scaled`].
+    /// Sets the leading dimensions of the source (`lda`) and of the result (`ldb`), in elements, as
+    /// BLAS's `imatcopy` extension does.
     ///
-    /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows stay rows and slide from one pitch to the other.
+    /// Element `(i, j)` moves from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a
+    /// larger matrix. The plan is run by [`Transposer::run_within`] and [`Transposer::run_scaled`].
     ///
-    /// Workspace is at most the cap: the matrix itself where that is small, else what the transposition in the middle
-    /// takes and those elements of gaps that lie in its way; none where `lda = ldb`, and none needed where rows slide. A route or a rule for tiles is for
-    /// that transposition, if there is one. It goes with no batch, other axes, other place or measuring:
-    /// [`plan`](Self::plan) says so.
+    /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows are only moved from one leading
+    /// dimension to the other.
     ///
-    /// What becomes of other elements:
-    /// - One that is neither of the source nor of the result is as it was when the call returns. Where `lda = ldb`, where
-    ///   rows slide and where the matrix goes through workspace it is not touched at all; otherwise those within the span
-    ///   may be overwritten temporarily, so nothing else may use them.
-    /// - One of the source that is none of the result holds an element of before, which one is not specified; where
-    ///   `lda = ldb` it is as it was.
+    /// Workspace: none if `lda == ldb`, and none required if rows are only moved. A small matrix is
+    /// copied through the workspace. Otherwise the workspace holds that of the dense transposition
+    /// plus the padding elements that must be saved. It never exceeds the cap. A route or tile rule
+    /// applies to the dense transposition, if there is one. [`plan`](Self::plan) returns an error
+    /// if leading dimensions are combined with a batch, other axes, out-of-place operation or
+    /// measuring.
+    ///
+    /// Other elements:
+    /// - An element outside both the source and the result is unchanged when the call returns. It
+    ///   is never accessed if `lda == ldb`, if rows are only moved, or if the matrix is copied
+    ///   through the workspace. Otherwise such elements within the span may be overwritten
+    ///   temporarily, so nothing else may use them during the call.
+    /// - A source element outside the result holds an unspecified element of the original data
+    ///   afterwards; if `lda == ldb` it is unchanged.
     ///
     /// ```
-    /// use turntile::{Options, Transpose};
+    /// use turntile::{RunOptions, Transpose};
     ///
-    /// // The left two columns of a 3 x 4 matrix become its first two rows' left three.
+    /// // The 3 x 2 matrix in the left columns becomes the 2 x 3 matrix in the top rows.
     /// let mut matrix = [ 1,  2,  3,  4,
     ///                    5,  6,  7,  8,
     ///                    9, 10, 11, 12];
-    /// Transpose::of::<i32>(3, 2).leading(4, 4).plan()?.run_within(&mut matrix, Options::new())?;
+    /// Transpose::of::<i32>(3, 2).leading(4, 4).plan()?.run_within(&mut matrix, RunOptions::new())?;
     /// assert_eq!(matrix, [1,  5,  9,  4,
     ///                     2,  6, 10,  8,
     ///                     9, 10, 11, 12]);
@@ -256,42 +275,45 @@ impl Transpose {
         Transpose { leading: Some([lda, ldb]), ..self }
     }
 
-    /// By that route; otherwise by the fastest.
+    /// Sets the route. The default is the fastest by the planner's estimate or measurement.
     pub fn route(self, route: Route) -> Self {
         Transpose { route: Some(route), ..self }
     }
 
-    /// With tiles chosen by another rule than the cost model.
+    /// Sets the rule that chooses tile sizes. The default is the cost model.
     pub fn tiles(self, rule: TileRule) -> Self {
         Transpose { tiles: rule, ..self }
     }
 
-    /// With so much effort: by the cost model, or by measuring candidates on memory of the
-    /// planner's own, as large as the matrices.
+    /// Sets the planning effort: estimating with the cost model, or measuring candidates on memory
+    /// that the planner allocates, as large as the matrices.
     pub fn effort(self, effort: Effort) -> Self {
         Transpose { effort, ..self }
     }
 
-    /// With a file of earlier measurements: what it knows is used before anything is estimated or
-    /// measured, and what is measured is added to it. Measuring makes a file that is not there yet, in a folder that is;
-    /// without measuring it is an error.
+    /// Sets a file of earlier measurements. A plan found there is used without estimating or
+    /// measuring, and new measurements are added. If the planner measures, it creates a missing
+    /// file, but not a missing folder; otherwise a missing file is an error.
     pub fn wisdom(self, file: impl Into<PathBuf>) -> Self {
         Transpose { wisdom: Some(file.into()), ..self }
     }
 
-    /// Planned by this table of costs; otherwise by the one that turntile has for the device. No table decides whether a
-    /// result is right, only which plan is chosen.
+    /// Sets the cost table. The default is turntile's table for the device. The table only affects
+    /// which plan is chosen, never whether the result is correct.
     pub fn costs(self, costs: CostTable) -> Self {
         Transpose { costs: Some(Arc::new(costs)), ..self }
     }
 
-    /// Plans it for the host.
+    /// Plans the operation for the host.
     ///
     /// # Errors
-    /// [`Error::Problem`] when the array exceeds the address space, elements have no bytes or the axes do not name each
-    /// of the shape's once; [`Error::Zero`] of no threads or no matrices; [`Error::Plan`] when the route asked for is not
-    /// feasible within the cap; [`Error::Wisdom`] when the wisdom file cannot be used; [`Error::Costs`] when the table of
-    /// costs is of another device; [`Error::Run`] when there is no memory to measure on.
+    /// - [`Error::Problem`]: the array exceeds the address space, elements have no bytes, or `axes`
+    ///   is not a permutation of the axes of the shape.
+    /// - [`Error::Zero`]: the thread count or the batch is 0.
+    /// - [`Error::Plan`]: the requested route is not feasible within the workspace cap.
+    /// - [`Error::Wisdom`]: the wisdom file cannot be used.
+    /// - [`Error::Costs`]: the cost table belongs to another device.
+    /// - [`Error::Run`]: the memory for measuring cannot be allocated.
     pub fn plan(&self) -> Result<Transposer, Error> {
         plan_cache::spare_memory()?;
         let (problem, planner) = (self.problem()?, self.host_planner()?);
@@ -301,20 +323,22 @@ impl Transpose {
         Ok(Transposer::new(plan, self.host_threads())?.with_refused(refused))
     }
 
-    /// Measures candidates on the host for about `budget`, on memory of its own that is as large as the matrices, and
-    /// returns them fastest first; at least one. The wisdom file, if there is one, remembers the fastest.
+    /// Measures candidates on the host for about `budget` and returns at least one, fastest first.
+    ///
+    /// They run on memory allocated here, as large as the matrices. The fastest is recorded in the
+    /// wisdom file, if one is set.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan).
+    /// Those of [`plan`](Self::plan).
     pub fn tune(&self, budget: Duration) -> Result<Vec<Measurement>, Error> {
         self.tune_seen(budget, &mut |_, _, _| {})
     }
 
-    /// The same; `seen` is called with each candidate's plan and first run as soon as that is over, and with how many
-    /// candidates there are.
+    /// Measures candidates like [`tune`](Self::tune) and reports progress. After each candidate's
+    /// first run it calls `seen` with the plan, the time of that run and the number of candidates.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan).
+    /// Those of [`plan`](Self::plan).
     pub fn tune_seen(
         &self,
         budget: Duration,
@@ -337,11 +361,11 @@ impl Transpose {
         Ok(measured)
     }
 
-    /// What is to be transposed, as planners are asked.
+    /// Returns the problem, as planners take it.
     ///
     /// # Errors
-    /// [`Error::Problem`] when the matrices exceed the address space or elements have no bytes; [`Error::Zero`] of no
-    /// threads or no matrices.
+    /// [`Error::Problem`] if the matrices exceed the address space or elements have no bytes;
+    /// [`Error::Zero`] if the thread count or the batch is 0.
     pub fn problem(&self) -> Result<Problem, Error> {
         let numbers = [("batch", self.batch), ("threads", self.threads.unwrap_or(1))];
         if let Some(&(what, _)) = numbers.iter().find(|(_, number)| *number == 0) {
@@ -370,7 +394,7 @@ impl Transpose {
         let excluded = [
             (self.batch != 1, "a batch"),
             (self.leading.is_some(), "leading dimensions"),
-            (self.out_of_place, "another place"),
+            (self.out_of_place, "an out-of-place result"),
         ];
         match excluded.iter().find(|(asked, _)| *asked) {
             Some(&(_, with)) => Err(LayoutError::With { with }),
@@ -379,12 +403,12 @@ impl Transpose {
     }
 
     fn axes_problem(&self) -> Result<Problem, Error> {
-        // A batch of one is no axis.
+        // A batch of one adds no axis.
         let batch = usize::from(self.batch != 1);
         let extents = [&[self.batch][..batch], &self.shape].concat();
         let later = |&axis: &usize| axis.saturating_add(batch);
         let order: Vec<usize> = (0..batch).chain(self.axes.iter().map(later)).collect();
-        // Reported as they were given, without the batch.
+        // Report the axes as the caller gave them, without the batch axis.
         let as_given = |error| match error {
             ProblemError::Axes(PermutationError::Order { .. }) => {
                 let order = self.axes.clone();
@@ -395,19 +419,20 @@ impl Transpose {
         Ok(Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?)
     }
 
-    /// The same for what goes with no leading dimensions.
+    /// Returns the problem for an operation (`with`) that does not support leading dimensions.
     ///
     /// # Errors
-    /// As [`problem`](Self::problem), and [`Error::Problem`] with leading dimensions.
+    /// Those of [`problem`](Self::problem), and [`Error::Problem`] if leading dimensions are set.
     pub(crate) fn dense_problem(&self, with: &'static str) -> Result<Problem, Error> {
         let problem = self.problem()?;
         let dense = problem.leading().is_none().then_some(problem);
         dense.ok_or_else(|| ProblemError::Leading { with }.into())
     }
 
-    /// The table of costs that was given, for the device of that name, whose own is `own`.
+    /// Returns the caller's cost table, if set. `device` is the name of the device and `own` its
+    /// default table.
     fn costs_for(&self, device: &str, own: &CostTable) -> Result<Option<Arc<CostTable>>, Error> {
-        // The device's own table may have been measured on another model.
+        // The default table may have been measured on another model.
         let of = |costs: &CostTable| costs.device() == device || costs.device() == own.device();
         let fits = |costs: &CostTable| costs.names() == own.names() && of(costs);
         match &self.costs {
@@ -445,8 +470,8 @@ impl Transpose {
         self.threads.unwrap_or_else(pool::count).min(pool::MOST)
     }
 
-    /// The plan that is remembered, or that `tune` finds, or of the best estimate; and why what is remembered is not
-    /// used.
+    /// Returns the plan from the wisdom file, or the one that `tune` finds, or the one with the
+    /// best estimate. Also returns why an entry of the wisdom file was rejected.
     pub(crate) fn choose(
         &self,
         planner: &Planner,
@@ -462,7 +487,7 @@ impl Transpose {
         Ok((plan, refused))
     }
 
-    /// The plan that the wisdom file has for the problem, or why the one it has is not used.
+    /// Returns the plan that the wisdom file has for the problem, or why its entry was rejected.
     fn advised(
         &self,
         planner: &Planner,
@@ -480,13 +505,13 @@ impl Transpose {
         })
     }
 
-    /// Before something is measured: that the wisdom file, if there is one, can take it.
+    /// Checks, before measuring, that the wisdom file (if set) can be read.
     pub(crate) fn check_wisdom(&self) -> Result<(), Error> {
         self.wisdom.iter().try_for_each(|file| Wisdom::load(file).map(drop))?;
         Ok(())
     }
 
-    /// Writes the first of those measured to the wisdom file, if there is one.
+    /// Writes the fastest measurement to the wisdom file, if one is set.
     pub(crate) fn remember(
         &self,
         planner: &Planner,
@@ -498,7 +523,7 @@ impl Transpose {
         Ok(())
     }
 
-    /// Whether a remembered plan is of the route asked for.
+    /// Returns `true` if a recorded plan has the requested route.
     fn allows(&self, plan: &Plan) -> bool {
         self.route.is_none_or(|route| plan.route() == route)
     }

@@ -1,4 +1,4 @@
-//! A plan and what it runs on.
+//! Plans that are ready to run on the host, and the options of a run.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -13,9 +13,10 @@ use crate::elements::{self, Data, Source};
 use crate::error::check_length;
 use crate::scale::{Scalar, Scale};
 
-/// A permutation of axes planned for the host, most often a transposition, to be run as often as wanted, from any thread.
+/// A transposition or axis permutation planned for the host. It can be run any number of times,
+/// from any thread.
 ///
-/// `Display` prints the plan on a line, `{:#}` in full.
+/// `Display` prints the plan on one line, `{:#}` in full.
 #[derive(Clone, Debug)]
 pub struct Transposer {
     executor: Executor,
@@ -32,35 +33,37 @@ pub struct RunOptions<'a> {
 }
 
 impl<'a> RunOptions<'a> {
-    /// A workspace allocated for the run, and no progress reported.
+    /// Creates the default options: the run allocates its workspace and reports no progress.
     pub fn new() -> Self {
         RunOptions::default()
     }
 
-    /// In a workspace of the caller's ([`Transposer::workspace`]): the run then allocates nothing large.
+    /// Sets a workspace that the caller provides ([`Transposer::workspace`]). The run then makes no
+    /// large allocation.
     pub fn workspace(self, workspace: &'a mut Workspace) -> Self {
         self.workspace_in(workspace.words_mut())
     }
 
-    /// The same in memory of any origin, of at least [`Transposer::workspace_bytes`] bytes.
+    /// Sets any memory of at least [`Transposer::workspace_bytes`] bytes as the workspace.
     ///
     /// ```
     /// use std::mem::MaybeUninit;
-    /// use turntile::{Options, Transpose};
+    /// use turntile::{RunOptions, Transpose};
     ///
     /// let planned = Transpose::of::<u16>(300, 200).plan()?;
     /// let mut words = vec![MaybeUninit::<u64>::uninit(); planned.workspace_bytes().div_ceil(8)];
-    /// planned.run_with(&mut vec![0u16; 300 * 200], Options::new().workspace_in(&mut words))?;
+    /// planned.run_with(&mut vec![0u16; 300 * 200], RunOptions::new().workspace_in(&mut words))?;
     /// # Ok::<(), turntile::Error>(())
     /// ```
     pub fn workspace_in(self, words: &'a mut [MaybeUninit<u64>]) -> Self {
         RunOptions { workspace: Some(words), ..self }
     }
 
-    /// Calls `done` after each stage with the number of stages done, of [`Plan::passes`](crate::plan::Plan::passes).
+    /// Calls `done` after each stage with the number of completed stages, out of
+    /// [`Plan::passes`](crate::plan::Plan::passes).
     ///
-    /// If it panics it is not called again, the transposition is completed, and then the panic goes on: the data are
-    /// transposed.
+    /// If `done` panics, it is not called again. The transposition is completed, and then the panic
+    /// continues.
     pub fn progress(self, done: &'a mut dyn FnMut(usize)) -> Self {
         RunOptions { progress: Some(done), ..self }
     }
@@ -76,11 +79,11 @@ impl fmt::Debug for RunOptions<'_> {
 }
 
 impl Transposer {
-    /// Runs any plan on the host, one made for a GPU included: it then runs on `threads` threads,
-    /// with scratch in place of the GPU's on-chip memory.
+    /// Creates a transposer that runs `plan` on the host with `threads` threads. A plan for a GPU
+    /// is allowed: host scratch then replaces the GPU's on-chip memory.
     ///
     /// # Errors
-    /// [`Error::Run`]: the plan was put together wrongly. The planner's are right.
+    /// [`Error::Run`] if the plan is invalid. Plans made by the planner are valid.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
         Ok(Transposer { executor: Executor::new(plan, threads)?, threads, refused: None })
     }
@@ -89,71 +92,78 @@ impl Transposer {
         Transposer { refused, ..self }
     }
 
-    /// Why what the wisdom file says of this problem was not used, if it says something.
+    /// Returns why the wisdom file's entry for this problem was rejected, if it was.
     pub fn refused_wisdom(&self) -> Option<&StaleWisdom> {
         self.refused.as_ref()
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         self.executor.plan()
     }
 
-    /// Bytes of workspace that a run needs. Besides it a run allocates lists and jobs of some KB, and with equal leading
-    /// dimensions a buffer of at most 128 KiB, or an element, per thread.
+    /// Returns the bytes of workspace that a run needs. A run also allocates a few KB for lists and
+    /// jobs. With equal leading dimensions it also allocates, per thread, a buffer of at most 128
+    /// KiB or one element.
     pub fn workspace_bytes(&self) -> usize {
         self.executor.workspace_bytes()
     }
 
-    /// The most threads that a run works on, the calling one included. One alone touches no thread pool.
+    /// Returns the maximum number of threads of a run, including the calling thread. With 1, a run
+    /// does not use the thread pool.
     pub fn threads(&self) -> usize {
         self.executor.threads()
     }
 
-    /// A workspace of that size, to be used for many runs, one at a time.
+    /// Allocates a workspace of [`workspace_bytes`](Self::workspace_bytes) bytes, for any number of
+    /// runs, one at a time.
     ///
     /// # Errors
-    /// [`Error::Run`] when there is no memory for it.
+    /// [`Error::Run`] if the memory cannot be allocated.
     pub fn workspace(&self) -> Result<Workspace, Error> {
         Ok(Workspace::new(self.workspace_bytes())?)
     }
 
-    /// Transposes `data`, or permutes their axes, in place: a slice, a vector or [`RawElements`](crate::RawElements). The workspace is allocated for the
-    /// run.
+    /// Transposes `data`, or permutes its axes, in place. `data` is a slice, a vector or
+    /// [`RawElements`](crate::RawElements). The workspace is allocated for the run.
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::ElementSize`] when the data are not what was planned for, [`Error::Run`]
-    /// when there is no memory for the workspace, or when the plan is out of place or has leading dimensions
-    /// ([`run_within`](Self::run_within)); `data` are then as they were.
+    /// - [`Error::Length`] and [`Error::ElementSize`]: `data` does not match the plan.
+    /// - [`Error::Run`]: the workspace cannot be allocated, or the plan is out-of-place or has
+    ///   leading dimensions ([`run_within`](Self::run_within)).
+    ///
+    /// On an error `data` is unchanged.
     ///
     /// # Aborts
-    /// If a fault of this library makes it panic while elements move: [aborts](crate#aborts). In a rayon pool: [locks](crate#locks).
+    /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a
+    /// rayon pool, see [locks](crate#locks).
     pub fn run(&self, data: &mut (impl Data + ?Sized)) -> Result<(), Error> {
         self.run_with(data, RunOptions::new())
     }
 
-    /// The same with a workspace or progress reports ([`RunOptions`]).
+    /// Transposes `data` like [`run`](Self::run), with a given workspace or progress reports
+    /// ([`RunOptions`]).
     ///
     /// ```
-    /// use turntile::{Options, Transpose};
+    /// use turntile::{RunOptions, Transpose};
     ///
     /// let planned = Transpose::of::<u16>(300, 200).plan()?;
     /// let mut workspace = planned.workspace()?;
     /// let mut matrices = vec![0u16; 10 * 300 * 200];
     /// for matrix in matrices.chunks_exact_mut(300 * 200) {
-    ///     planned.run_with(matrix, Options::new().workspace(&mut workspace))?;
+    ///     planned.run_with(matrix, RunOptions::new().workspace(&mut workspace))?;
     /// }
     /// # Ok::<(), turntile::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`run`](Self::run), and [`Error::Run`] when the workspace is too small.
+    /// Those of [`run`](Self::run), and [`Error::Run`] if the workspace is too small.
     ///
     /// # Panics
-    /// When [`RunOptions::progress`] does; the data are transposed then.
+    /// If [`RunOptions::progress`] panics; the data are transposed by then.
     ///
     /// # Aborts
-    /// As [`run`](Self::run).
+    /// Like [`run`](Self::run).
     pub fn run_with(
         &self,
         data: &mut (impl Data + ?Sized),
@@ -165,16 +175,19 @@ impl Transposer {
         })
     }
 
-    /// The same by a plan with leading dimensions ([`Transpose::leading`](crate::Transpose::leading)), of the matrix at
-    /// the start of `data`: a slice, an array or a vector of elements that are `Copy`, or [`RawElements`](crate::RawElements). They
-    /// may go on behind the matrix's [`span`](Problem::span). By other plans it is [`run_with`](Self::run_with).
+    /// Runs a plan with leading dimensions ([`Transpose::leading`](crate::Transpose::leading)) on
+    /// the matrix at the start of `data`.
+    ///
+    /// `data` is a slice, an array or a vector of `Copy` elements, or
+    /// [`RawElements`](crate::RawElements). It may be longer than the matrix's
+    /// [`span`](Problem::span). For other plans this is [`run_with`](Self::run_with).
     ///
     /// # Errors
-    /// As [`run_with`](Self::run_with); [`Error::Short`] when the data end before the matrix does, before or after
-    /// ([`Error::Run`] when they are bytes).
+    /// Those of [`run_with`](Self::run_with), and [`Error::Short`] if `data` is shorter than the
+    /// span ([`Error::Run`] for raw elements).
     ///
     /// # Panics
-    /// As [`run_with`](Self::run_with); the matrix has been moved then.
+    /// If [`RunOptions::progress`] panics; the matrix has been moved by then.
     pub fn run_within(
         &self,
         data: &mut (impl Data + Source + ?Sized),
@@ -186,25 +199,27 @@ impl Transposer {
         })
     }
 
-    /// The same with every element of the result scaled: in the pass that moves it where the leading dimensions are equal,
-    /// else in a pass of its own; where `scale` is nothing it costs nothing.
+    /// Runs the plan like [`run_within`](Self::run_within) and scales each element of the result.
+    ///
+    /// Scaling is fused with the transposition if the leading dimensions are equal, and is
+    /// otherwise one extra pass. An identity `scale` costs nothing.
     ///
     /// ```
-    /// use turntile::{Complex, Options, Scale, Transpose};
+    /// use turntile::{Complex, RunOptions, Scale, Transpose};
     ///
     /// let mut matrix = [Complex { re: 1.0f32, im: 2.0 }, Complex { re: 3.0, im: 4.0 }];
     /// let planned = Transpose::of::<Complex<f32>>(1, 2).leading(2, 1).plan()?;
     /// let twice = Scale::conjugated(Complex { re: 2.0, im: 0.0 });
-    /// planned.run_scaled(&mut matrix, &twice, Options::new())?;
+    /// planned.run_scaled(&mut matrix, &twice, RunOptions::new())?;
     /// assert_eq!(matrix, [Complex { re: 2.0, im: -4.0 }, Complex { re: 6.0, im: -8.0 }]);
     /// # Ok::<(), turntile::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`run_within`](Self::run_within).
+    /// Those of [`run_within`](Self::run_within).
     ///
     /// # Panics
-    /// As [`run_within`](Self::run_within); the matrix has been moved and scaled then.
+    /// If [`RunOptions::progress`] panics; the matrix has been moved and scaled by then.
     pub fn run_scaled<S: Scalar>(
         &self,
         data: &mut [S],
@@ -225,7 +240,7 @@ impl Transposer {
                 Ok(elements::run_scaled(&self.executor, data, scale, workspace, done)?)
             });
         }
-        // The pass of its own comes before the last call of `done`, so that a panic then finds all done.
+        // Scale before the last call of `done`: if that call panics, all work is complete.
         let passes = self.plan().passes();
         self.in_workspace(options, |workspace, done| {
             if !scale.is_zero() {
@@ -242,7 +257,8 @@ impl Transposer {
         })
     }
 
-    /// Runs `run` in the workspace that there is, or in one of its own, with what is to be called after each stage.
+    /// Calls `run` with the caller's workspace, or with one allocated here, and with the progress
+    /// callback.
     fn in_workspace(
         &self,
         mut options: RunOptions<'_>,
@@ -264,9 +280,11 @@ impl Transposer {
         run(workspace, &mut done)
     }
 
-    /// Transposes what lies in `src` into `dst`, by a plan that is out of place
-    /// ([`Transpose::out_of_place`](crate::Transpose::out_of_place)). No workspace is needed; large tiles go through a buffer of at
-    /// most 128 KiB, or an element, per thread.
+    /// Transposes `src` into `dst`, by an out-of-place plan
+    /// ([`Transpose::out_of_place`](crate::Transpose::out_of_place)).
+    ///
+    /// It needs no workspace. Large tiles are copied through a buffer per thread, of at most 128
+    /// KiB or one element.
     ///
     /// ```
     /// let planned = turntile::Transpose::of::<i32>(2, 3).out_of_place().plan()?;
@@ -277,8 +295,9 @@ impl Transposer {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::ElementSize`] when either is not what was planned for, [`Error::Run`] when the
-    /// plan is in place, or there is no memory for the buffers; `dst` is then as it was.
+    /// [`Error::Length`] and [`Error::ElementSize`] if `src` or `dst` does not match the plan,
+    /// [`Error::Run`] if the plan is in-place or the buffers cannot be allocated. On an error `dst`
+    /// is unchanged.
     pub fn run_into<S, D>(&self, src: &S, dst: &mut D) -> Result<(), Error>
     where
         S: Source<Element = D::Element> + ?Sized,
@@ -289,7 +308,8 @@ impl Transposer {
         Ok(elements::run_into(&self.executor, src, dst)?)
     }
 
-    /// Whether so many elements of so many bytes are the problem's; of bytes the executor finds out.
+    /// Checks the number and size of the elements against the problem. Raw elements (`None`) are
+    /// checked by the executor.
     fn check(&self, extent: Option<(usize, usize)>) -> Result<(), Error> {
         let Some((len, got)) = extent else { return Ok(()) };
         let problem: &Problem = &self.plan().problem;
@@ -305,7 +325,7 @@ impl Transposer {
     }
 }
 
-/// Where the result's elements lie, to be scaled.
+/// Returns the rows of the result, for the extra scaling pass.
 fn scaled_rows(problem: &Problem) -> PitchedRows {
     let dense = PitchedRows::new(1, problem.len(), problem.len());
     problem.leading().map_or(dense.expect("a row"), |leading| leading.result())

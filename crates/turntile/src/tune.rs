@@ -15,8 +15,8 @@ use crate::transposer::{RunOptions, Transposer};
 /// turn like any other tile.
 const IN_REACH: f64 = 5.0;
 
-/// The candidates in the order in which they are tried: by estimate, but the best of each route, mirrored and not, in
-/// reach before further tiles of any. At least one.
+/// The candidates in the order in which they are tried: by estimate, but the best of each route,
+/// mirrored and not, in reach before further tiles of any. At least one.
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
     // Fails with the reason when the problem has no candidate.
     planner.plan(problem)?;
@@ -29,11 +29,12 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
     Ok(first)
 }
 
-/// Runs `plans` on up to `threads` threads of the host for about `budget`, on memory of its own that is as large as what
-/// they need, and returns those that ran, fastest first: at least one, unless there is none.
+/// Runs `plans` on up to `threads` threads of the host for about `budget`, on memory of its own
+/// that is as large as what they need, and returns those that ran, fastest first: at least one,
+/// unless there is none.
 ///
-/// Each runs once in the order given while half of the budget lasts, then the fastest up to five times; see
-/// [`Measurement`].
+/// Each runs once in the order given while half of the budget lasts, then the fastest up to five
+/// times; see [`Measurement`].
 ///
 /// # Errors
 /// [`Error::Run`] when a plan was put together wrongly, or there is no memory for it.

@@ -186,7 +186,7 @@ fn what_is_no_layout_is_refused() {
     }
     for (change, with) in [
         ((|plan| plan.batch(2)) as fn(Transpose) -> Transpose, "a batch"),
-        (|plan| plan.out_of_place(), "another place"),
+        (|plan| plan.out_of_place(), "an out-of-place result"),
         (|plan| plan.leading(9, 9), "leading dimensions"),
     ] {
         let plan = change(RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa)).plan();

@@ -225,7 +225,7 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     let of = || Transpose::of::<u32>(3, 2);
     for (transpose, with) in [
         (of().batch(2), "a batch"),
-        (of().out_of_place(), "another place"),
+        (of().out_of_place(), "an out-of-place result"),
         (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
         (of().wisdom("nowhere"), "a wisdom file"),
         (Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 2, 1]), "a batch"),

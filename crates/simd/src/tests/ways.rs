@@ -1,11 +1,12 @@
-//! Which way each kernel takes: a right result says nothing about it.
+//! Code path of each kernel. Results alone cannot show which one ran.
 
 use super::{filled, with_each_kernel};
 use crate::trace::{CodePath, taken};
 use crate::*;
 
-/// The ways of one `rows x cols` block of words of `word` bytes, in rows and columns without gaps or with.
-fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<CodePath> {
+/// Returns the code paths for one `rows x cols` block of words of `word` bytes, with pitches `gap`
+/// units above the minimum.
+fn paths(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<CodePath> {
     let block = BlockShape { rows, cols, from_pitch: cols + gap, to_pitch: rows + gap };
     let from = filled(block.from_len(), word);
     let mut to = vec![Byte::new(0); block.to_len() * word];
@@ -17,67 +18,67 @@ fn ways(word: usize, rows: usize, cols: usize, gap: usize) -> Vec<CodePath> {
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn transpose_in(from: &[Byte], to: &mut [Byte], block: BlockShape, word: usize) {
-    // SAFETY: both are as long as the block says; the borrows are exclusive of each other.
+    // SAFETY: both buffers have the length that the block requires; the borrows cannot overlap.
     unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, word) };
 }
 
-/// Lanes of a row's vectors.
-fn lanes(row: &KernelSet) -> usize {
-    row.vector_bytes / 16
+/// Returns the number of lanes per vector.
+fn lanes(set: &KernelSet) -> usize {
+    set.vector_bytes / 16
 }
 
 #[test]
-fn words_have_kernels_and_other_units_have_none() {
-    with_each_kernel(|row| {
+fn kernels_exist_only_for_word_units() {
+    with_each_kernel(|set| {
         for unit in 0..70 {
             let word = [1, 2, 4, 8, 16].contains(&unit);
-            assert_eq!(row.of(unit).is_some(), word, "{} {unit}", row.name);
-            let squares = word && row.name != "portable";
-            assert_eq!(row.squares_of(64, unit).is_some(), squares, "{} {unit}", row.name);
+            assert_eq!(set.of(unit).is_some(), word, "{} {unit}", set.name);
+            let squares = word && set.name != "portable";
+            assert_eq!(set.squares_of(64, unit).is_some(), squares, "{} {unit}", set.name);
         }
         for unit in [3, 12, 24, 5] {
-            assert_eq!(ways(unit, 40, 50, 0), [("units", unit)], "{}", row.name);
+            assert_eq!(paths(unit, 40, 50, 0), [("units", unit)], "{}", set.name);
         }
     });
 }
 
 #[test]
-fn the_machine_s_widest_vectors_are_used() {
+fn best_set_is_the_widest_available() {
     let widths = KERNELS.iter().map(lanes);
     assert!(widths.is_sorted_by(|a, b| a > b), "widest first");
-    with_each_kernel(|row| {
-        let want = match row.name {
+    with_each_kernel(|set| {
+        let want = match set.name {
             "avx512" => 4,
             "avx2" => 2,
             "sse2" | "neon" => 1,
             "portable" => 0,
-            name => panic!("{name} has no row here"),
+            name => panic!("{name} has no kernel set here"),
         };
-        assert_eq!(lanes(row), want, "{}", row.name);
-        assert!(!cfg!(target_arch = "aarch64") || ["neon", "portable"].contains(&row.name));
+        assert_eq!(lanes(set), want, "{}", set.name);
+        assert!(!cfg!(target_arch = "aarch64") || ["neon", "portable"].contains(&set.name));
     });
     let best = crate::dispatch::best();
     if cfg!(miri) {
         return assert_eq!(KERNELS[best].name, "portable");
     }
-    assert!((KERNELS[best].available)() && !KERNELS[..best].iter().any(|row| (row.available)()));
+    assert!((KERNELS[best].available)() && !KERNELS[..best].iter().any(|set| (set.available)()));
     if cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         assert!(lanes(&KERNELS[best]) > 0);
     }
 }
 
-/// What the rows make of one block: AVX-512's, AVX2's, SSE2's and NEON's.
+/// A block and its expected code path with AVX-512, AVX2, SSE2 and NEON.
 struct Case {
     word: usize,
     rows: usize,
     cols: usize,
     gap: usize,
-    ways: [CodePath; 4],
+    paths: [CodePath; 4],
 }
 
 #[test]
-fn blocks_of_words_go_through_vectors() {
-    let case = |word, rows, cols, gap, ways| Case { word, rows, cols, gap, ways };
+fn blocks_of_words_use_vectors_when_they_fit() {
+    let case = |word, rows, cols, gap, paths| Case { word, rows, cols, gap, paths };
     let tiles = |lanes: [usize; 4]| lanes.map(|lanes| ("tiles", lanes));
     let columns = |steps: [usize; 4]| steps.map(|steps| ("few columns", steps));
     let rows = |steps: usize| [("few rows", steps); 4];
@@ -88,14 +89,14 @@ fn blocks_of_words_go_through_vectors() {
         case(4, 64, 64, 0, tiles([4, 2, 1, 1])),
         case(8, 64, 64, 3, tiles([4, 2, 1, 1])),
         case(16, 64, 64, 0, tiles([4, 2, 1, 1])),
-        // As high as so many lanes, and a row less.
+        // Rows for exactly 4, 2 and 1 lanes, and one row less.
         case(4, 16, 4, 0, tiles([4, 2, 1, 1])),
         case(4, 15, 4, 0, tiles([2, 2, 1, 1])),
         case(4, 8, 4, 0, tiles([2, 2, 1, 1])),
         case(4, 7, 4, 0, tiles([1, 1, 1, 1])),
         case(4, 4, 4, 0, tiles([1, 1, 1, 1])),
         case(4, 3, 4, 0, words(4)),
-        // Few columns of words that structures of 8 bytes do not hold.
+        // Few columns of words, in structures longer than 8 bytes.
         case(4, 200, 3, 0, columns([12, 49, 49, 49])),
         case(4, 33, 3, 0, columns([2, 8, 8, 8])),
         case(4, 32, 3, 0, columns([1, 7, 7, 7])),
@@ -113,102 +114,103 @@ fn blocks_of_words_go_through_vectors() {
         case(4, 1, 50, 0, words(4)),
         case(8, 1, 4, 0, words(8)),
     ];
-    with_each_kernel(|row| {
-        for Case { word, rows, cols, gap, ways: [avx512, avx2, sse2, neon] } in &cases {
-            let want = match row.name {
+    with_each_kernel(|set| {
+        for Case { word, rows, cols, gap, paths: [avx512, avx2, sse2, neon] } in &cases {
+            let want = match set.name {
                 "avx512" => avx512,
                 "avx2" => avx2,
                 "sse2" => sse2,
                 "neon" => neon,
                 _ => &("plain", *word),
             };
-            let got = ways(*word, *rows, *cols, *gap);
-            assert_eq!(got, [*want], "{} {rows} x {cols} of {word}, gap {gap}", row.name);
+            let got = paths(*word, *rows, *cols, *gap);
+            assert_eq!(got, [*want], "{} {rows} x {cols} of {word}, gap {gap}", set.name);
         }
     });
 }
 
-/// Structures of up to 8 bytes by shuffles, there and back, where vectors can; elsewhere by the interleaves.
+/// Structures of up to 8 bytes are split and joined by shuffles if the vectors support them, and by
+/// interleaving otherwise.
 #[test]
-fn small_structures_go_through_shuffles() {
-    with_each_kernel(|row| {
+fn small_structures_use_shuffles_when_available() {
+    with_each_kernel(|set| {
         for word in [1, 2, 4] {
             for count in 2..=8 / word {
-                let group = 16 / word * lanes(row);
-                let shuffles = ["avx512", "avx2", "neon"].contains(&row.name);
-                let [split, join] = ["split", "join"].map(|way| [(way, count)]);
+                let group = 16 / word * lanes(set);
+                let shuffles = ["avx512", "avx2", "neon"].contains(&set.name);
+                let [split, join] = ["split", "join"].map(|path| [(path, count)]);
                 for many in [group, 100] {
                     let small = shuffles && many > 0;
-                    assert_eq!(ways(word, many, count, 0) == split, small, "{} {word}", row.name);
-                    assert_eq!(ways(word, count, many, 0) == join, small, "{} {word}", row.name);
+                    assert_eq!(paths(word, many, count, 0) == split, small, "{} {word}", set.name);
+                    assert_eq!(paths(word, count, many, 0) == join, small, "{} {word}", set.name);
                 }
                 if shuffles {
-                    assert_ne!(ways(word, group - 1, count, 0), split);
-                    assert_ne!(ways(word, count, group - 1, 0), join);
-                    assert_ne!(ways(word, 100, count, 1), split);
-                    assert_ne!(ways(word, count, 100, 1), join);
+                    assert_ne!(paths(word, group - 1, count, 0), split);
+                    assert_ne!(paths(word, count, group - 1, 0), join);
+                    assert_ne!(paths(word, 100, count, 1), split);
+                    assert_ne!(paths(word, count, 100, 1), join);
                 }
             }
         }
-        // By hand: 5 steps of 16 structures of 3 bytes, the last 20 of 100 word by word.
-        if row.name == "sse2" {
-            assert_eq!(ways(1, 100, 3, 0), [("few columns", 5)]);
-            assert_eq!(ways(1, 3, 100, 0), [("few rows", 5)]);
+        // Expected: 5 steps of 16 structures of 3 bytes, then the last 20 of 100 word by word.
+        if set.name == "sse2" {
+            assert_eq!(paths(1, 100, 3, 0), [("few columns", 5)]);
+            assert_eq!(paths(1, 3, 100, 0), [("few rows", 5)]);
         }
     });
 }
 
-/// Bytes that begin on a line, and `skip` bytes later.
+/// Returns the bytes from `skip` bytes after the first cache line boundary.
 fn on_line(bytes: &mut [Byte], skip: usize) -> &mut [Byte] {
     let start = bytes.as_ptr().align_offset(CACHE_LINE);
     &mut bytes[start + skip..]
 }
 
 #[test]
-fn runs_are_copied_line_by_line() {
-    with_each_kernel(|row| {
+fn copies_use_whole_lines_when_aligned() {
+    with_each_kernel(|set| {
         let (from, mut to) = (filled(2000, 1), filled(2000, 1));
         let mut copied = |len: usize, skip: usize| {
             let to = on_line(&mut to, skip).as_mut_ptr();
             taken(|| copy_one(&from[..len], to))
         };
-        if row.name == "portable" {
+        if set.name == "portable" {
             assert_eq!(copied(640, 0), [("bytes", 640)]);
             return;
         }
-        assert_eq!(copied(640, 0), [("whole lines", 10)], "{}", row.name);
-        assert_eq!(copied(64, 0), [("whole lines", 1)], "{}", row.name);
-        assert_eq!(copied(641, 0), [("lines", 10)], "{}", row.name);
-        assert_eq!(copied(640, 41), [("lines", 9)], "{}", row.name);
+        assert_eq!(copied(640, 0), [("whole lines", 10)], "{}", set.name);
+        assert_eq!(copied(64, 0), [("whole lines", 1)], "{}", set.name);
+        assert_eq!(copied(641, 0), [("lines", 10)], "{}", set.name);
+        assert_eq!(copied(640, 41), [("lines", 9)], "{}", set.name);
         // Shorter than the widest vector, but not than a narrower one.
-        assert_eq!(copied(40, 0), [("lines", 0)], "{}", row.name);
-        assert_eq!(copied(15, 0), [("bytes", 15)], "{}", row.name);
+        assert_eq!(copied(40, 0), [("lines", 0)], "{}", set.name);
+        assert_eq!(copied(15, 0), [("bytes", 15)], "{}", set.name);
     });
 }
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn copy_one(from: &[Byte], to: *mut Byte) {
     let transfer = CopyJob { from: from.as_ptr(), to, ahead: std::ptr::null() };
-    // SAFETY: the tests' buffers hold so many bytes from there on, and are two.
+    // SAFETY: each buffer has at least `from.len()` bytes there, and they are two buffers.
     unsafe { copy_transfers_raw(&[transfer], from.len()) };
 }
 
 #[test]
-fn squares_go_through_vectors() {
-    with_each_kernel(|row| {
+fn square_swaps_use_vectors_except_in_the_portable_set() {
+    with_each_kernel(|set| {
         for unit in [1, 2, 4, 8, 16] {
             let side = 64 / unit;
             let mut data = filled(side * side, unit);
-            let took = taken(|| turn(&mut data, side, unit));
-            let want = [("squares", lanes(row))];
-            let want = if row.name == "portable" { &[][..] } else { &want[..] };
-            assert_eq!(took, want, "{} {unit}", row.name);
+            let took = taken(|| transpose_square(&mut data, side, unit));
+            let want = [("squares", lanes(set))];
+            let want = if set.name == "portable" { &[][..] } else { &want[..] };
+            assert_eq!(took, want, "{} {unit}", set.name);
         }
     });
 }
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
-fn turn(data: &mut [Byte], side: usize, unit: usize) {
+fn transpose_square(data: &mut [Byte], side: usize, unit: usize) {
     let mut lines = PrefetchCursor::new(StridedRegion::NONE, StridedRegion::NONE);
     if let Some(swap) = SquareSwap::of(side, unit) {
         // SAFETY: one square, all of `data`.
@@ -217,14 +219,14 @@ fn turn(data: &mut [Byte], side: usize, unit: usize) {
 }
 
 #[test]
-fn rings_and_streams_move_lines() {
-    with_each_kernel(|row| {
+fn ring_and_nontemporal_copies_move_whole_lines() {
+    with_each_kernel(|set| {
         let mut ring = filled(256 + 2 * CACHE_LINE, 1);
         let mut run = filled(128, 1);
         let into = taken(|| copy_into_ring(&run, &mut ring, 200, 256));
-        assert_eq!(into, [("into ring", lanes(row))]);
+        assert_eq!(into, [("into ring", lanes(set))]);
         let from = taken(|| copy_from_ring(&ring[CACHE_LINE..], 200, 256, &mut run));
-        assert_eq!(from, [("from ring", lanes(row))]);
+        assert_eq!(from, [("from ring", lanes(set))]);
         // Without the lines that repeat, and parts of lines.
         assert_eq!(taken(|| copy_from_ring(&ring[CACHE_LINE..][..256], 200, 256, &mut run)), []);
         assert_eq!(taken(|| copy_into_ring(&run[..100], &mut ring, 200, 256)), []);
@@ -239,20 +241,20 @@ fn rings_and_streams_move_lines() {
 
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn stream_one(from: &[Byte], to: *mut Byte) {
-    // SAFETY: the tests' buffers hold so many bytes from there on, and are two.
+    // SAFETY: each buffer has at least `from.len()` bytes there, and they are two buffers.
     unsafe { copy_nontemporal(from, to) };
     fence();
 }
 
 #[test]
 #[should_panic(expected = "room")]
-fn a_ring_longer_than_memory_is_refused() {
+fn copy_into_ring_panics_when_the_ring_is_too_long() {
     copy_into_ring(&[], &mut [Byte::new(0); 256], usize::MAX - 1, usize::MAX);
 }
 
 #[test]
 #[should_panic(expected = "from_len")]
-fn a_pitch_that_overflows_is_refused() {
+fn transpose_panics_when_a_pitch_overflows() {
     let block = BlockShape { rows: 3, cols: 1, from_pitch: 1 << 63, to_pitch: 3 };
     transpose(&filled(3, 1), &mut [Byte::new(0); 3], block, 1);
 }

@@ -1,4 +1,4 @@
-//! Matrices moved and scaled in place in a GPU's memory.
+//! In-place transposition and scaling of matrices in device memory.
 
 use turntile_cuda::{Buffers, CudaError, Gpu};
 use turntile_plan::InvalidPlan;
@@ -9,32 +9,38 @@ use crate::imatcopy::{MatrixOp, matrix};
 use crate::scale::{Scalar, Scale};
 
 impl GpuTransposer {
-    /// As [`run`](Self::run), every element of the result scaled: squares that change places with their mirror images on the
-    /// way, others in a pass of its own. Where `scale` is nothing it costs nothing, and where it is zero nothing is moved. Numbers are those of the host, bit by bit, but which NaN
-    /// a product or a sum makes is not specified.
+    /// Queues the in-place transposition like [`run`](Self::run), and scales each element of the
+    /// result.
+    ///
+    /// For square matrices whose elements swap with their mirror images, scaling is fused;
+    /// otherwise it is one extra pass. An identity `scale` costs nothing, and for a zero `scale`
+    /// nothing is moved. Results equal the host's bit for bit, except that the bits of a NaN are
+    /// not specified.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and [`Error::ElementSize`] when the plan is for elements of another size.
+    /// Those of [`run`](Self::run), and [`Error::ElementSize`] if the plan is for elements of
+    /// another size.
     ///
     /// # Safety
-    /// As of [`run`](Self::run).
+    /// As for [`run`](Self::run).
     pub unsafe fn run_scaled<S: Scalar>(
         &self,
         data: impl Into<DeviceMemory>,
         scale: &Scale<S>,
         stream: impl Into<StreamHandle>,
     ) -> Result<(), Error> {
-        // SAFETY: the caller answers for all of it.
+        // SAFETY: the caller guarantees it.
         unsafe { self.queue_scaled(data.into(), scale, stream.into(), None) }
     }
 
-    /// The same with a workspace of the caller's, as [`run_with`](Self::run_with).
+    /// Queues the transposition and scaling like [`run_scaled`](Self::run_scaled), with a workspace
+    /// that the caller provides, as in [`run_with`](Self::run_with).
     ///
     /// # Errors
-    /// As [`run_scaled`](Self::run_scaled).
+    /// Those of [`run_scaled`](Self::run_scaled).
     ///
     /// # Safety
-    /// As of [`run_with`](Self::run_with).
+    /// As for [`run_with`](Self::run_with).
     pub unsafe fn run_scaled_with<S: Scalar>(
         &self,
         data: impl Into<DeviceMemory>,
@@ -42,7 +48,7 @@ impl GpuTransposer {
         stream: impl Into<StreamHandle>,
         workspace: impl Into<DeviceMemory>,
     ) -> Result<(), Error> {
-        // SAFETY: the caller answers for all of it.
+        // SAFETY: the caller guarantees it.
         unsafe { self.queue_scaled(data.into(), scale, stream.into(), Some(workspace.into())) }
     }
 
@@ -58,7 +64,7 @@ impl GpuTransposer {
             return Err(Error::ElementSize { expected, got });
         }
         if scale.is_nothing() {
-            // SAFETY: the caller of this function's caller answers for all of it.
+            // SAFETY: the public functions that call this pass the caller's guarantee on.
             return unsafe { self.queue(stream, data, None, workspace) };
         }
         if self.plan.problem.is_out_of_place() {
@@ -66,24 +72,29 @@ impl GpuTransposer {
         }
         let ((number, scaling), workspace) = (scale.on_gpu(), workspace.map(DeviceMemory::place));
         let buffers = Buffers { data: data.place(), source: None, workspace };
-        // SAFETY: the caller of this function's caller answers for all of it.
+        // SAFETY: the public functions that call this pass the caller's guarantee on.
         Ok(unsafe { self.prepared.run_scaled_raw(stream.0, buffers, number, scaling) }?)
     }
 }
 
-/// `A := alpha · op(A)` in place in device memory, as [`imatcopy`](crate::imatcopy()) on the host, for one time: it plans,
-/// allocates the workspace, and waits for its work. To run often, or to wait for nothing, plan with
-/// [`Transpose::plan_on`](crate::Transpose::plan_on).
+/// Computes `A := alpha · op(A)` once, in place in device memory, like
+/// [`imatcopy`](crate::imatcopy()) on the host.
 ///
-/// The address is aligned to real numbers, or as far as it happens to be.
+/// It plans, allocates the workspace and waits for the result. For repeated or asynchronous runs,
+/// plan with [`Transpose::plan_on`](crate::Transpose::plan_on). The address must be aligned to the
+/// real numbers of the elements; a larger alignment is detected and used.
 ///
 /// # Errors
-/// As [`Transpose::plan_on`](crate::Transpose::plan_on) and [`GpuTransposer::run_scaled`]; the memory is then unchanged, unless the device failed
-/// or it is [`CudaError::Partial`].
+/// Those of [`Transpose::plan_on`](crate::Transpose::plan_on) and [`GpuTransposer::run_scaled`].
+/// The memory is then unchanged, unless the device failed or the error is [`CudaError::Partial`].
 ///
 /// # Safety
-/// Memory and stream are of the GPU's context, and nothing else uses the memory meanwhile.
-#[allow(clippy::too_many_arguments, reason = "BLAS's own, and where")]
+/// Memory and stream must belong to the GPU's context, and nothing else may use the memory during
+/// the call.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "BLAS's parameters, and the device, stream and memory"
+)]
 pub unsafe fn imatcopy<S: Scalar>(
     gpu: &Gpu,
     stream: impl Into<StreamHandle>,
@@ -96,14 +107,14 @@ pub unsafe fn imatcopy<S: Scalar>(
     ldb: usize,
 ) -> Result<(), Error> {
     let (data, stream) = (data.into(), stream.into());
-    // An address of its own has an alignment of its own.
+    // Plan for the alignment that this address has.
     let alignment = 1 << data.address.trailing_zeros().min(4);
     let transpose = matrix::<S>(operation, rows, cols).alignment(alignment).leading(lda, ldb);
     let scale = Scale { alpha, conjugate: operation.conjugates() };
     let planned = transpose.plan_on(gpu)?;
-    // Zeros are put down without moving anything.
+    // A zero scale only writes zeros and needs no workspace.
     let planned = if scale.is_zero() { planned } else { planned.with_own_workspace()? };
-    // SAFETY: the caller answers for memory and stream; `planned` lives until the work has ended.
+    // SAFETY: the caller guarantees memory and stream; `planned` lives until the work has ended.
     unsafe {
         let queued = planned.run_scaled(data, &scale, stream);
         let ended = planned.prepared.wait_raw(stream.0);

@@ -79,7 +79,7 @@ impl Transpose {
         let given = [
             (self.cap.is_some(), "a workspace cap"),
             (self.alignment.is_some(), "an alignment"),
-            (self.out_of_place, "another place"),
+            (self.out_of_place, "an out-of-place result"),
             (self.route.is_some(), "a route"),
             (self.tiles != TileRule::default(), "a rule for tiles"),
             (self.effort != Effort::Estimate, "measuring"),

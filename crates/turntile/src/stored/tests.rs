@@ -214,7 +214,7 @@ fn options_of_plans_in_memory_are_errors() {
     for (transpose, with) in [
         (of().workspace_cap(9), "a workspace cap"),
         (of().alignment(64), "an alignment"),
-        (of().out_of_place(), "another place"),
+        (of().out_of_place(), "an out-of-place result"),
         (of().route(Route::CUT), "a route"),
         (of().tiles(TileRule::Exhaustive), "a rule for tiles"),
         (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
