@@ -15,8 +15,8 @@ def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ign
     """Permutes the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
 
     Axis `i` of the result is axis ``axes[i]`` of `a`, as ``numpy.transpose(a, axes)`` has it; None reverses them. The
-    result is C-contiguous and lies in the memory of `a`: nothing of its size is allocated. `a`, and every other view of
-    that memory, keep their shape over elements that have moved.
+    result is C-contiguous and in the memory of `a`. On the host at most 2% of its size and 1 MiB per thread are allocated
+    besides. `a`, and every other view of that memory, keep their shape over elements that have moved.
 
     >>> import numpy as np, turntile
     >>> a = np.array([[1, 2, 3], [4, 5, 6]])
