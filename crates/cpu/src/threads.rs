@@ -162,7 +162,11 @@ fn make() -> Own {
         let mut started = Vec::new();
         let builder = ThreadPoolBuilder::new().num_threads(most);
         match builder.spawn_handler(starter(&mut started)).build() {
-            Ok(threads) => return Own { process, threads: Some(threads), refused, forked },
+            Ok(threads) => {
+                // Each allocates what it begins with before the caller allocates more.
+                threads.broadcast(|_| ());
+                return Own { process, threads: Some(threads), refused, forked };
+            }
             Err(error) => {
                 refused.get_or_insert(cause(&error));
                 most = ended(started).min(most - 1);

@@ -256,6 +256,7 @@ fn sizes_beyond_counting_saturate() {
     let huge = Relayout::new(usize::MAX, &[2]);
     assert_eq!(huge.column(0), 0..usize::MAX);
     assert_eq!(Relayout::new(5, &[usize::MAX, 2]).record_bytes(), usize::MAX);
+    assert_eq!(huge.offset(Layout::Aos, usize::MAX - 1, 0), usize::MAX);
     assert!(huge.to(Layout::Soa).plan().is_err());
 }
 
