@@ -194,8 +194,8 @@ fn goes_together(stage: &Stage) -> bool {
 mod tests {
     use super::*;
     use crate::testing::Toy;
-    use crate::{Planner, Problem, Route};
-    use turntile_perm::Elementary;
+    use crate::{Offer, Planner, Problem, Route};
+    use turntile_perm::{Elementary, Pitched, Slide};
 
     fn plan() -> Plan {
         let planner = Planner::new(Toy::default()).with_route(Route::THREE_STAGE);
@@ -229,9 +229,35 @@ mod tests {
         let mut in_steps = good.clone();
         in_steps.legs[0].stages[0].offer.method = Method::Rounds;
         assert!(matches!(in_steps.check(), Err(Flaw::Method { number: 1, .. })));
+        // Columns are cut off the whole matrix, not off what is packed.
+        let mut again = good.clone();
+        let stages = &mut again.legs[0].stages;
+        let StageShape::Cut { rows, direction } = stages[0].shape else { panic!("{good:#}") };
+        let cut = |cols: usize| {
+            let rows = Pitched::new(rows.rows(), cols - 1, cols).unwrap();
+            Stage::new(StageShape::Cut { rows, direction }, good.legs[0].stages[0].offer.clone())
+        };
+        stages.splice(1.., [cut(rows.cols()), cut(rows.cols() - 1)]);
+        assert!(matches!(again.check(), Err(Flaw::Length { number: 3, .. })));
         let mut of_another = good;
         of_another.problem = Problem::new(101, 206, 4).unwrap();
         assert!(matches!(of_another.check(), Err(Flaw::Length { number: 1, .. })));
+    }
+
+    /// Rows that become others than they were have no schedule of whole rows.
+    #[test]
+    fn rows_that_become_others_go_one_after_the_other() {
+        let check = |cols, method| {
+            let rows = |cols| Pitched::new(24 / cols, cols, cols + 1).unwrap();
+            let slide = Slide::between(rows(6), rows(cols)).unwrap();
+            let offer = Offer::new(method, plan().legs[0].stages[0].offer.geometry.clone(), 0, 0.0);
+            Stage::new(StageShape::Slide(slide), offer).check().is_ok()
+        };
+        for (method, others) in
+            [(Method::Rounds, true), (Method::Shares, false), (Method::Blocks, false)]
+        {
+            assert_eq!([check(6, method), check(3, method)], [true, others], "{method}");
+        }
     }
 
     #[test]
