@@ -27,6 +27,10 @@ pub const ROUTES: [Route; 13] = [
     Route::named("x"),
 ];
 
+pub fn is_known(route: Route) -> bool {
+    route.name().parse::<Route>().is_ok()
+}
+
 /// Options of a plan.
 #[derive(Clone, Debug)]
 struct How {
@@ -110,6 +114,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let mut reasons = reasons;
     let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
     because("zero", how.threads == Some(0));
+    because("unknown route", how.route.is_some_and(|route| !is_known(route)));
     because("costs", how.table.is_some_and(Table::is_refused));
     because("with leading", wish.leading.is_some() && how.effort != Effort::Estimate);
     let planned = match wish.transpose().map(|transpose| how.put_on(transpose)) {

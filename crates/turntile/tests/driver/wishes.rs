@@ -1,7 +1,7 @@
 //! What is to be moved, where each element must end, and why a request must be refused.
 
 use turntile::layout::{Layout, LayoutError, Relayout};
-use turntile::plan::{Problem, ProblemError};
+use turntile::plan::{Infeasible, PlanError, Problem, ProblemError};
 use turntile::{Error, Transpose};
 
 use crate::draw::Draw;
@@ -460,6 +460,7 @@ pub fn kind(error: &Error) -> &'static str {
         Error::Problem(ProblemError::Leading { .. }) => "with leading",
         Error::Layout(LayoutError::With { .. }) => "with records",
         Error::Layout(_) => "layout",
+        Error::Plan(PlanError::Infeasible { why: Infeasible::UnknownRoute, .. }) => "unknown route",
         Error::Plan(_) => "no plan",
         Error::Wisdom(_) => "wisdom",
         Error::Costs { .. } => "costs",
