@@ -138,6 +138,10 @@ impl Wish {
     /// As of [`transpose`](Self::transpose), and what makes no problem.
     pub fn problem(&self) -> Result<Problem, Error> {
         let What::Axes { shape, axes } = &self.what else { return self.transpose()?.problem() };
+        if self.batch > 1 && self.leading.is_some() {
+            // With the batch as an axis a row is a matrix.
+            return self.transpose()?.problem();
+        }
         let problem = match (&shape[..], &axes[..]) {
             (&[rows, cols], [1, 0]) if self.batch == 1 => Problem::new(rows, cols, self.elem_bytes),
             (&[rows, cols], [1, 0]) => Problem::with_batch(self.batch, rows, cols, self.elem_bytes),
