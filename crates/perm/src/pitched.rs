@@ -100,21 +100,33 @@ impl Pitched {
         }
     }
 
-    /// Where what lies at an offset goes when rows [change places](#method.exchanges) with their gaps until they lie
-    /// together, or back. Takes time in proportion to the rows.
+    /// Returns where what is at `offset` goes when all rows [change places](#method.exchanges) with their gaps until they
+    /// are contiguous, or back. Takes time in proportion to the rows that move it, seldom more than a few.
     pub fn exchanged(&self, offset: usize, back: bool) -> usize {
-        let step = |at: usize, (first, second, run): (usize, usize, usize)| match at {
-            _ if (first..first + run).contains(&at) => at - first + second,
-            _ if (second..second + run).contains(&at) => at - second + first,
-            _ => at,
-        };
+        let (cols, pitch, mut at) = (self.cols, self.pitch, offset);
         if offset >= self.span() {
-            offset
-        } else if back {
-            (0..self.rows).rev().flat_map(|row| self.exchanges(row).rev()).fold(offset, step)
-        } else {
-            (0..self.rows).flat_map(|row| self.exchanges(row)).fold(offset, step)
+            return offset;
         }
+        // A row of the matrix moves once. Each row that covers an element of a gap moves it by a multiple of `apart`, from
+        // the row's place to behind it.
+        if back {
+            if offset < self.len() {
+                return self.offset(offset);
+            }
+            while at % pitch < cols {
+                let (place, apart) = (at / pitch * cols, at / pitch * (pitch - cols));
+                at = place + (at - place) % apart;
+            }
+            return at;
+        }
+        if let Some(k) = self.index(offset) {
+            return k;
+        }
+        while at / cols < self.rows {
+            let apart = at / cols * (pitch - cols);
+            at += apart * (cols - at % cols).div_ceil(apart);
+        }
+        at
     }
 
     /// The runs that change places, in order, when a row goes to where it lies once rows are together and what lies
@@ -379,6 +391,24 @@ mod tests {
                 assert_eq!((rows.cut(offset), rows.joined(there)), (there, offset));
             }
         }
+    }
+
+    #[test]
+    fn exchanged_offsets_are_those_of_all_exchanges_made() {
+        let larger = (1..9).flat_map(|rows| (1..12).map(move |cols| (rows, cols)));
+        let all = larger.flat_map(|(rows, cols)| (0..30).map(move |gap| (rows, cols, cols + gap)));
+        for rows in all.filter_map(|(rows, cols, pitch)| Pitched::new(rows, cols, pitch)) {
+            let mut held: Vec<usize> = (0..rows.span() + 3).collect();
+            for (first, second, run) in (0..rows.rows()).flat_map(|row| rows.exchanges(row)) {
+                (0..run).for_each(|k| held.swap(first + k, second + k));
+            }
+            for (there, &here) in held.iter().enumerate() {
+                assert_eq!(rows.exchanged(here, false), there, "{rows:?}");
+                assert_eq!(rows.exchanged(there, true), here, "{rows:?}");
+            }
+        }
+        let huge = Pitched::new(1 << 30, 7, 1 << 20).unwrap();
+        assert_eq!(huge.exchanged(huge.exchanged(123_456_789, false), true), 123_456_789);
     }
 
     #[test]

@@ -124,7 +124,11 @@ impl Apart<'_> {
     /// By tiles of the side that is fastest, if that takes less than `bound` seconds or `all` are asked for; of all sides
     /// where all tiles are.
     fn tiled(&self, cover: &Cover, all: bool, bound: f64) -> Vec<Candidate> {
-        let every = self.planner.rule == TileRule::Exhaustive;
+        let Planner { route, mirrored, rule, .. } = self.planner;
+        if route.is_some_and(|route| route != Route::SQUARE_TILE) || *mirrored == Some(true) {
+            return Vec::new();
+        }
+        let every = *rule == TileRule::Exhaustive;
         let (mut found, mut bound) = (Vec::new(), if all { f64::INFINITY } else { bound });
         for frame in cover.sides_of_tiles().into_iter().rev().filter_map(|side| cover.tiled(side)) {
             if let Ok(Some(more)) = self.within(&frame, bound) {

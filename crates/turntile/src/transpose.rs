@@ -266,8 +266,7 @@ impl Transpose {
         Transpose { tiles: rule, ..self }
     }
 
-    /// With so much effort: by the cost model, or by measuring candidates on memory of the
-    /// planner's own, as large as the matrices.
+    /// With so much effort: by the cost model, or by measuring candidates on the planner's own memory, as large as the matrices.
     pub fn effort(self, effort: Effort) -> Self {
         Transpose { effort, ..self }
     }

@@ -382,6 +382,24 @@ fn routes_act_or_are_errors() {
     assert!(planner.with_mirrored(false).plan(&problem).is_ok());
 }
 
+/// Tiles that lie where gaps travel are square-tile's: another route or a mirrored one does not get them.
+#[test]
+fn tiles_around_gaps_are_not_given_for_another_route() {
+    let problem = Problem::new(98, 98, 2).unwrap().with_leading(110, 98).unwrap();
+    let planner = Planner::new(Chip::a100());
+    let all = planner.survey(&problem).candidates;
+    let tiled = |plan: &Plan| plan.legs.iter().any(|leg| leg.route == Route::SQUARE_TILE);
+    assert!(all.iter().any(tiled));
+    for route in [Route::PANEL, Route::THREE_STAGE, Route::CUT] {
+        for plan in planner.clone().with_route(route).survey(&problem).candidates {
+            assert!(plan.legs.iter().any(|leg| leg.route == route), "{plan:#}");
+        }
+    }
+    for plan in planner.with_mirrored(true).survey(&problem).candidates {
+        assert!(plan.legs.iter().any(|leg| leg.mirrored), "{plan:#}");
+    }
+}
+
 /// A plan put together for a matrix without elements has no stages.
 #[test]
 fn an_empty_matrix_takes_no_stage() {

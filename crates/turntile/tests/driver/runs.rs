@@ -3,15 +3,13 @@
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
 
-use turntile::plan::{Route, Stage};
+use turntile::plan::Route;
 use turntile::{Bytes, Error, Options, Planned};
-use turntile_plan::StageShape;
 
 use crate::draw::Draw;
 use crate::guarded::{Guarded, Words};
-use crate::known::{Known, open};
 use crate::panicking;
-use crate::wishes::{Moved, Wish, kind};
+use crate::wishes::{Moved, What, Wish, kind};
 
 /// Calls `$act` with `$data` as elements of `$elem_bytes` bytes; where there is no type for them here, as [`Bytes`].
 macro_rules! as_elements {
@@ -55,13 +53,23 @@ pub fn check_plan(planned: &Planned, wish: &Wish, host: bool) {
     }
 }
 
+/// Checks that a plan takes the route that was asked for, if something moves that it is for.
+pub fn check_route(planned: &Planned, wish: &Wish, route: Option<Route>) {
+    let plan = planned.plan();
+    let Some(route) = route.filter(|_| plan.route() != Route::NOTHING) else { return };
+    let leg = plan.legs.iter().any(|leg| leg.route == route);
+    let honoured = match (wish.leading, &wish.what) {
+        // It is for the matrix without gaps, which a single row or column need not be transposed for.
+        (Some(_), What::Axes { shape, .. }) => leg || shape.contains(&1),
+        (None, What::Axes { .. }) => plan.route() == route,
+        (_, What::Records(_)) => leg,
+    };
+    assert!(honoured, "not {route}: {planned:#}");
+}
+
 /// Compares destinations, of all elements or of some.
 pub fn check_dest(draw: &mut Draw, planned: &Planned, wish: &Wish) {
     let plan = planned.plan();
-    let exchanges = |stage: &Stage| matches!(stage.shape, StageShape::Exchange { .. });
-    if plan.stages().any(exchanges) && plan.problem.rows() > 100 && open(Known::DestListsRows) {
-        return;
-    }
     let span = plan.problem.span();
     let most = if wish.is_runnable() { 300 } else { 40 };
     for k in 0..span.min(most) {
@@ -289,9 +297,4 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
     };
     assert!(wanted.contains(&error), "{name}: {error}: {planned:#}");
     data.check(&longer, name);
-}
-
-/// Returns whether something moves, so that there is a route.
-pub fn moves(planned: &Planned) -> bool {
-    planned.plan().route() != Route::NOTHING
 }
