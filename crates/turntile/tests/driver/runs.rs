@@ -174,7 +174,7 @@ fn run_into(draw: &mut Draw, planned: &Planned, moved: &Moved) {
     let typed = if draw.one_in(2) { moved.elem_bytes } else { 0 };
     let source = from.data();
     let target = to.data();
-    let done = as_elements!(typed, target, target => run_from(planned, source, target));
+    let done = as_elements!(typed, target, target => target.run_into(planned, source));
     done.unwrap_or_else(|error| panic!("{error}: {planned:#}"));
     from.check(&moved.before, "the source");
     to.check(&moved.after, &format!("{planned:#}"));
@@ -195,14 +195,6 @@ impl Target for Bytes<&mut [u8]> {
     fn run_into(&mut self, planned: &Planned, source: &[u8]) -> Result<(), Error> {
         planned.run_into(&Bytes(source), self)
     }
-}
-
-fn run_from(
-    planned: &Planned,
-    source: &[u8],
-    target: &mut (impl Target + ?Sized),
-) -> Result<(), Error> {
-    target.run_into(planned, source)
 }
 
 /// Makes a wrong call: it must be an error and touch nothing.
@@ -229,13 +221,13 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
             let result = match wish.out_of_place {
                 true if draw.one_in(2) => {
                     let source = &other;
-                    as_elements!(typed, bytes, data => run_from(planned, source, data))
+                    as_elements!(typed, bytes, data => data.run_into(planned, source))
                 }
                 true => {
                     // The source is wrong, and the target right.
                     let source = &vec![0x33; len];
                     let bytes = &mut data.data()[..whole];
-                    as_elements!(typed, bytes, data => run_from(planned, source, data))
+                    as_elements!(typed, bytes, data => data.run_into(planned, source))
                 }
                 false if leading => {
                     as_elements!(typed, bytes, data => planned.run_within(data, Options::new()))
@@ -250,7 +242,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Planned, wish: &Wish, moved: &Moved) {
             // Of 3 bytes, or where these are right of 2.
             let result = as_elements!(if e == 3 { 2 } else { 3 }, bytes, data => {
                 if wish.out_of_place {
-                    run_from(planned, source, data)
+                    data.run_into(planned, source)
                 } else if leading {
                     planned.run_within(data, Options::new())
                 } else {
