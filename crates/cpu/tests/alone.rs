@@ -147,3 +147,10 @@ fn buffers_of_another_length_than_the_matrix_are_a_typed_error() {
     assert_eq!(transpose_into(&mut to, &from, [2, 3], 1, 1), Ok(()));
     assert_eq!(transpose_into(&mut [], &[], [usize::MAX, 0], 4, 3), Ok(()));
 }
+
+#[test]
+fn workspaces_have_room_for_every_byte_that_was_asked_for() {
+    for bytes in 0..20 {
+        assert_eq!(Workspace::new(bytes).unwrap().bytes(), bytes.next_multiple_of(8));
+    }
+}
