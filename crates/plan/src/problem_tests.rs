@@ -70,6 +70,20 @@ fn an_alignment_counts_by_its_largest_power_of_two() {
     }
 }
 
+/// The bytes of either side must fit, up to the end of the last row's gap.
+#[test]
+fn rows_are_no_farther_apart_than_memory_is_long() {
+    let dense = Problem::new(8, 8, 1).unwrap();
+    let most = isize::MAX as usize / 8;
+    for (lda, ldb) in [(most, 8), (8, most), (most, most)] {
+        assert!(dense.with_leading(lda, ldb).is_ok());
+    }
+    for (lda, ldb) in [(most + 1, 8), (8, most + 1), (usize::MAX, 8), (8, usize::MAX)] {
+        let error = ProblemError::TooFarApart { rows: 8, cols: 8, lda, ldb, elem_bytes: 1 };
+        assert_eq!(dense.with_leading(lda, ldb), Err(error));
+    }
+}
+
 /// What no plan of the planner has: counts that overflow are errors, offsets behind the end stay.
 #[test]
 fn counts_and_offsets_beyond_the_end() {
