@@ -111,9 +111,9 @@ impl<'a> PhaseProblem<'a> {
         self.sides[1].get_or_init(|| divisors_of(self.matrices.cols))
     }
 
-    /// Passes that it takes at least: one where axes of one extent change places in pairs or go round, an instance fits on chip,
+    /// Returns the passes that the fastest way likely takes: one where axes of one extent change places in pairs or go round, an instance fits on chip,
     /// or whole runs move; two otherwise.
-    pub fn min_passes(&self) -> usize {
+    pub fn likely_passes(&self) -> usize {
         let elem_bytes = self.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
         let one = self.axes.unit() > 1

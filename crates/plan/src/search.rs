@@ -130,9 +130,9 @@ impl<'a> Search<'a> {
         let (mut best, declined) = self.planner.fastest_leg(&part, bound);
         if legs > 1 && !part.is_matrices() {
             let pass = self.planner.device.least_seconds(self.problem.bytes());
-            for (passes, via) in self.vias(from, to, legs) {
+            for via in self.vias(from, to, legs) {
                 let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
-                if passes as f64 * pass >= bound {
+                if 2.0 * pass >= bound {
                     break;
                 }
                 best = self.through(from, &via, to, bound, legs).or(best);
@@ -141,17 +141,17 @@ impl<'a> Search<'a> {
         (best, declined)
     }
 
-    /// The orders between two others, with the passes that it takes through each at least: few first.
-    fn vias(&self, from: &[usize], to: &[usize], legs: usize) -> Vec<(usize, Vec<usize>)> {
+    /// Returns the orders between two others, those first from which matrices and runs are likely to take few passes.
+    fn vias(&self, from: &[usize], to: &[usize], legs: usize) -> Vec<Vec<usize>> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
-            Some(part.map_or(0, |part| part.min_passes()))
+            Some(part.map_or(0, |part| part.likely_passes()))
         };
         let all = self.orders_between(from, to, legs).into_iter();
         let mut all: Vec<_> =
             all.filter_map(|via| Some((passes(from, &via)? + passes(&via, to)?, via))).collect();
         all.sort_by_key(|&(passes, _)| passes);
-        all
+        all.into_iter().map(|(_, via)| via).collect()
     }
 
     /// The same in any order. Within a leg only those in which one side moves runs: each such leg puts an axis in its

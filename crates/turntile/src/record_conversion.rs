@@ -237,15 +237,25 @@ impl RecordConversion {
         end(field)..end(field + 1)
     }
 
-    /// The first byte of field `field` of record `record`, in a layout.
+    /// Returns the first byte of field `field` of record `record` in a layout; `usize::MAX` where it is more, of records that no
+    /// memory holds. Nothing is allocated or locked.
     ///
     /// # Panics
     /// When there is no such record or field, or the layout is of tiles of none.
     pub fn offset(&self, layout: RecordOrder, record: usize, field: usize) -> usize {
         assert!(record < self.records, "record {record} of {}", self.records);
-        let fields = self.fields(1).expect("records with fields");
         let tile = layout.tile(self.records).expect("tiles with records");
-        fields.offset(fields.tile(tile), record, fields.begin(field))
+        let (first, within) = match tile {
+            AOS => (record, self.places[field]),
+            _ => {
+                let first = record / tile * tile;
+                let before = saturating_sum(&self.sizes[..field]);
+                let records = tile.min(self.records - first);
+                let in_column = self.sizes[field].saturating_mul(record - first);
+                (first, before.saturating_mul(records).saturating_add(in_column))
+            }
+        };
+        self.record_bytes().saturating_mul(first).saturating_add(within)
     }
 
     /// The fields in words of so many bytes.

@@ -27,9 +27,8 @@ use crate::{Error, elements, plan_cache};
 /// last 8 problems are kept, so that calls after the first cost little beside their runs.
 ///
 /// # Errors
-/// [`Error::Length`] when `data` does not have `rows · cols` elements, [`Error::Overflow`] when that
-/// product overflows, [`Error::Run`] when there is no memory for the workspace. `data` is then as it
-/// was.
+/// [`Error::Length`] if `data` does not have `rows · cols` elements, [`Error::Overflow`] if that product
+/// overflows, [`Error::Run`] if there is no memory for the workspace. `data` is then unchanged.
 ///
 /// # Aborts
 /// If a fault of this library makes it panic while elements move: [aborts](crate#aborts). In a rayon pool: [locks](crate#locks).
@@ -266,8 +265,7 @@ impl Transpose {
         Transpose { tiles: rule, ..self }
     }
 
-    /// With so much effort: by the cost model, or by measuring candidates on memory of the
-    /// planner's own, as large as the matrices.
+    /// With so much effort: by the cost model, or by measuring candidates on the planner's own memory, as large as the matrices.
     pub fn effort(self, effort: Effort) -> Self {
         Transpose { effort, ..self }
     }
