@@ -7,11 +7,13 @@ It must need the C library alone (the GPU's driver is looked for at run time), b
 its entry, have its types and licences and stay small.
 """
 
+import pathlib
 import re
 import struct
 import sys
 import zipfile
 
+PROJECT = pathlib.Path(__file__).resolve().parents[1]
 #: Libraries of the C library and of the compiler's support, which every system has.
 COMMON = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[-\w]*)\.so\.\d+")
 MOST_BYTES = 10 << 20
@@ -51,8 +53,10 @@ def main():
     must(elf.exported == ["PyInit__core"], f"exports its entry alone: {elf.exported[:5]}")
     for name in ("turntile/py.typed", "turntile/__init__.pyi"):
         must(name in names, f"has {name}")
-    for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY"):
-        must(any(found.endswith(f"/licenses/{name}") for found in names), f"has {name}")
+    texts = {found.rpartition("/")[2]: wheel.read(found) for found in names if "/licenses/" in found}
+    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+        must(texts.get(name) == (PROJECT / name).read_bytes(), f"has the text of {name}")
+    must(texts.get("THIRD-PARTY"), "has THIRD-PARTY")
     named = [name for name in names if b"file:///" in wheel.read(name)]
     must(not named, f"names no folder of the machine that built it: {named}")
     sizes = sum(info.file_size for info in wheel.infolist())

@@ -33,8 +33,8 @@ extern "C" {
 #define TURNTILE_VERSION \
     TURNTILE_VERSION_NUMBER(TURNTILE_VERSION_MAJOR, TURNTILE_VERSION_MINOR, TURNTILE_VERSION_PATCH)
 
-/* The version of the library that runs, a TURNTILE_VERSION_NUMBER. Programs can use a library newer than the header;
- * an older one refuses to plan, with TURNTILE_ERROR_VERSION. */
+/* The version of the library that runs, a TURNTILE_VERSION_NUMBER. Programs can use a library newer than the header, of
+ * the same major version; another one refuses to plan, with TURNTILE_ERROR_VERSION. */
 uint32_t turntile_version(void);
 
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
@@ -50,8 +50,8 @@ typedef enum turntile_status {
     TURNTILE_ERROR_MEMORY = 7,    /* no memory for a workspace */
     TURNTILE_ERROR_PLAN = 8,      /* no plan does what the descriptor asks for */
     TURNTILE_ERROR_DEVICE = 9,    /* no GPU, no driver, a library built without GPUs, or the driver refuses */
-    TURNTILE_ERROR_VERSION = 10,  /* the library is older than the header */
-    TURNTILE_ERROR_INTERNAL = 11, /* a defect of the library; please report it */
+    TURNTILE_ERROR_VERSION = 10,  /* the library is older than the header, or of another major version */
+    TURNTILE_ERROR_INTERNAL = 11, /* a defect of the library, please report it; data of a run may be in any order */
     TURNTILE_ERROR_RANKS = 12,    /* of turntile_mpi.h: processes ask for different things, or cannot be reached */
     TURNTILE_ERROR_LOST = 13      /* the data are incomplete: of turntile_mpi.h, some did not arrive; a GPU refused half of a run */
 } turntile_status;

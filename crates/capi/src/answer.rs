@@ -11,7 +11,7 @@ thread_local! {
     static TEXT: RefCell<CString> = RefCell::default();
 }
 
-/// Runs a call. What it promises of memory when it fails, it keeps when it panics too: movers abort instead.
+/// Runs a call. A panic, which is a fault of this library, is [`Status::Internal`]; it may have left data in any order.
 pub fn answer(call: impl FnOnce() -> Result<(), Failure>) -> Status {
     let result = catch_unwind(AssertUnwindSafe(call));
     let Err(failure) = result.unwrap_or_else(|panic| Err(Failure::Defect(said(&*panic)))) else {

@@ -44,9 +44,9 @@ statuses! {
     Plan = 8, c"TURNTILE_ERROR_PLAN";
     /// No such device, or it refuses.
     Device = 9, c"TURNTILE_ERROR_DEVICE";
-    /// The header is newer than the library.
+    /// The header is newer than the library, or of another major version.
     Version = 10, c"TURNTILE_ERROR_VERSION";
-    /// A defect of the library.
+    /// A defect of the library: data that a run was moving are in any order.
     Internal = 11, c"TURNTILE_ERROR_INTERNAL";
     /// Processes that were asked for different things, could not begin, or cannot be reached.
     Ranks = 12, c"TURNTILE_ERROR_RANKS";
@@ -54,7 +54,7 @@ statuses! {
     Lost = 13, c"TURNTILE_ERROR_LOST";
 }
 
-/// Why a call did not do what it was asked. Memory is unchanged, except after [`Status::Lost`].
+/// Why a call did not do what it was asked. Memory is unchanged, except after [`Status::Lost`] and [`Status::Internal`].
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A pointer that must not be.

@@ -14,10 +14,10 @@ impl Version {
             | number(env!("CARGO_PKG_VERSION_PATCH")),
     );
 
-    /// Whether programs compiled with that header can use a library of this version; headers of patches are
-    /// equal.
+    /// Returns `true` if programs compiled with that header can use a library of this version: of the same major version, and
+    /// not older but for patches.
     pub fn accepts(self, header: Version) -> bool {
-        header.0 >> 12 <= self.0 >> 12
+        header.0 >> 22 == self.0 >> 22 && header.0 >> 12 <= self.0 >> 12
     }
 }
 
@@ -48,7 +48,8 @@ mod tests {
             (version(1, 4, 2), true),
             (version(1, 4, 9), true),
             (version(1, 3, 0), true),
-            (version(0, 900, 4095), true),
+            (version(1, 0, 4095), true),
+            (version(0, 900, 4095), false),
             (version(1, 5, 0), false),
             (version(2, 0, 0), false),
         ] {

@@ -379,6 +379,32 @@ static void threads(void) {
     free(shared_before), free(shared_want);
 }
 
+/* A child of a process whose threads have started has threads of its own, and so has a child of that one. */
+static void forks(void) {
+    const size_t rows = 1501, cols = 701, bytes = rows * cols * sizeof(double);
+    size_t extents[2] = {rows, cols};
+    unsigned char *before = numbered(rows * cols, sizeof(double)), *data = malloc(bytes);
+    unsigned char *want = permuted(before, 2, extents, MATRIX, sizeof(double));
+    for (int generation = 0; generation < 3; generation++) {
+        memcpy(data, before, bytes);
+        CHECK(turntile_transpose(data, rows, cols, sizeof(double)) == TURNTILE_SUCCESS);
+        CHECK(memcmp(data, want, bytes) == 0);
+        fflush(stdout);
+        pid_t child = fork();
+        if (child != 0) {
+            int ended;
+            CHECK(child > 0 && waitpid(child, &ended, 0) == child);
+            CHECK(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+            if (generation > 0)
+                _exit(failures > 0);
+            free(before), free(data), free(want);
+            return;
+        }
+        alarm(60);
+    }
+    _exit(failures > 0);
+}
+
 /* Whatever the library was built with, here there is no GPU, or there is one; neither ends the program. */
 static void gpus(void) {
     size_t extents[2] = {300, 200};
@@ -450,6 +476,7 @@ int main(int argc, char **argv) {
     descriptors();
     calls();
     threads();
+    forks();
     gpus();
     printf("%d passed, %d failed\n", checks - failures, failures);
     return failures > 0;

@@ -78,8 +78,9 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return wrong_usage(&error),
     };
-    let room = memory::room();
+    // Its thread begins while there is room: without, Rust would end the process.
     signals::clean_up_on_signals();
+    let room = memory::room();
     if cli.command.settings().is_some_and(|settings| settings.threads != NonZeroUsize::new(1)) {
         // They are started here: what memory is free is asked afterwards.
         turntile::pool::count();

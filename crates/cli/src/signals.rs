@@ -23,8 +23,8 @@ pub fn clean_up_on_signals() {
         crate::say::notify(&format_args!("warning: {what}: {error}"));
     };
     // The thread comes first: signals that are caught and not handled would do nothing.
-    let (hand_over, handed) = std::sync::mpsc::channel::<Signals>();
-    let started = std::thread::Builder::new().spawn(move || {
+    let (hand_over, handed) = std::sync::mpsc::sync_channel::<Signals>(0);
+    let started = std::thread::Builder::new().stack_size(256 << 10).spawn(move || {
         let Ok(mut signals) = handed.recv() else { return };
         for signal in signals.forever() {
             let report = || crate::say::notify(&"interrupted");
@@ -36,7 +36,7 @@ pub fn clean_up_on_signals() {
     });
     let caught = started.and_then(|_| Signals::new(caught));
     match caught {
-        // It waits for them.
+        // It waits for them, and has begun when it has them.
         Ok(signals) => drop(hand_over.send(signals)),
         Err(error) => warn(error),
     }

@@ -153,7 +153,8 @@ fn make() -> Own {
     let (process, forked) = (std::process::id(), OnceLock::new());
     let (mut most, mut refused) = (pool_size(), None);
     while most > 0 {
-        // For all of them before the first is started: none finds too little for its first steps.
+        // For all of them, before the first is started: none finds too little for its first steps. Once only: an allocator that
+        // has freed so much keeps what is asked for next for itself (glibc, below twice as much), where no stack can be.
         if let Err(why) = spare_to_plan().and_then(|()| spare(most * (STACK + SPARE) + PLANNING)) {
             refused.get_or_insert(why.into());
             most -= 1;
@@ -177,8 +178,6 @@ fn starter(
     started: &mut Vec<JoinHandle<()>>,
 ) -> impl FnMut(ThreadBuilder) -> io::Result<()> + use<'_> {
     |builder| {
-        // Its stack, and what it, the pool and those that have just been started allocate beside it.
-        spare(STACK + (started.len() + 1) * SPARE)?;
         let named = thread::Builder::new().name(format!("turntile-{}", builder.index()));
         started.push(named.spawn(|| builder.run())?);
         Ok(())

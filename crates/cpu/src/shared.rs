@@ -423,6 +423,18 @@ mod tests {
         }
     }
 
+    /// What was written past the caches is fenced when its worker is dropped, which others may know from then on.
+    #[test]
+    fn rows_written_past_the_caches_are_to_be_fenced() {
+        let (mut data, rows) = (numbered(), numbered());
+        let mut shared = SharedBytes::new(&mut data);
+        let worker = shared.alone();
+        worker.write_rows(0, 8, &rows, 2, 3);
+        assert!(!worker.streamed.get());
+        worker.stream_rows(32, 8, &rows, 2, 3);
+        assert!(worker.streamed.get());
+    }
+
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "byte 8 of workers")]

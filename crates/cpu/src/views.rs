@@ -50,4 +50,11 @@ mod tests {
             }
         }
     }
+
+    /// Of words that go on behind the workspace, so that flags there would be nobody's to find.
+    #[test]
+    #[should_panic(expected = "the workspace holds the flags")]
+    fn flags_lie_in_the_workspace() {
+        split_flags(&mut [MaybeUninit::new(0); 4][..2], 5);
+    }
 }

@@ -112,6 +112,12 @@ fn out_of_place_stages_run_from_one_buffer_into_another() {
     let from: Vec<Byte> = data.iter().copied().map(Byte::new).collect();
     let mut to = vec![Byte::new(0); 15];
     executor.run_into(&mut to, &from).unwrap();
+    for (to, from) in [(14, 15), (16, 15), (15, 14), (15, 16)] {
+        let (mut to, from) = (vec![Byte::new(0); to], vec![Byte::new(1); from]);
+        let got = if to.len() == 15 { from.len() } else { to.len() };
+        let error = executor.run_into(&mut to, &from);
+        assert_eq!(error, Err(RunError::Length { expected: 15, got }));
+    }
 }
 
 /// The pitch of a single row is only a bound: no byte depends on it.
@@ -154,4 +160,11 @@ fn buffers_of_another_length_than_the_matrix_are_a_typed_error() {
     assert_eq!(error, Err(RunError::Length { expected: 6, got: 5 }));
     assert_eq!(transpose_into(&mut to, &from, [2, 3], 1, 1), Ok(()));
     assert_eq!(transpose_into(&mut [], &[], [usize::MAX, 0], 4, 3), Ok(()));
+}
+
+#[test]
+fn workspaces_have_room_for_every_byte_that_was_asked_for() {
+    for bytes in 0..20 {
+        assert_eq!(Workspace::new(bytes).unwrap().bytes(), bytes.next_multiple_of(8));
+    }
 }

@@ -68,6 +68,18 @@ fn slots_of_any_length() {
     }
 }
 
+/// Slots that begin in a section lie before its records too: of the last one, more words than two sections of records have.
+#[test]
+fn slots_beside_a_section_are_held_too() {
+    let fields = RecordSchema::new(23, &[2, 2]).unwrap();
+    let slots = FieldSlots::new(fields, 1, 9, 18).unwrap().in_sections(8).unwrap();
+    let words = (slots.fields().len() - slots.section_place(0, 1) * 9, slots.longest_section() * 4);
+    assert_eq!((slots.sections(0), words), (2, (65, 64)));
+    for direction in [Direction::Forward, Direction::Backward] {
+        check_all_methods(StageMap::RecordGather { slots, direction }, 3);
+    }
+}
+
 /// Tile by tile, field by field, record by record.
 fn listed(records: usize, widths: &[usize], tile: usize) -> Vec<(usize, usize)> {
     let mut words = Vec::new();

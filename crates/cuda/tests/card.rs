@@ -9,10 +9,13 @@
 
 use std::ptr;
 
+use turntile_cuda::call::WorkspacePart;
 use turntile_cuda::cust::sys;
 use turntile_cuda::way::{Scope, Way};
-use turntile_cuda::{Buffers, CudaError, Gpu, LowerError, Number, Prepared, Scaling, Work};
-use turntile_perm::Elementary;
+use turntile_cuda::{
+    Buffers, CudaError, Gpu, LowerError, Number, Prepared, Scaling, Stopwatch, Work,
+};
+use turntile_perm::{Elementary, RowSlide};
 use turntile_plan::{Planner, Problem};
 
 use crate::children::runs_on;
@@ -68,6 +71,79 @@ fn child_allowed() {
     assert_eq!(large.0, small.0, "one kernel");
     assert!(large.1 > small.1 && small.1 > 49152, "both need to be allowed");
     assert_eq!([queue(&large.2), queue(&small.2)], [Ok(()), Ok(())]);
+}
+
+/// Flags are zero when a launch begins: all of them are cleared, and nothing besides.
+#[test]
+fn flags_are_cleared_from_the_first_to_the_last() {
+    runs("cleared", &[]);
+}
+
+#[test]
+#[ignore = "run by `flags_are_cleared_from_the_first_to_the_last`"]
+fn child_cleared() {
+    let gpu = Gpu::primary(0).unwrap();
+    let rows = RowSlide::new(4096, 1000, 1000, 1024).unwrap().into();
+    let moved = Elementary { batch: 1, rows: 300, mid: 1, cols: 200, unit: 16 }.into();
+    for (shape, way) in [(rows, Way::Blocks { block: 1 << 14 }), (moved, Way::Moves)] {
+        let work = Work::of_stage(&shape, way, 4, 16, gpu.chip().limits()).unwrap();
+        let WorkspacePart::Flags(flags) = work.calls()[0].workspace else { panic!("{work:?}") };
+        let prepared = gpu.prepare_work(work).unwrap();
+        let workspace = memory(&prepared).workspace.unwrap();
+        assert_eq!(queue(&prepared), Ok(()));
+        let (mut bytes, mut address) = (0, 0);
+        // SAFETY: places for the answers.
+        let told = unsafe { sys::cuMemGetInfo_v2(&mut bytes, &mut address) };
+        assert_eq!(told, sys::CUresult::CUDA_SUCCESS);
+        assert_eq!((address as u64, bytes), (workspace.0, flags), "{way:?}");
+    }
+}
+
+/// Memory that is less aligned than the first plan needs is for the second, and refused where that needs more too.
+#[test]
+fn less_aligned_memory_is_for_the_plan_that_needs_no_more() {
+    runs("less_aligned", &[]);
+}
+
+#[test]
+#[ignore = "run by `less_aligned_memory_is_for_the_plan_that_needs_no_more`"]
+fn child_less_aligned() {
+    let gpu = Gpu::primary(0).unwrap();
+    let plan = |alignment| {
+        let problem = Problem::new(4096, 6000, 4).unwrap().with_alignment(alignment);
+        Planner::new(gpu.chip().clone()).plan(&problem).unwrap()
+    };
+    let prepared = gpu.prepare(&plan(16)).unwrap().or(&plan(4)).unwrap();
+    let queue_at = |more: u64| {
+        let Buffers { data, workspace, .. } = memory(&prepared);
+        let (data, workspace) = ((data.0 + more, data.1), workspace.map(|(at, n)| (at + 256, n)));
+        let buffers = Buffers { data, source: None, workspace };
+        // SAFETY: no launch of this card touches memory.
+        unsafe { prepared.run_raw(ptr::null_mut(), buffers) }
+    };
+    assert_eq!([0, 4, 8].map(queue_at), [Ok(()), Ok(()), Ok(())]);
+    let refused = queue_at(2);
+    assert!(matches!(refused, Err(CudaError::Misaligned { need: 4, .. })), "{refused:?}");
+}
+
+/// A copy from a slice or into one is done when the call returns, and keeps to the memory.
+#[test]
+fn copies_to_and_from_a_host_are_waited_for() {
+    runs("copies", &[]);
+}
+
+#[test]
+#[ignore = "run by `copies_to_and_from_a_host_are_waited_for`"]
+fn child_copies() {
+    let mut stopwatch = Stopwatch::new(&Gpu::primary(0).unwrap(), 100).unwrap();
+    let (mut written, mut read) = ([7; 10], [0; 10]);
+    assert_eq!(stopwatch.put(90, &written), Ok(()));
+    written.fill(8);
+    assert_eq!(stopwatch.take(90, &mut read), Ok(()));
+    assert_eq!((written, read), ([8; 10], [7; 10]));
+    let short = Err(CudaError::Length { what: "data", need: 101, have: 100 });
+    assert_eq!(stopwatch.put(91, &written), short);
+    assert_eq!((stopwatch.take(91, &mut read), read), (short, [7; 10]));
 }
 
 /// Before the first launch nothing has changed; after it the data are incomplete, and the error says so.

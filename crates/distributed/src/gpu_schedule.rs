@@ -1,45 +1,54 @@
-//! The exchange of blocks as one thread queues it for all ranks: copies on queues that a device works off by itself, in an
-//! order that marks keep.
+//! The block exchange as a list of asynchronous commands, which one thread queues for all ranks.
 //!
-//! Every rank has two queues: *own* for its local stages and what is copied within its memory, *out* for what it sends. What
-//! changes places is sent to one of the partner's buffers, `BOUNCES` in turn; from there the partner's own queue copies it to
-//! where the partner's message was, once that has been sent.
+//! Every rank has two streams. The *local* stream runs its local stages and the copies within its
+//! memory. The *send* stream runs copies to other ranks. Events order the streams.
+//!
+//! A swap message is sent to one of the partner's `BOUNCE_BUFFERS` bounce buffers, which are used
+//! in rotation. Once the partner's own message has been sent, the partner's local stream copies the
+//! bounce buffer to where that message was.
 
 use turntile_cuda::peers::Launch;
 use turntile_perm::PeerSquares;
 
 use crate::block_exchange::BlockExchange;
 
-/// Buffers of a rank for what it receives.
-pub const BOUNCES: usize = 3;
+/// Number of bounce buffers per rank, for received messages.
+pub const BOUNCE_BUFFERS: usize = 3;
 
-/// Marks of a queue: of each bounce, when it is empty again; the last, of all that was queued.
-pub const MARKS: usize = BOUNCES + 1;
+/// Number of events per stream. Event `n < BOUNCE_BUFFERS` records that bounce buffer `n` is free.
+/// The last event records the end of all that was queued so far.
+pub const EVENTS: usize = BOUNCE_BUFFERS + 1;
 
-/// A rank's queue.
+/// The last event of a stream: the end of all that was queued so far.
+const END: usize = BOUNCE_BUFFERS;
+
+/// A stream: its rank and its kind.
 pub type StreamId = (usize, StreamKind);
 
-/// Which of its queues.
+/// One of the two streams of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
-    Own,
-    Out,
+    /// Local stages and copies within the rank's memory.
+    Local,
+    /// Copies and swaps that write other ranks' memory.
+    Send,
 }
 
-/// A moment of a queue: its number, below [`MARKS`].
+/// An event: its stream, and its index below [`EVENTS`].
 pub type EventId = (StreamId, usize);
 
-/// Bytes into a rank's data, or into one of its bounces.
+/// A start address: an offset into a rank's data, or one of its bounce buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     Data { rank: usize, at: usize },
     Bounce { rank: usize, bounce: usize },
 }
 
-/// What is queued, in this order.
+/// An asynchronous operation on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// A rank's local stages, before the exchange (0) or after it (1), on its own queue.
+    /// Runs the local stages of a rank on its local stream. `step` is 0 for the stages before the
+    /// exchange and 1 for those after it.
     Local {
         rank: usize,
         step: usize,
@@ -50,119 +59,134 @@ pub enum Command {
         from: Location,
         bytes: usize,
     },
-    /// What makes squares of two blocks change places, each transposed.
+    /// Swaps the square tiles of two blocks and transposes each tile.
     Swap {
         on: StreamId,
         blocks: [Location; 2],
         launch: Launch,
     },
-    /// The mark is now the moment at the end of its queue.
+    /// Records the event at the current end of its stream.
     Record(EventId),
-    /// What the queue gets from here on waits for what the mark is now.
+    /// Makes all later commands of stream `on` wait for the latest recording of the event.
     Wait {
         on: StreamId,
-        mark: EventId,
+        event: EventId,
     },
 }
 
-/// All that is queued where these squares change places, of elements of so many bytes, each pair of ranks a half each; then,
-/// where something is left to do, each rank does it once nobody else uses its memory.
-pub fn swaps(blocks: &BlockExchange, squares: &PeerSquares, elem_bytes: usize) -> Vec<Command> {
+/// Returns the commands that swap square tiles between ranks.
+///
+/// Each rank of a pair launches one half of their swap. If local stages follow, each rank runs them
+/// after all other ranks have finished with its memory.
+pub fn tile_swaps(
+    blocks: &BlockExchange,
+    squares: &PeerSquares,
+    elem_bytes: usize,
+) -> Vec<Command> {
     let ranks = blocks.ranks();
-    let mut queued = Queued { commands: Vec::new(), chunk: 0, filled: Vec::new() };
+    let mut builder = Builder { commands: Vec::new(), max_message: 0, bounce_uses: Vec::new() };
     let block = |rank, other| Location::Data { rank, at: squares.begin(other) * elem_bytes };
     for rank in 0..ranks {
-        let (on, blocks) = ((rank, StreamKind::Own), [block(rank, rank); 2]);
-        queued.push(Command::Swap { on, blocks, launch: Launch::Own });
+        let (on, blocks) = ((rank, StreamKind::Local), [block(rank, rank); 2]);
+        builder.push(Command::Swap { on, blocks, launch: Launch::Own });
     }
     for (a, b) in (0..ranks).flat_map(|round| blocks.pairs(round)) {
         for (rank, launch) in [(a, Launch::First), (b, Launch::Second)] {
-            let (on, blocks) = ((rank, StreamKind::Out), [block(a, b), block(b, a)]);
-            queued.push(Command::Swap { on, blocks, launch });
+            let (on, blocks) = ((rank, StreamKind::Send), [block(a, b), block(b, a)]);
+            builder.push(Command::Swap { on, blocks, launch });
         }
     }
     if squares.after().is_some() {
         for rank in 0..ranks {
-            (0..ranks)
-                .for_each(|other| queued.order((rank, StreamKind::Own), (other, StreamKind::Out)));
-            queued.push(Command::Local { rank, step: 1 });
+            (0..ranks).for_each(|other| {
+                builder.wait_for_all((rank, StreamKind::Local), (other, StreamKind::Send));
+            });
+            builder.push(Command::Local { rank, step: 1 });
         }
     }
-    queued.commands
+    builder.commands
 }
 
-/// All that is queued for `ranks` ranks, in messages of at most `chunk` bytes.
-pub fn commands(ranks: usize, blocks: Option<&BlockExchange>, chunk: usize) -> Vec<Command> {
-    let mut queued = Queued { commands: Vec::new(), chunk, filled: vec![0; ranks] };
-    (0..ranks).for_each(|rank| queued.push(Command::Local { rank, step: 0 }));
+/// Returns the commands that run the local stages of `ranks` ranks and copy `blocks` in messages of
+/// at most `max_message` bytes.
+pub fn copies(ranks: usize, blocks: Option<&BlockExchange>, max_message: usize) -> Vec<Command> {
+    let mut builder =
+        Builder { commands: Vec::new(), max_message, bounce_uses: vec![0; ranks] };
+    (0..ranks).for_each(|rank| builder.push(Command::Local { rank, step: 0 }));
     if let Some(blocks) = blocks {
-        (0..ranks).for_each(|r| queued.order((r, StreamKind::Out), (r, StreamKind::Own)));
+        (0..ranks).for_each(|r| builder.wait_for_all((r, StreamKind::Send), (r, StreamKind::Local)));
         for round in 0..ranks {
-            queued.round(blocks, round);
+            builder.round(blocks, round);
         }
         for receiver in blocks.receivers() {
-            queued.receive(blocks, receiver);
+            builder.receive_surplus(blocks, receiver);
         }
-        (0..ranks).for_each(|r| queued.order((r, StreamKind::Own), (r, StreamKind::Out)));
+        (0..ranks).for_each(|r| builder.wait_for_all((r, StreamKind::Local), (r, StreamKind::Send)));
     }
-    (0..ranks).for_each(|rank| queued.push(Command::Local { rank, step: 1 }));
-    queued.commands
+    (0..ranks).for_each(|rank| builder.push(Command::Local { rank, step: 1 }));
+    builder.commands
 }
 
-struct Queued {
+struct Builder {
     commands: Vec<Command>,
-    chunk: usize,
-    /// How often bounces of each rank were filled.
-    filled: Vec<usize>,
+    max_message: usize,
+    /// Number of messages received so far through bounce buffers, per rank.
+    bounce_uses: Vec<usize>,
 }
 
-impl Queued {
+impl Builder {
     fn push(&mut self, command: Command) {
         self.commands.push(command);
     }
 
-    /// What `on` gets from here on waits for all that `of` has.
-    fn order(&mut self, on: StreamId, of: StreamId) {
-        let mark = (of, BOUNCES);
-        self.push(Command::Record(mark));
-        self.push(Command::Wait { on, mark });
+    /// Makes all later commands of `stream` wait for all earlier commands of `other`.
+    fn wait_for_all(&mut self, stream: StreamId, other: StreamId) {
+        let event = (other, END);
+        self.push(Command::Record(event));
+        self.push(Command::Wait { on: stream, event });
     }
 
-    /// Messages of all pairs of a round in turn, so that no pair waits until others are queued.
+    /// Queues the swaps of one round. The pairs' messages alternate, so that no pair waits until
+    /// all messages of another pair are queued.
     fn round(&mut self, blocks: &BlockExchange, round: usize) {
         let pairs: Vec<_> = blocks.pairs(round).collect();
-        let most = pairs.iter().map(|&(a, b)| blocks.mutual(a, b)).max().unwrap_or(0);
-        for done in (0..most).step_by(self.chunk) {
+        let longest = pairs.iter().map(|&(a, b)| blocks.swapped_bytes(a, b)).max().unwrap_or(0);
+        for done in (0..longest).step_by(self.max_message) {
             for &(a, b) in &pairs {
-                let bytes = blocks.mutual(a, b).saturating_sub(done).min(self.chunk);
+                let left = blocks.swapped_bytes(a, b).saturating_sub(done);
+                let bytes = left.min(self.max_message);
                 if bytes > 0 {
-                    let ends = [(a, blocks.begin(a, b) + done), (b, blocks.begin(b, a) + done)];
+                    let ends = [
+                        (a, blocks.offset_before(a, b) + done),
+                        (b, blocks.offset_before(b, a) + done),
+                    ];
                     self.swap(ends, bytes);
                 }
             }
         }
     }
 
+    /// Queues one swap message between two ranks, given as rank and offset.
     fn swap(&mut self, ends: [(usize, usize); 2], bytes: usize) {
         let bounces = ends.map(|(rank, _)| {
-            self.filled[rank] += 1;
-            (self.filled[rank] - 1) % BOUNCES
+            self.bounce_uses[rank] += 1;
+            (self.bounce_uses[rank] - 1) % BOUNCE_BUFFERS
         });
         for (from, to) in [(0, 1), (1, 0)] {
             let ((sender, at), (receiver, _), bounce) = (ends[from], ends[to], bounces[to]);
-            let on = (sender, StreamKind::Out);
-            if self.filled[receiver] > BOUNCES {
-                self.push(Command::Wait { on, mark: ((receiver, StreamKind::Own), bounce) });
+            let on = (sender, StreamKind::Send);
+            if self.bounce_uses[receiver] > BOUNCE_BUFFERS {
+                self.push(Command::Wait { on, event: ((receiver, StreamKind::Local), bounce) });
             }
             let (to, from) =
                 (Location::Bounce { rank: receiver, bounce }, Location::Data { rank: sender, at });
             self.push(Command::Copy { on, to, from, bytes });
-            self.push(Command::Record((on, BOUNCES)));
+            self.push(Command::Record((on, END)));
         }
         for ((rank, at), bounce) in ends.into_iter().zip(bounces) {
-            let on = (rank, StreamKind::Own);
+            let on = (rank, StreamKind::Local);
             for (rank, _) in ends {
-                self.push(Command::Wait { on, mark: ((rank, StreamKind::Out), BOUNCES) });
+                self.push(Command::Wait { on, event: ((rank, StreamKind::Send), END) });
             }
             let (to, from) = (Location::Data { rank, at }, Location::Bounce { rank, bounce });
             self.push(Command::Copy { on, to, from, bytes });
@@ -170,42 +194,46 @@ impl Queued {
         }
     }
 
-    /// What a rank receives without sending as much, after its blocks slid to where they end.
-    fn receive(&mut self, blocks: &BlockExchange, r: usize) {
-        let (own, out) = ((r, StreamKind::Own), (r, StreamKind::Out));
+    /// Slides the blocks of rank `r` to their final offsets, then copies the surplus of larger
+    /// blocks from the other ranks.
+    fn receive_surplus(&mut self, blocks: &BlockExchange, r: usize) {
+        let (local, send) = ((r, StreamKind::Local), (r, StreamKind::Send));
         let mut slides = blocks.slides(r).peekable();
         let senders: Vec<usize> = (0..blocks.ranks())
-            .filter(|&s| s != r && blocks.bytes(s, r) > blocks.mutual(s, r))
+            .filter(|&s| s != r && blocks.block_bytes(s, r) > blocks.swapped_bytes(s, r))
             .collect();
         if slides.peek().is_none() && senders.is_empty() {
             return;
         }
-        self.order(own, out);
+        self.wait_for_all(local, send);
         for (from, to, bytes) in slides {
             self.slide(r, [from, to], bytes);
         }
-        self.push(Command::Record((own, BOUNCES)));
+        self.push(Command::Record((local, END)));
         for sender in senders {
-            let (on, mutual) = ((sender, StreamKind::Out), blocks.mutual(sender, r));
-            self.push(Command::Wait { on, mark: (own, BOUNCES) });
-            let from = Location::Data { rank: sender, at: blocks.begin(sender, r) + mutual };
-            let to = Location::Data { rank: r, at: blocks.begin_after(r, sender) + mutual };
-            self.push(Command::Copy { on, to, from, bytes: blocks.bytes(sender, r) - mutual });
-            self.order(own, on);
+            let (on, swapped) = ((sender, StreamKind::Send), blocks.swapped_bytes(sender, r));
+            self.push(Command::Wait { on, event: (local, END) });
+            let from =
+                Location::Data { rank: sender, at: blocks.offset_before(sender, r) + swapped };
+            let to = Location::Data { rank: r, at: blocks.offset_after(r, sender) + swapped };
+            let bytes = blocks.block_bytes(sender, r) - swapped;
+            self.push(Command::Copy { on, to, from, bytes });
+            self.wait_for_all(local, on);
         }
     }
 
-    /// By way of a bounce where the two places overlap.
+    /// Moves bytes within a rank's data. If source and destination overlap, they are copied in
+    /// pieces through a bounce buffer.
     fn slide(&mut self, rank: usize, [from, to]: [usize; 2], bytes: usize) {
-        let (on, bounce) = ((rank, StreamKind::Own), Location::Bounce { rank, bounce: 0 });
+        let (on, bounce) = ((rank, StreamKind::Local), Location::Bounce { rank, bounce: 0 });
         let at = |at| Location::Data { rank, at };
         if from.abs_diff(to) >= bytes {
             return self.push(Command::Copy { on, to: at(to), from: at(from), bytes });
         }
-        let pieces = (0..bytes).step_by(self.chunk);
+        let pieces = (0..bytes).step_by(self.max_message);
         let pieces: Vec<usize> = if to < from { pieces.collect() } else { pieces.rev().collect() };
         for done in pieces {
-            let bytes = self.chunk.min(bytes - done);
+            let bytes = self.max_message.min(bytes - done);
             self.push(Command::Copy { on, to: bounce, from: at(from + done), bytes });
             self.push(Command::Copy { on, to: at(to + done), from: bounce, bytes });
         }

@@ -106,22 +106,34 @@ impl PitchedRows {
         }
     }
 
-    /// Returns the new offset of the element at `offset` after the rows [swap](Self::gap_swaps)
+    /// Returns the new offset of the element at `offset` after all rows [swap](Self::gap_swaps)
     /// with their gaps until they are contiguous, or after the inverse if `back`. Takes time
-    /// proportional to the number of rows.
+    /// proportional to the number of rows that move the element, usually a few.
     pub fn swapped_with_gaps(&self, offset: usize, back: bool) -> usize {
-        let step = |at: usize, (first, second, run): (usize, usize, usize)| match at {
-            _ if (first..first + run).contains(&at) => at - first + second,
-            _ if (second..second + run).contains(&at) => at - second + first,
-            _ => at,
-        };
+        let (cols, pitch, mut at) = (self.cols, self.pitch, offset);
         if offset >= self.span() {
-            offset
-        } else if back {
-            (0..self.rows).rev().flat_map(|row| self.gap_swaps(row).rev()).fold(offset, step)
-        } else {
-            (0..self.rows).flat_map(|row| self.gap_swaps(row)).fold(offset, step)
+            return offset;
         }
+        // A row of the matrix moves once. Each row that overlaps an element of a gap moves it by a
+        // multiple of `distance`, from the row's dense position to after it.
+        if back {
+            if offset < self.len() {
+                return self.offset(offset);
+            }
+            while at % pitch < cols {
+                let (dense, distance) = (at / pitch * cols, at / pitch * (pitch - cols));
+                at = dense + (at - dense) % distance;
+            }
+            return at;
+        }
+        if let Some(k) = self.index(offset) {
+            return k;
+        }
+        while at / cols < self.rows {
+            let distance = at / cols * (pitch - cols);
+            at += distance * (cols - at % cols).div_ceil(distance);
+        }
+        at
     }
 
     /// Returns the swaps, in order, that move row `row` to its position in the dense matrix. Each
@@ -366,6 +378,25 @@ mod tests {
     /// Returns the offsets of all elements, row by row.
     fn offsets(rows: PitchedRows) -> Vec<usize> {
         (0..rows.rows()).flat_map(|i| (0..rows.cols()).map(move |j| i * rows.pitch() + j)).collect()
+    }
+
+    #[test]
+    fn swapped_offsets_match_the_swaps_made_one_after_another() {
+        let larger = (1..9).flat_map(|rows| (1..12).map(move |cols| (rows, cols)));
+        let all = larger.flat_map(|(rows, cols)| (0..30).map(move |gap| (rows, cols, cols + gap)));
+        for rows in all.filter_map(|(rows, cols, pitch)| PitchedRows::new(rows, cols, pitch)) {
+            let mut array: Vec<usize> = (0..rows.span() + 3).collect();
+            for (first, second, run) in (0..rows.rows()).flat_map(|row| rows.gap_swaps(row)) {
+                (0..run).for_each(|k| array.swap(first + k, second + k));
+            }
+            for (there, &here) in array.iter().enumerate() {
+                assert_eq!(rows.swapped_with_gaps(here, false), there, "{rows:?}");
+                assert_eq!(rows.swapped_with_gaps(there, true), here, "{rows:?}");
+            }
+        }
+        let huge = PitchedRows::new(1 << 30, 7, 1 << 20).unwrap();
+        let there = huge.swapped_with_gaps(123_456_789, false);
+        assert_eq!(huge.swapped_with_gaps(there, true), 123_456_789);
     }
 
     #[test]

@@ -147,7 +147,11 @@ impl LeadingPlanner<'_> {
     /// With `all` there is no bound. Under [`TileRule::Exhaustive`] the candidates of several sides
     /// are returned.
     fn with_tiles(&self, matrix: &DenseMatrix, all: bool, bound: f64) -> Vec<Candidate> {
-        let every = self.planner.rule == TileRule::Exhaustive;
+        let Planner { route, mirrored, rule, .. } = self.planner;
+        if route.is_some_and(|route| route != Route::SQUARE_TILE) || *mirrored == Some(true) {
+            return Vec::new();
+        }
+        let every = *rule == TileRule::Exhaustive;
         let (mut found, mut bound) = (Vec::new(), if all { f64::INFINITY } else { bound });
         for frame in
             matrix.tile_sides().into_iter().rev().filter_map(|side| matrix.with_tiles(side))

@@ -120,11 +120,11 @@ impl<'a> PhaseProblem<'a> {
         self.sides[1].get_or_init(|| divisors_of(self.matrices.cols))
     }
 
-    /// Returns a lower bound of the number of passes: 1 or 2.
+    /// Returns the number of passes that the fastest plan likely takes: 1 or 2.
     ///
     /// One pass can suffice if the permutation is an involution or swaps square tiles, if an
     /// instance or the whole array fits on chip, or if whole runs move.
-    pub fn min_passes(&self) -> usize {
+    pub fn likely_passes(&self) -> usize {
         let elem_bytes = self.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
         let one = self.axes.unit() > 1

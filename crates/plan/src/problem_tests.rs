@@ -73,6 +73,20 @@ fn with_alignment_rounds_down_to_power_of_two_divisor() {
     }
 }
 
+/// The bytes of either side must fit, up to the end of the last row's gap.
+#[test]
+fn rows_are_no_farther_apart_than_memory_is_long() {
+    let dense = Problem::new(8, 8, 1).unwrap();
+    let most = isize::MAX as usize / 8;
+    for (lda, ldb) in [(most, 8), (8, most), (most, most)] {
+        assert!(dense.with_leading(lda, ldb).is_ok());
+    }
+    for (lda, ldb) in [(most + 1, 8), (8, most + 1), (usize::MAX, 8), (8, usize::MAX)] {
+        let error = ProblemError::TooFarApart { rows: 8, cols: 8, lda, ldb, elem_bytes: 1 };
+        assert_eq!(dense.with_leading(lda, ldb), Err(error));
+    }
+}
+
 /// Covers plans that only callers can build: lengths that overflow, and offsets past the end.
 #[test]
 fn of_stage_rejects_overflow_and_dest_ignores_offsets_past_end() {

@@ -152,9 +152,9 @@ impl<'a> Search<'a> {
         let (mut best, rejected) = self.planner.fastest_leg(&part, bound);
         if phases > 1 && !part.is_matrices() {
             let pass = self.planner.device.least_seconds(self.problem.bytes());
-            for (passes, via) in self.vias_by_passes(from, to, phases) {
+            for via in self.vias(from, to, phases) {
                 let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
-                if passes as f64 * pass >= bound {
+                if 2.0 * pass >= bound {
                     break;
                 }
                 best = self.through(from, &via, to, bound, phases).or(best);
@@ -163,23 +163,17 @@ impl<'a> Search<'a> {
         (best, rejected)
     }
 
-    /// Returns the intermediate orders, each with the minimum number of passes through it, fewest
-    /// first.
-    fn vias_by_passes(
-        &self,
-        from: &[usize],
-        to: &[usize],
-        phases: usize,
-    ) -> Vec<(usize, Vec<usize>)> {
+    /// Returns the intermediate orders, first those that likely need the fewest passes.
+    fn vias(&self, from: &[usize], to: &[usize], phases: usize) -> Vec<Vec<usize>> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
-            Some(part.map_or(0, |part| part.min_passes()))
+            Some(part.map_or(0, |part| part.likely_passes()))
         };
         let all = self.orders_between(from, to, phases).into_iter();
         let mut all: Vec<_> =
             all.filter_map(|via| Some((passes(from, &via)? + passes(&via, to)?, via))).collect();
         all.sort_by_key(|&(passes, _)| passes);
-        all
+        all.into_iter().map(|(_, via)| via).collect()
     }
 
     /// Returns the intermediate orders to try, in no particular order.

@@ -208,8 +208,8 @@ fn is_supported(stage: &Stage) -> bool {
 mod tests {
     use super::*;
     use crate::testing::Toy;
-    use crate::{Planner, Problem, Route};
-    use turntile_perm::Elementary;
+    use crate::{Implementation, Planner, Problem, Route};
+    use turntile_perm::{Elementary, PitchedRows, RowSlide};
 
     fn plan() -> Plan {
         let planner = Planner::new(Toy::default()).with_route(Route::THREE_STAGE);
@@ -246,9 +246,37 @@ mod tests {
         let mut in_rounds = good.clone();
         in_rounds.phases[0].stages[0].implementation.method = Method::Rounds;
         assert!(matches!(in_rounds.check(), Err(InvalidPlan::Method { number: 1, .. })));
+        // Columns are cut off the whole matrix, not off the packed part.
+        let mut cut_twice = good.clone();
+        let stages = &mut cut_twice.phases[0].stages;
+        let StageMap::Cut { rows, direction } = stages[0].map else { panic!("{good:#}") };
+        let cut = |cols: usize| {
+            let rows = PitchedRows::new(rows.rows(), cols - 1, cols).unwrap();
+            let implementation = good.phases[0].stages[0].implementation.clone();
+            Stage::new(StageMap::Cut { rows, direction }, implementation)
+        };
+        stages.splice(1.., [cut(rows.cols()), cut(rows.cols() - 1)]);
+        assert!(matches!(cut_twice.check(), Err(InvalidPlan::Length { number: 3, .. })));
         let mut larger = good;
         larger.problem = Problem::new(101, 206, 4).unwrap();
         assert!(matches!(larger.check(), Err(InvalidPlan::Length { number: 1, .. })));
+    }
+
+    /// Rows that change their length have no schedule of whole rows.
+    #[test]
+    fn check_accepts_only_rounds_if_row_lengths_differ() {
+        let is_valid = |cols, method| {
+            let rows = |cols| PitchedRows::new(24 / cols, cols, cols + 1).unwrap();
+            let slide = RowSlide::between(rows(6), rows(cols)).unwrap();
+            let config = plan().phases[0].stages[0].implementation.launch_config.clone();
+            let implementation = Implementation::new(method, config, 0, 0.0);
+            Stage::new(StageMap::Slide(slide), implementation).check().is_ok()
+        };
+        for (method, others) in
+            [(Method::Rounds, true), (Method::Shares, false), (Method::Blocks, false)]
+        {
+            assert_eq!([is_valid(6, method), is_valid(3, method)], [true, others], "{method}");
+        }
     }
 
     #[test]

@@ -87,7 +87,9 @@ impl Communicator for Ranks {
     fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         let (rank, ranks) = (self.rank, self.ranks);
         self.call(rank, |object| {
-            let all: Vec<u64> = object.call_method1("gather", (own,))?.extract()?;
+            let all = object.call_method1("gather", (own,))?;
+            let all: Vec<u64> =
+                all.try_iter()?.map(|one| one?.extract()).collect::<PyResult<_>>()?;
             if all.len() == ranks {
                 Ok(all)
             } else {

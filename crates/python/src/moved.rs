@@ -2,13 +2,15 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use pyo3::prelude::*;
 
 use crate::errors::value;
 
-/// Whether a run has moved the elements of an array. True from the moment a run begins; false again if the run fails, which
-/// leaves the elements unchanged. A second run is rejected, from another thread too.
+/// Whether a run has moved the elements of an array. True from the moment a run begins; false again if the run returns an
+/// error, which leaves the elements unchanged. A second run is rejected, from another thread too, and after a panic, which
+/// leaves them in any order.
 #[pyclass(frozen, module = "turntile._core")]
 #[derive(Default)]
 pub struct Moved(AtomicBool);
@@ -37,11 +39,13 @@ pub fn once<T>(moved: Option<&Moved>, run: impl FnOnce() -> PyResult<T>) -> PyRe
     Ok(done)
 }
 
-/// A run that has not ended: dropped by an error or a panic, it has moved nothing.
+/// A run that has not ended: dropped by an error, it has moved nothing.
 struct Begun<'a>(&'a AtomicBool);
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+        if !thread::panicking() {
+            self.0.store(false, Ordering::Release);
+        }
     }
 }

@@ -250,6 +250,18 @@ def test_a_line_that_breaks():
     assert [type(error) for error in on_ranks(2, stop)] == [KeyboardInterrupt] * 2
 
 
+def test_transports_may_gather_any_iterable():
+    class Lazy(Queues):
+        def gather(self, number):
+            return iter(super().gather(number))
+
+    def run(queues):
+        queues.__class__ = Lazy
+        return distributed.transpose(np.arange(8.0).reshape(2, 4) + 8 * queues.rank, (4, 4), comm=queues)
+
+    assert np.array_equal(np.concatenate(on_ranks(2, run)), np.arange(16.0).reshape(4, 4).T)
+
+
 def test_transports_that_break_their_word():
     class Keeps(Queues):
         def exchange(self, partner, send, receive):

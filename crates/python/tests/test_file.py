@@ -47,6 +47,13 @@ def test_maps_of_npy_files_are_refused(tmp_path, fields):
                 call(view)
     with pytest.raises(ValueError, match="whose header"):
         turntile.ascontiguousarray(mapped.T)
+    with pytest.raises(ValueError, match="use the command `turntile rearrange`"):
+        turntile.rearrange(mapped, "a b -> b a")
+    with pytest.raises(ValueError, match="use the command `turntile layout`"):
+        turntile.relayout(mapped, dtype.itemsize, [(0, dtype.itemsize)], "soa")
+    if fields is not None:
+        with pytest.raises(ValueError, match="use the command `turntile layout`"):
+            turntile.columns(mapped)
     with pytest.raises(ValueError, match="whose header"):
         plan.run(mapped)
     assert turntile.ascontiguousarray(mapped) is mapped
@@ -143,7 +150,7 @@ def test_refused_files_stay(tmp_path):
     refused(ValueError, "has 2529 bytes, its header and array 2528", lambda old: old + b"x")
     refused(ValueError, "is a .npz archive: .* --member", lambda old: b"PK\3\4" + old)
     refused(np.exceptions.AxisError, "axis 2 is out of bounds", axes=(0, 2))
-    refused(ValueError, "are 3, the array has 2", axes=(0, 1, 2))
+    refused(ValueError, "axes has 3 entries, the array has 2 axes", axes=(0, 1, 2))
     refused(ValueError, "threads is 0", threads=0)
     refused(TypeError, "memory is an integer, not 'all'", memory="all")
     refused(TypeError, "memory is an integer, not None", memory=None)

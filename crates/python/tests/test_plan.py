@@ -221,18 +221,21 @@ assert check()
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is listed by Linux alone")
 def test_a_forked_process_without_memory():
-    """With 256 KiB of address space more, or room for some threads and not for what they begin with, no child is ended."""
+    """With less address space than planning takes, or room for some threads and not for what they begin with, no child is ended."""
     code = """
 import os, resource, numpy as np, turntile
 a = np.arange(301 * 701.).reshape(301, 701)
+records = np.zeros(10007, "u1,f8")
 ended = []
-for more in [*range(64, 128, 4), *range(500, 600, 4), *range(1020, 1100, 4)]:
+for more in [*range(0, 128, 4), *range(500, 600, 4), *range(1020, 1100, 4)]:
     child = os.fork()
     if child == 0:
         pages = int(open("/proc/self/statm").read().split()[0]) + more
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (pages * 4096, pages * 4096))
         try:
+            if more % 8:
+                turntile.columns(records)
             b = turntile.transpose(a.copy() if more > 1000 else a)
         except MemoryError:
             os._exit(0)

@@ -232,9 +232,20 @@ def test_every_fault_is_tried():
 
 def test_arguments():
     a = numbered((6, 4), "u2")
-    for sizes in [{"a": -2}, {"a": 2.5}, {"a": "2"}, {"a": None}]:
-        with pytest.raises((TypeError, ValueError)):
-            turntile.rearrange(a, "(a b) c -> a b c", **sizes)
+    for size, error, what in [
+        (-2, ValueError, "is -2: at least 0"),
+        (2.5, TypeError, "is an integer, not 2.5"),
+        ("2", TypeError, "is an integer, not '2'"),
+        (None, TypeError, "is an integer, not None"),
+        (True, TypeError, "is an integer, not True"),
+        (2**70, ValueError, f"is {2**70}: nothing has more"),
+    ]:
+        with pytest.raises(error, match=f"the size of axis a {what}"):
+            turntile.rearrange(a, "(a b) c -> a b c", a=size)
+    with pytest.raises(ValueError, match=r"split into threads, b of unknown sizes.*another name than threads, an option of"):
+        turntile.rearrange(a, "(threads b) c -> b threads c", threads=2)
+    assert turntile.rearrange(a, "threads c -> c threads", threads=2).shape == (4, 6)
+    a = numbered((6, 4), "u2")
     for pattern in [3, None, b"a b -> b a", ["a b -> b a"]]:
         with pytest.raises(TypeError, match="a pattern is a str"):
             turntile.rearrange(a, pattern)

@@ -52,9 +52,9 @@ fn every_kernel_extent_and_unit() {
                 assert!(bytes(&b) == want, "{} {len} {from} {to}", row.name);
             }
         }
-        for unit in some([1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64], 2) {
+        for unit in some([1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64], 3) {
             for rows in some([1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 31, 33, 64, 67, 130], 6) {
-                for cols in some([1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 35, 64, 65, 131], 7) {
+                for cols in some([1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 18, 35, 64, 65, 131], 11) {
                     for gap in [0, 2] {
                         check(rows, cols, cols + gap, rows + gap / 2, unit);
                     }
@@ -68,8 +68,10 @@ fn every_kernel_extent_and_unit() {
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
     let [first, second] = [&from[..len], &from[len..][..len]].map(|run| run.as_ptr());
+    assert!(to.len() >= 3 * len);
     let (start, ahead) = (to.as_mut_ptr(), std::ptr::null());
-    let end = to[2 * len..].as_mut_ptr();
+    // Derived from `start`: a new borrow of `to` would invalidate that pointer.
+    let end = start.wrapping_add(2 * len);
     let transfers = [
         CopyJob { from: second, to: start, ahead },
         CopyJob { from: first, to: end, ahead: first },
@@ -85,7 +87,7 @@ fn squares_change_places() {
         for unit in [1, 2, 4, 8, 16] {
             for side in [64 / unit, 128 / unit, 17] {
                 // Two squares side by side, then a gap; rows that share the caches' sets.
-                for cols in [2 * side + 1, 4096 / unit] {
+                for cols in [2 * side + 1, if cfg!(miri) { 3 * side } else { 4096 / unit }] {
                     check_squares(side, cols, unit);
                 }
             }
@@ -142,6 +144,7 @@ fn check_squares(side: usize, cols: usize, unit: usize) {
 fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usize) {
     let block = BlockShape { rows, cols, from_pitch, to_pitch };
     let from = filled(block.from_len(), unit);
+    let was = bytes(&from);
     for raw in [false, true] {
         let mut to = vec![Byte::new(0xAA); cols * to_pitch * unit];
         if raw {
@@ -150,11 +153,12 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
         } else {
             transpose(&from, &mut to[..block.to_len() * unit], block, unit);
         }
+        let now = bytes(&to);
         for j in 0..cols {
             for i in 0..to_pitch {
-                let got = bytes(&to[(j * to_pitch + i) * unit..][..unit]);
+                let got = &now[(j * to_pitch + i) * unit..][..unit];
                 if i < rows {
-                    let want = bytes(&from[(i * from_pitch + j) * unit..][..unit]);
+                    let want = &was[(i * from_pitch + j) * unit..][..unit];
                     assert_eq!(got, want, "{} {block:?} unit {unit} at {i}, {j}", active().name);
                 } else {
                     assert!(got.iter().all(|&byte| byte == 0xAA), "a gap was written");

@@ -1,25 +1,28 @@
-//! The calls that need no plan, for elements whose size a program knows only when it runs.
+//! Functions that need no plan, for elements whose size is only known at run time.
 //!
-//! Elements are `elem_bytes` bytes each, at any address. All else is as for [slices of
-//! elements](crate#functions), but for [aborts](crate#aborts): bytes unwind.
+//! Elements have `elem_bytes` bytes and any address. Otherwise the functions equal those for
+//! [slices of elements](crate#functions), except that raw bytes unwind and do not
+//! [abort](crate#aborts).
 
 use turntile_cpu::{RunError, SMALL_BYTES, pool};
 use turntile_plan::Problem;
 
 use crate::{Error, RawElements, elements, plan_cache};
 
-/// Whether [`permute_in_place`] does this through a buffer on the stack, in the calling thread,
-/// without a plan or workspace: up to 16 KiB, of axes few of which move apart.
+/// Returns `true` if [`permute_in_place`] uses a buffer on the stack, on the calling thread,
+/// without a plan or workspace. That is the case up to 16 KiB, if the fused rank is small.
 pub fn is_small(problem: &Problem) -> bool {
     let in_place = !problem.is_out_of_place() && problem.records().is_none();
     problem.bytes() <= SMALL_BYTES && in_place && problem.axes().is_ok()
 }
 
-/// Transposes a row-major matrix in place, as [`transpose_in_place`](crate::transpose_in_place).
+/// Transposes a row-major matrix in place, like
+/// [`turntile::transpose_in_place`](crate::transpose_in_place).
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] when there is no such matrix; [`Error::Run`] when
-/// `data` are not as long, or there is no memory for the workspace. `data` are then as they were.
+/// [`Error::Problem`] or [`Error::Overflow`] if the matrix is not valid, [`Error::Run`] if the
+/// length of `data` does not match or the workspace cannot be allocated. On an error `data` is
+/// unchanged.
 pub fn transpose_in_place(
     data: &mut [u8],
     rows: usize,
@@ -36,8 +39,8 @@ pub fn transpose_in_place(
     plan_cache::planned(problem)?.run(&mut RawElements(data))
 }
 
-/// Permutes the axes of a row-major array in place, as
-/// [`permute_in_place`](crate::permute_in_place).
+/// Permutes the axes of a row-major array in place, like
+/// [`turntile::permute_in_place`](crate::permute_in_place).
 ///
 /// ```
 /// let mut pixels = *b"RGBrgb";
@@ -47,7 +50,9 @@ pub fn transpose_in_place(
 /// ```
 ///
 /// # Errors
-/// As [`transpose_in_place`].
+/// [`Error::Problem`] or [`Error::Overflow`] if the array or `axes` are not valid, [`Error::Run`]
+/// if the length of `data` does not match or the workspace cannot be allocated. On an error `data`
+/// is unchanged.
 pub fn permute_in_place(
     data: &mut [u8],
     shape: &[usize],
@@ -61,12 +66,13 @@ pub fn permute_in_place(
     plan_cache::planned(problem)?.run(&mut RawElements(data))
 }
 
-/// Transposes a row-major matrix from `src` into `dst`, as
-/// [`transpose_into`](crate::transpose_into).
+/// Transposes a row-major matrix from `src` into `dst`, like
+/// [`turntile::transpose_into`](crate::transpose_into).
 ///
 /// # Errors
-/// As [`transpose_in_place`], of either; [`Error::Run`] when there is no memory for buffers of at
-/// most 128 KiB, or an element, per thread. `dst` is then as it was.
+/// [`Error::Problem`] or [`Error::Overflow`] if the matrix is not valid. [`Error::Run`] if the
+/// length of `src` or `dst` does not match, or if the buffers cannot be allocated: per thread, at
+/// most 128 KiB or one element. On an error `dst` is unchanged.
 pub fn transpose_into(
     src: &[u8],
     dst: &mut [u8],

@@ -8,7 +8,8 @@ use bytemuck::{Pod, TransparentWrapper, bytes_of, bytes_of_mut, cast_slice, cast
 
 /// Plain data without padding whose fields can be stored as columns.
 ///
-/// It is derived, as [`turntile::layout`](crate::layout#records-of-a-type) shows. A wrong manual implementation gives wrong columns, or panics if a column would be unaligned.
+/// It is derived, as [`turntile::layout`](crate::layout#records-of-a-type) shows. A wrong manual
+/// implementation gives wrong columns, or panics if a column would be unaligned.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no record",
     note = "#[derive(turntile::layout::Record, Clone, Copy)] #[repr(C)] makes a structure one"
@@ -28,7 +29,8 @@ pub struct Field {
     pub bytes: usize,
     /// Alignment in bytes.
     pub align: usize,
-    /// Bytes per record of the preceding columns. In a tile of `n` records the column starts at byte `n * before`.
+    /// Bytes per record of the preceding columns. In a tile of `n` records the column starts at
+    /// byte `n * before`.
     pub before: usize,
 }
 
@@ -39,7 +41,8 @@ impl Field {
         Field { offset, bytes: size_of::<F>(), align: align_of::<F>(), before: 0 }
     }
 
-    /// Returns the fields of a record with `before` set. Columns are sorted by decreasing alignment, so each is aligned for any number of records.
+    /// Returns the fields of a record with `before` set. Columns are sorted by decreasing
+    /// alignment, so each is aligned for any number of records.
     #[must_use]
     pub const fn in_columns<const N: usize>(mut fields: [Field; N]) -> [Field; N] {
         let mut f = 0;
@@ -69,7 +72,8 @@ impl Field {
     }
 }
 
-/// Selector of a column: the field of type `F` of records `R`. The derive makes the constant `Cell::RHO` for field `rho` of `Cell`.
+/// Selector of a column: the field of type `F` of records `R`. The derive makes the constant
+/// `Cell::RHO` for field `rho` of `Cell`.
 pub struct Column<R, F> {
     /// Bytes per record of the preceding columns, as in [`Field`].
     before: usize,
@@ -135,7 +139,8 @@ impl<R: Record> RecordTile<R> {
         cast_slice_mut(&mut self.bytes_mut()[bytes])
     }
 
-    /// Returns several columns mutably. `columns` is a tuple of 2 to 8 columns, or an array of columns of one type.
+    /// Returns several columns mutably. `columns` is a tuple of 2 to 8 columns, or an array of
+    /// columns of one type.
     ///
     /// # Panics
     /// If a column is given twice.
@@ -147,7 +152,8 @@ impl<R: Record> RecordTile<R> {
         cast_slice_mut(&mut self.0)
     }
 
-    /// Returns a copy of a record, or `None` if it does not exist. To read many records, use columns: they are faster.
+    /// Returns a copy of a record, or `None` if it does not exist. To read many records, use
+    /// columns: they are faster.
     pub fn get(&self, record: usize) -> Option<R> {
         let (mut got, tile) = (*self.0.get(record)?, cast_slice::<_, u8>(&self.0));
         for field in R::FIELDS {

@@ -1,58 +1,60 @@
-//! The call that needs no plan: matrices with leading dimensions, moved and scaled in place.
+//! In-place transposition and scaling of matrices with leading dimensions, without a plan.
 
 use crate::scale::{Scalar, Scale};
 use crate::transposer::RunOptions;
 use crate::{Error, Transpose};
 
-/// What is done to a matrix, as BLAS extensions name it.
+/// Operation on a matrix, with the letters of the BLAS extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixOp {
-    /// `N`: its rows stay rows, and slide to their new pitch.
+    /// `N`: not transposed; rows are only moved to their new leading dimension.
     Keep,
     /// `T`: transposed.
     Transpose,
-    /// `R`: conjugated; its rows slide.
+    /// `R`: conjugated and not transposed; rows are only moved.
     Conjugate,
     /// `C`: transposed and conjugated.
     ConjugateTranspose,
 }
 
 impl MatrixOp {
-    /// Whether rows become columns.
+    /// Returns `true` if rows become columns.
     pub fn transposes(self) -> bool {
         matches!(self, MatrixOp::Transpose | MatrixOp::ConjugateTranspose)
     }
 
-    /// Whether elements become their conjugates; real ones are their own.
+    /// Returns `true` if elements are conjugated, which leaves real elements unchanged.
     pub fn conjugates(self) -> bool {
         matches!(self, MatrixOp::Conjugate | MatrixOp::ConjugateTranspose)
     }
 }
 
-/// `A := alpha · op(A)` in place, as the BLAS extension of that name has it, for row-major `rows`
-/// by `cols` matrices whose rows lie `lda` elements apart before and `ldb` after. A column-major
-/// one is a row-major one with `rows` and `cols` swapped.
+/// Computes `A := alpha · op(A)` in place, like the BLAS extension `imatcopy`.
 ///
-/// [`Scale`] says what `alpha` of 0 and 1 and what NaN and infinity become.
+/// `A` is a row-major `rows` by `cols` matrix. Its rows start `lda` elements apart in the source,
+/// the rows of the result `ldb`. For a column-major matrix, swap `rows` and `cols`. [`Scale`]
+/// defines the result for `alpha` of 0 or 1, and for NaN and infinity.
 ///
 /// ```
-/// use turntile::{Operation, imatcopy};
+/// use turntile::{MatrixOp, imatcopy};
 ///
 /// let mut matrix = [1.0, 2.0, 3.0,
 ///                   4.0, 5.0, 6.0];
-/// imatcopy(&mut matrix, Operation::Transpose, 2, 3, 10.0, 3, 2)?;
+/// imatcopy(&mut matrix, MatrixOp::Transpose, 2, 3, 10.0, 3, 2)?;
 /// assert_eq!(matrix, [10.0, 40.0, 20.0, 50.0, 30.0, 60.0]);
 /// # Ok::<(), turntile::Error>(())
 /// ```
 ///
-/// The workspace is at most 2% of the matrix and 1 MiB for each thread, and none where `lda = ldb`.
-/// What becomes of the elements around the matrix: [`Transpose::leading`].
+/// The workspace is at most 2% of the matrix plus 1 MiB per thread, and 0 if `lda == ldb`.
+/// [`Transpose::leading`] states what happens to other elements of `data`.
 ///
 /// # Errors
-/// [`Error::Problem`] when `lda < cols`, `ldb < rows` (`cols` where the operation does not
-/// transpose) or the bytes exceed the address space; [`Error::Short`] when `data` end before the
-/// matrix does, before or after; [`Error::Run`] when there is no memory for the workspace. `data`
-/// are then as they were.
+/// - [`Error::Problem`]: `lda < cols`, or `ldb < rows` (`ldb < cols` if the operation does not
+///   transpose), or the bytes exceed the address space.
+/// - [`Error::Short`]: `data` is shorter than the span of source and result.
+/// - [`Error::Run`]: the workspace cannot be allocated.
+///
+/// On an error `data` is unchanged.
 pub fn imatcopy<S: Scalar>(
     data: &mut [S],
     operation: MatrixOp,
@@ -67,7 +69,7 @@ pub fn imatcopy<S: Scalar>(
     matrix.leading(lda, ldb).plan()?.run_scaled(data, &scale, RunOptions::new())
 }
 
-/// What an operation plans.
+/// Returns the transposition that an operation needs.
 pub(crate) fn matrix<S>(operation: MatrixOp, rows: usize, cols: usize) -> Transpose {
     let axes = if operation.transposes() { [1, 0] } else { [0, 1] };
     Transpose::of_axes::<S>(&[rows, cols], &axes)

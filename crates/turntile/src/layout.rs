@@ -1,6 +1,7 @@
 //! In-place conversion of records between layouts: AoS, SoA and ASTA (thesis section 5.4.1).
 //!
-//! Take `n` records whose field `f` has `k_f` bytes and is preceded by `c_f` bytes; a record has `K` bytes in all. Byte `u` of field `f` of record `i` is stored as follows:
+//! Take `n` records whose field `f` has `k_f` bytes and is preceded by `c_f` bytes; a record has
+//! `K` bytes in all. Byte `u` of field `f` of record `i` is stored as follows:
 //!
 //! | layout | byte offset |
 //! |---|---|
@@ -8,7 +9,9 @@
 //! | [`Soa`](RecordOrder::Soa), structure of arrays | `n·c_f + i·k_f + u` |
 //! | [`Asta(T)`](RecordOrder::Asta), tiles of `T` records that are each an SoA | `⌊i/T⌋·TK + L·c_f + (i mod T)·k_f + u` |
 //!
-//! Here `L` is the number of records of the tile: `T`, or the remainder for the last tile. In AoS, `c_f` is the offset of the field in the record. In SoA and ASTA, columns follow the order in which the fields are given, so the caller chooses an order that keeps them aligned.
+//! Here `L` is the number of records of the tile: `T`, or the remainder for the last tile. In AoS,
+//! `c_f` is the offset of the field in the record. In SoA and ASTA, columns follow the order in
+//! which the fields are given, so the caller chooses an order that keeps them aligned.
 //!
 //! ```
 //! use turntile::RawElements;
@@ -27,13 +30,16 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! Converting between AoS and ASTA takes one pass; to and from SoA at most two suffice. The plan is an ordinary one: the calls of [`Transpose`](crate::Transpose) print, cap, tune and run it.
+//! Converting between AoS and ASTA takes one pass; to and from SoA at most two suffice. The plan is
+//! an ordinary one: the calls of [`Transpose`](crate::Transpose) print, cap, tune and run it.
 //!
-//! A GPU converts any records between AoS and tiles. To and from SoA, it supports at most 64 fields if their widths differ. Planning other conversions returns an error.
+//! A GPU converts any records between AoS and tiles. To and from SoA, it supports at most 64 fields
+//! if their widths differ. Planning other conversions returns an error.
 //!
 //! # Records of a type
 //!
-//! [`Records`] state their layout in their type, so a slice is only accessible in the layout in which it is contiguous. They wrap a `Vec` that keeps its allocation.
+//! [`Records`] state their layout in their type, so a slice is only accessible in the layout in
+//! which it is contiguous. They wrap a `Vec` that keeps its allocation.
 //!
 //! ```
 //! use turntile::layout::{Aos, Record, Records};
@@ -62,13 +68,20 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! A record is a `#[repr(C)]` structure with named fields of any types that are `Pod` of [`bytemuck`]: numbers, arrays of them, or records. It has no padding, and any bits are a valid value: declare unused bytes as a field. The derive checks this and also implements `Pod`; if bytemuck's derive has done that already, add `#[record(pod)]`.
+//! A record is a `#[repr(C)]` structure with named fields of any types that are `Pod` of
+//! [`bytemuck`]: numbers, arrays of them, or records. It has no padding, and any bits are a valid
+//! value: declare unused bytes as a field. The derive checks this and also implements `Pod`; if
+//! bytemuck's derive has done that already, add `#[record(pod)]`.
 //!
-//! Columns are associated constants in upper case, such as [`Cell::RHO`](Column) for field `rho`, so they do not conflict with a method `rho`. An array field is one column of arrays. Columns are sorted by decreasing alignment of their fields, so every column of every tile is aligned. [`RecordConversion::of_record`] describes the same records in GPU memory.
+//! Columns are associated constants in upper case, such as [`Cell::RHO`](Column) for field `rho`,
+//! so they do not conflict with a method `rho`. An array field is one column of arrays. Columns are
+//! sorted by decreasing alignment of their fields, so every column of every tile is aligned.
+//! [`RecordConversion::of_record`] describes the same records in GPU memory.
 //!
 //! # Grids
 //!
-//! The layout of a [`Grid`] is any [`Flattening`] of its dimensions; [`parallel`] chooses one for a device's memory.
+//! The layout of a [`Grid`] is any [`Flattening`] of its dimensions; [`parallel`] chooses one for a
+//! device's memory.
 //!
 //! # Tracked memory
 //!

@@ -1,6 +1,8 @@
-//! In-place permutation, splitting and joining of the axes of [ndarray]'s arrays (feature `ndarray`, for ndarray 0.17).
+//! In-place permutation, splitting and joining of the axes of [ndarray]'s arrays (feature
+//! `ndarray`, for ndarray 0.17).
 //!
-//! ndarray's own `permuted_axes` and `reversed_axes` only change the strides. Here the elements move, so the result is in standard layout (row-major) in the same allocation.
+//! ndarray's own `permuted_axes` and `reversed_axes` only change the strides. Here the elements
+//! move, so the result is in standard layout (row-major) in the same allocation.
 //!
 //! ```
 //! use ndarray::{Array, array};
@@ -16,9 +18,11 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! Elements move as in [`permute_in_place`], with the same [aborts](crate#aborts) and [locks](crate#locks).
+//! Elements move as in [`permute_in_place`], with the same [aborts](crate#aborts) and
+//! [locks](crate#locks).
 //!
-//! Functions take arrays by value because the shape changes. A view does not compile: the owner of its elements would keep the old shape. Use `to_owned()` to copy a view into an array.
+//! Functions take arrays by value because the shape changes. A view does not compile: the owner of
+//! its elements would keep the old shape. Use `to_owned()` to copy a view into an array.
 //!
 //! ```compile_fail,E0308
 //! let matrix = ndarray::array![[1, 2, 3], [4, 5, 6]];
@@ -66,10 +70,13 @@ impl<T, D: Dimension> From<RejectedArray<T, D>> for Error {
 
 /// Permutes the axes of an array in place, with a result in standard layout.
 ///
-/// Axis `i` of the result is axis `axes[i]` of the array, as in ndarray's `permuted_axes`. The array may have any layout without gaps, including Fortran order, and elements of any type. The workspace is that of [`permute_in_place`].
+/// Axis `i` of the result is axis `axes[i]` of the array, as in ndarray's `permuted_axes`. The
+/// array may have any layout without gaps, including Fortran order, and elements of any type. The
+/// workspace is that of [`permute_in_place`].
 ///
 /// # Errors
-/// [`RejectedArray`] with the unchanged array, if `axes` is not a permutation of its axes, or for a reason given in [`standard_layout`].
+/// [`RejectedArray`] with the unchanged array, if `axes` is not a permutation of its axes, or for a
+/// reason given in [`standard_layout`].
 pub fn permute<T, D: Dimension>(
     array: Array<T, D>,
     axes: impl IntoDimension<Dim = D>,
@@ -82,7 +89,8 @@ pub fn permute<T, D: Dimension>(
     }
 }
 
-/// Converts an array to standard layout in place, for example after `permuted_axes` or `reversed_axes`, or from Fortran order.
+/// Converts an array to standard layout in place, for example after `permuted_axes` or
+/// `reversed_axes`, or from Fortran order.
 ///
 /// ```
 /// use ndarray::{Array2, ShapeBuilder};
@@ -95,7 +103,8 @@ pub fn permute<T, D: Dimension>(
 ///
 /// # Errors
 /// [`RejectedArray`] with the unchanged array and one of these errors:
-/// - [`Error::Gaps`]: the elements are not contiguous, for example after slicing, or an axis is inverted.
+/// - [`Error::Gaps`]: the elements are not contiguous, for example after slicing, or an axis is
+///   inverted.
 /// - [`Error::Problem`]: the array has more than 64 axes.
 /// - [`Error::Run`]: the workspace cannot be allocated.
 pub fn standard_layout<T, D: Dimension>(
@@ -107,7 +116,9 @@ pub fn standard_layout<T, D: Dimension>(
     Ok(array.into_shape_with_order(dim).expect("the number of elements is unchanged"))
 }
 
-/// Splits, permutes and joins the axes of an array in place by a pattern of [`rearrange`](crate::rearrange()). The array may have any layout without gaps; the result is in standard layout.
+/// Splits, permutes and joins the axes of an array in place by a pattern of
+/// [`rearrange`](crate::rearrange()). The array may have any layout without gaps; the result is in
+/// standard layout.
 ///
 /// ```
 /// use ndarray::Array;
@@ -121,7 +132,8 @@ pub fn standard_layout<T, D: Dimension>(
 /// ```
 ///
 /// # Errors
-/// [`RejectedArray`] with the unchanged array, with [`Error::Pattern`] or an error of [`standard_layout`].
+/// [`RejectedArray`] with the unchanged array, with [`Error::Pattern`] or an error of
+/// [`standard_layout`].
 pub fn rearrange<T, D: Dimension>(
     array: Array<T, D>,
     pattern: &str,
@@ -147,7 +159,9 @@ fn rearrange_elements<T, D: Dimension>(
     let trivial = array.len() <= 1;
     let moved = match array.as_slice_memory_order_mut() {
         _ if trivial => Ok(()),
-        Some(elements) if forward => permute_in_place(elements, in_memory.extents(), in_memory.order()),
+        Some(elements) if forward => {
+            permute_in_place(elements, in_memory.extents(), in_memory.order())
+        }
         _ => Err(Error::Gaps),
     };
     if let Err(error) = moved {
@@ -167,7 +181,8 @@ mod tests {
     use ::ndarray::{Array2, Array3, Array4, Axis, Ix4, IxDyn, ShapeBuilder, arr0, s};
     use turntile_cpu::RunError;
 
-    /// Non-`Copy` elements, in every layout without gaps: the result equals ndarray's, in the same memory.
+    /// Non-`Copy` elements, in every layout without gaps: the result equals ndarray's, in the same
+    /// memory.
     #[test]
     fn permute_keeps_memory_when_layout_is_contiguous() {
         let orders: Vec<[usize; 4]> = (0..256)
@@ -199,8 +214,10 @@ mod tests {
             let count: usize = shape.iter().product();
             for memory_order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
                 // Axis `k` in memory is axis `memory_order[k]` of the array.
-                let in_memory = Array3::from_shape_vec(memory_order.map(|k| shape[k]), (0..count).collect());
-                let inverse = [0, 1, 2].map(|axis| memory_order.iter().position(|&k| k == axis).unwrap());
+                let in_memory =
+                    Array3::from_shape_vec(memory_order.map(|k| shape[k]), (0..count).collect());
+                let inverse =
+                    [0, 1, 2].map(|axis| memory_order.iter().position(|&k| k == axis).unwrap());
                 let array = in_memory.unwrap().permuted_axes(inverse);
                 let memory = array.as_ptr();
                 let want =
@@ -210,7 +227,10 @@ mod tests {
                         array[[a, b * 3 + c, d]]
                     });
                 let got = rearrange(array, pattern, &[("c", 3)]).unwrap();
-                assert!(got.is_standard_layout() && got == want.into_dyn(), "{shape:?} {memory_order:?}");
+                assert!(
+                    got.is_standard_layout() && got == want.into_dyn(),
+                    "{shape:?} {memory_order:?}"
+                );
                 assert!(count == 0 || got.as_ptr() == memory, "the allocation changed");
             }
         }

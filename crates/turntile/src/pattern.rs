@@ -1,21 +1,24 @@
-//! Patterns: axes split, permuted and joined in place.
+//! Rearrangement by patterns: axes are split, permuted and joined in place.
 
 use turntile_perm::Rearrangement;
 
 use crate::error::check_length;
 use crate::{Error, Transpose, permute_in_place};
 
-/// Splits, permutes and joins the axes of a row-major array in place, as einops' `rearrange` has
-/// it; returns the result's shape. The result is row-major too.
+/// Splits, permutes and joins the axes of a row-major array in place, like einops' `rearrange`, and
+/// returns the shape of the row-major result.
 ///
-/// A pattern names the axes of `shape`, an arrow, and the axes of the result. Parentheses split an
-/// axis on the left, and join axes on the right; `1` and `()` are axes of one element; `...` stands
-/// for all axes that have no name. Of the parts of an axis that is split, `sizes` gives the extents
-/// of all but one, which follows. All of it is one permutation of the axes there are after the
-/// split, so it takes no more time and memory than [`permute_in_place`].
+/// A pattern names the axes of `shape`, then after an arrow the axes of the result:
+/// - Parentheses split an axis on the left and join axes on the right.
+/// - `1` and `()` are axes of extent 1.
+/// - `...` stands for all unnamed axes.
+///
+/// If an axis is split, `sizes` gives the extents of all but one of its parts. After the split, the
+/// rearrangement is a single permutation of axes, so it takes no more time and memory than
+/// [`permute_in_place`].
 ///
 /// ```
-/// // Images in patches of 2 x 2 pixels, each of them one vector.
+/// // Split each image into patches of 2 x 2 pixels, one vector per patch.
 /// let mut images: Vec<u32> = (0..2 * 4 * 6).collect();
 /// let shape = turntile::rearrange(
 ///     &mut images,
@@ -29,11 +32,11 @@ use crate::{Error, Transpose, permute_in_place};
 /// ```
 ///
 /// # Errors
-/// [`Error::Pattern`] when the pattern cannot be read, repeats or reduces, or does not fit the
-/// shape and the sizes; as [`permute_in_place`]. `data` are then as they were.
+/// [`Error::Pattern`] if the pattern is malformed, repeats or drops axes, or does not match `shape`
+/// and `sizes`; also the errors of [`permute_in_place`]. On an error `data` is unchanged.
 ///
 /// # Aborts
-/// As [`permute_in_place`].
+/// Like [`permute_in_place`].
 pub fn rearrange<T>(
     data: &mut [T],
     shape: &[usize],
@@ -47,12 +50,12 @@ pub fn rearrange<T>(
 }
 
 impl Transpose {
-    /// Of one row-major array of elements of type `T`, whose axes are split, permuted and joined by
-    /// a pattern: see [`rearrange`]. The shape of the result is
-    /// [`Rearrangement::shape`](crate::layout::Rearrangement::shape).
+    /// Creates the rearrangement of one row-major array of elements of type `T` by a pattern: see
+    /// [`rearrange`]. [`Rearrangement::shape`](crate::layout::Rearrangement::shape) returns the
+    /// shape of the result.
     ///
     /// ```
-    /// // NCHW to blocks of 32 channels.
+    /// // NCHW to blocks of 32 channels:
     /// let blocked = "b (c k) h w -> b c h w k";
     /// let planned = turntile::Transpose::of_pattern::<f32>(&[8, 64, 7, 5], blocked, &[("k", 32)])?.plan()?;
     /// planned.run(&mut vec![0f32; 8 * 64 * 7 * 5])?;
@@ -60,7 +63,7 @@ impl Transpose {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Pattern`].
+    /// [`Error::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
     pub fn of_pattern<T>(
         shape: &[usize],
         pattern: &str,
@@ -69,10 +72,11 @@ impl Transpose {
         Self::of_pattern_bytes(shape, pattern, sizes, size_of::<T>())
     }
 
-    /// The same of elements of `elem_bytes` bytes.
+    /// Creates the rearrangement of one row-major array of elements of `elem_bytes` bytes, like
+    /// [`of_pattern`](Self::of_pattern).
     ///
     /// # Errors
-    /// [`Error::Pattern`].
+    /// [`Error::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
     pub fn of_pattern_bytes(
         shape: &[usize],
         pattern: &str,

@@ -1,7 +1,7 @@
-//! Plans and planners: see what would run, for any device, without running it.
+//! Plans and planners: inspect the plan for any device, without running it.
 //!
-//! These are the types that a program holds or matches on. What describes plans in full, and what a
-//! device of your own implements, is in the crate `turntile-plan`.
+//! These types cover most programs. The crate `turntile-plan` has the full description of plans,
+//! and the trait to implement for a new device.
 //!
 //! ```
 //! use turntile::plan::{Chip, Planner, Problem};

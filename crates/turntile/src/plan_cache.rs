@@ -1,5 +1,5 @@
-//! The plans of the last problems, for the calls that plan by themselves: planning takes longer
-//! than a small matrix.
+//! Cache of plans plans, for the functions that take no plan: planning takes longer than
+//! transposing a small matrix.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,55 +8,55 @@ use turntile_plan::{Planner, Problem};
 
 use crate::{Error, Transposer};
 
-/// Plans that are kept, of some KB each.
-const MOST: usize = 8;
+/// Maximum number of cached plans, of a few KB each.
+const MAX_PLANS: usize = 8;
 
-struct Recent {
+struct CachedPlan {
     problem: Problem,
     threads: usize,
     planned: Arc<Transposer>,
 }
 
-/// The last used is the last.
-struct Kept(Mutex<Vec<Recent>>);
+/// Cached plans, most recently used last.
+struct PlanCache(Mutex<Vec<CachedPlan>>);
 
-static RECENT: Kept = Kept(Mutex::new(Vec::new()));
+static CACHE: PlanCache = PlanCache(Mutex::new(Vec::new()));
 
-/// That there is memory for what is allocated in small pieces; without, the first that fails would
-/// end the process.
+/// Checks that enough memory is free for the small allocations of planning. Without this check, the
+/// first that fails would end the process.
 pub fn spare_memory() -> Result<(), Error> {
     let bytes = pool::PLANNING;
     pool::spare_to_plan().map_err(|_| RunError::OutOfMemory { bytes }.into())
 }
 
-/// The plan by estimate for the threads of the pool that the call is made in.
+/// Returns the plan by estimate for the threads of the current pool, from the cache if possible.
 ///
 /// # Errors
-/// As [`Transpose::plan`](crate::Transpose::plan).
+/// Those of [`Transpose::plan`](crate::Transpose::plan).
 pub fn planned(problem: Problem) -> Result<Arc<Transposer>, Error> {
-    RECENT.planned(problem)
+    CACHE.planned(problem)
 }
 
-impl Kept {
+impl PlanCache {
     fn planned(&self, problem: Problem) -> Result<Arc<Transposer>, Error> {
         let threads = pool::count();
-        // A panic leaves the list whole: nothing but moves of its entries happens under the lock.
+        // A panic leaves the list valid: under the lock, entries are only moved.
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut recent = lock();
-        let same = |kept: &Recent| kept.threads == threads && kept.problem == problem;
-        if let Some(at) = recent.iter().rposition(same) {
-            recent[at..].rotate_left(1);
-            return Ok(recent[recent.len() - 1].planned.clone());
+        let mut plans = lock();
+        let same = |cached: &CachedPlan| cached.threads == threads && cached.problem == problem;
+        if let Some(at) = plans.iter().rposition(same) {
+            plans[at..].rotate_left(1);
+            return Ok(plans[plans.len() - 1].planned.clone());
         }
-        drop(recent);
+        drop(plans);
         spare_memory()?;
         let plan = Planner::new(CpuDevice::here(threads)).plan(&problem)?;
         let planned = Arc::new(Transposer::new(plan, threads)?);
-        let mut recent = lock();
-        if recent.len() == MOST {
-            recent.remove(0);
+        let mut plans = lock();
+        if plans.len() == MAX_PLANS {
+            plans.remove(0);
         }
-        recent.push(Recent { problem, threads, planned: planned.clone() });
+        plans.push(CachedPlan { problem, threads, planned: planned.clone() });
         Ok(planned)
     }
 }
@@ -66,10 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_plans_are_kept_each_for_its_problem_and_threads() {
-        // Other tests of this process plan too, so not the list that callers share.
-        let kept = Kept(Mutex::default());
-        let of = |rows, cols| kept.planned(Problem::new(rows, cols, 4).unwrap()).unwrap();
+    fn plan_is_shared_until_eight_other_plans_follow() {
+        // Other tests of this process plan too, so use a private cache.
+        let cache = PlanCache(Mutex::default());
+        let of = |rows, cols| cache.planned(Problem::new(rows, cols, 4).unwrap()).unwrap();
         let first = of(200, 300);
         assert_eq!(first.plan(), crate::Transpose::of::<u32>(200, 300).plan().unwrap().plan());
         assert!(Arc::ptr_eq(&first, &of(200, 300)));
@@ -81,10 +81,10 @@ mod tests {
             of(100, cols);
             of(200, 300);
         }
-        // Eight are kept, as is documented.
+        // The documentation promises 8 cached plans.
         (1000..1007).for_each(|cols| drop(of(101, cols)));
-        assert!(Arc::ptr_eq(&first, &of(200, 300)), "seven came since");
+        assert!(Arc::ptr_eq(&first, &of(200, 300)), "seven other plans followed");
         (1000..1008).for_each(|cols| drop(of(102, cols)));
-        assert!(!Arc::ptr_eq(&first, &of(200, 300)), "eight came since");
+        assert!(!Arc::ptr_eq(&first, &of(200, 300)), "eight other plans followed");
     }
 }

@@ -246,15 +246,25 @@ impl RecordConversion {
         end(field)..end(field + 1)
     }
 
-    /// Returns the byte offset of field `field` of record `record` in a layout.
+    /// Returns the byte offset of field `field` of record `record` in a layout, or `usize::MAX` if
+    /// the offset is larger. Does not allocate or lock.
     ///
     /// # Panics
     /// If the record or field does not exist, or the layout has tiles of 0 records.
     pub fn offset(&self, layout: RecordOrder, record: usize, field: usize) -> usize {
         assert!(record < self.records, "record {record} is out of range: {} records", self.records);
-        let fields = self.fields(1).expect("the record has fields and fits in memory");
         let tile = layout.tile(self.records).expect("the tile has at least one record");
-        fields.offset(fields.tile(tile), record, fields.begin(field))
+        let (first, within) = match tile {
+            AOS => (record, self.places[field]),
+            _ => {
+                let first = record / tile * tile;
+                let before = saturating_sum(&self.sizes[..field]);
+                let records = tile.min(self.records - first);
+                let in_column = self.sizes[field].saturating_mul(record - first);
+                (first, before.saturating_mul(records).saturating_add(in_column))
+            }
+        };
+        self.record_bytes().saturating_mul(first).saturating_add(within)
     }
 
     /// Returns the schema of the fields in words of `word` bytes.

@@ -46,7 +46,8 @@ impl<const T: usize> RecordLayout for Asta<T> {
 
 /// Records of type `R` in layout `L`, in the memory of the vector they were made from.
 ///
-/// In AoS they are a slice of records, in SoA one [`RecordTile`] of all of them, in ASTA several [tiles](Self::tiles).
+/// In AoS they are a slice of records, in SoA one [`RecordTile`] of all of them, in ASTA several
+/// [tiles](Self::tiles).
 #[derive(Clone)]
 pub struct Records<R, L> {
     /// Bytes of the records in layout `L`. Any bytes are valid values of `R`, which is `Pod`.
@@ -73,7 +74,8 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
         self.memory.is_empty()
     }
 
-    /// Returns the bytes in layout `L`, for a GPU or a file. [`RecordConversion::of_record`] describes the same records there.
+    /// Returns the bytes in layout `L`, for a GPU or a file. [`RecordConversion::of_record`]
+    /// describes the same records there.
     pub fn as_bytes(&self) -> &[u8] {
         cast_slice(&self.memory)
     }
@@ -86,12 +88,14 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
     /// Converts the records to an array of structures, in place.
     ///
     /// # Errors
-    /// [`RejectedRecords`] with the unchanged records; its error is [`Error::Run`] if the workspace cannot be allocated.
+    /// [`RejectedRecords`] with the unchanged records; its error is [`Error::Run`] if the workspace
+    /// cannot be allocated.
     pub fn into_aos(self) -> Result<Records<R, Aos>, RejectedRecords<R, L>> {
         self.into_layout()
     }
 
-    /// Converts the records to tiles of `T` records, in place. The last tile is shorter if `T` does not divide their number.
+    /// Converts the records to tiles of `T` records, in place. The last tile is shorter if `T` does
+    /// not divide their number.
     ///
     /// # Errors
     /// Those of [`into_aos`](Self::into_aos).
@@ -144,7 +148,8 @@ impl<R: Record, const T: usize> Records<R, Asta<T>> {
     pub fn set(&mut self, record: usize, to: R) {
         let records = self.len();
         let tile = self.tiles_mut().nth(record / T);
-        tile.unwrap_or_else(|| panic!("record {record} is out of range: {records} records")).set(record % T, to);
+        tile.unwrap_or_else(|| panic!("record {record} is out of range: {records} records"))
+            .set(record % T, to);
     }
 
     /// Returns a parallel iterator over the tiles, for rayon.
@@ -235,7 +240,8 @@ mod tests {
     use crate::columns::Field;
     use crate::layout::LayoutError;
 
-    /// A wrong manual implementation. It is the only way to cause an error without filling the memory.
+    /// A wrong manual implementation. It is the only way to cause an error without filling the
+    /// memory.
     impl Record for [u8; 3] {
         const FIELDS: &'static [Field] = &[];
     }

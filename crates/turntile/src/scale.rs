@@ -1,78 +1,76 @@
-//! Numbers multiplied and conjugated.
+//! Scaling and conjugation of the elements of a result.
 
 use num_complex::Complex;
 use turntile_cpu::pool;
 use turntile_cuda as gpu;
 
-/// A number that can be scaled: `f32`, `f64` and their [`Complex`] forms.
-///
-/// Nothing else can be.
+/// A scalar type: `f32`, `f64` and their [`Complex`] forms. The trait is sealed.
 pub trait Scalar: number::Number {}
 
 impl<S: number::Number> Scalar for S {}
 
-/// What is asked of numbers; out of reach, so that none but these are.
+/// Sealed trait of the scalar types.
 mod number {
     use std::fmt;
     use std::ops::Mul;
 
-    /// Without padding, and of which all bytes make one. Products are as [`Scale`](super::Scale)
-    /// says.
+    /// A number type without padding, for which any bits are valid. [`Scale`](super::Scale) defines
+    /// its products.
     pub trait Number:
         Copy + PartialEq + Mul<Output = Self> + Send + Sync + fmt::Debug + 'static
     {
         const ZERO: Self;
         const ONE: Self;
-        /// Whether its conjugate is another number.
+        /// `true` for complex types, whose conjugation is not the identity.
         const IS_COMPLEX: bool;
         fn conjugate(self) -> Self;
-        /// Its real and its imaginary part.
+        /// Returns the real and the imaginary part.
         fn parts(self) -> [f64; 2];
     }
 }
 
 use number::Number;
 
-/// What every element of a result is made of: `alpha` times the element, or times its conjugate.
+/// Scaling of each element of a result: by `alpha`, after an optional conjugation.
 ///
-/// As BLAS has it:
-/// - `alpha = 1` multiplies nothing: elements keep every bit, NaNs among them, and it costs
+/// Rules, as in BLAS:
+/// - `alpha == 1` multiplies nothing. Elements keep every bit, including NaNs, and it costs
 ///   nothing.
-/// - `alpha = 0` reads nothing: the result is zeros, where the source has NaN or infinity too.
-/// - Any other product is IEEE 754's, rounded once. A complex one is `(a + bi)(c + di) = (ac − bd)
-///   + (ad + bc)i` by those, no products fused and infinities not recovered: infinity times a
-///   number has a NaN where the formula gives one, as `∞ · 0` does.
-/// - A conjugate's imaginary part is the other's with its sign bit turned, a zero's or a NaN's too.
+/// - `alpha == 0` reads nothing. The result is zeros, even if the source has NaN or infinity.
+/// - Any other product is that of IEEE 754, rounded once. A complex product is `(a + bi)(c + di) =
+///   (ac − bd) + (ad + bc)i`, without fused multiply-add and without recovering infinities. An
+///   infinite element may therefore give a NaN part, as `∞ · 0` does.
+/// - Conjugation flips the sign bit of the imaginary part, also of a zero or a NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale<S> {
-    /// The factor.
+    /// Factor.
     pub alpha: S,
-    /// Whether elements are conjugated first; real ones are their own conjugates.
+    /// `true` if elements are conjugated first, which leaves real elements unchanged.
     pub conjugate: bool,
 }
 
 impl<S: Scalar> Scale<S> {
-    /// Elements times `alpha`.
+    /// Creates a scaling by `alpha`.
     pub fn by(alpha: S) -> Self {
         Scale { alpha, conjugate: false }
     }
 
-    /// Their conjugates times `alpha`.
+    /// Creates a scaling of the conjugates by `alpha`.
     pub fn conjugated(alpha: S) -> Self {
         Scale { alpha, conjugate: true }
     }
 
-    /// Whether elements stay as they are.
+    /// Returns `true` if elements are unchanged.
     pub fn is_nothing(&self) -> bool {
         self.alpha == S::ONE && !self.conjugates()
     }
 
-    /// Whether the result is zeros, whatever the source is.
+    /// Returns `true` if the result is zeros for any source.
     pub(crate) fn is_zero(&self) -> bool {
         self.alpha == S::ZERO
     }
 
-    /// The same on a GPU: which numbers, and what becomes of them.
+    /// Returns the number type and the scaling for a GPU.
     pub(crate) fn on_gpu(&self) -> (gpu::Number, gpu::Scaling) {
         let number = match (S::IS_COMPLEX, size_of::<S>()) {
             (false, 4) => gpu::Number::F32,
@@ -92,15 +90,15 @@ impl<S: Scalar> Scale<S> {
         self.conjugate && S::IS_COMPLEX
     }
 
-    /// One element scaled, where the result is not zeros anyway.
+    /// Returns the scaled element. Requires `alpha != 0`.
     #[inline(always)]
     pub(crate) fn apply(&self, element: S) -> S {
         let element = if self.conjugates() { element.conjugate() } else { element };
         if self.alpha == S::ONE { element } else { element * self.alpha }
     }
 
-    /// Scales `rows` rows of `cols` elements that lie `pitch` apart, in place, on up to `threads`
-    /// threads.
+    /// Scales `rows` rows of `cols` elements with leading dimension `pitch`, in place, on up to
+    /// `threads` threads.
     pub(crate) fn rows(
         &self,
         data: &mut [S],
@@ -133,7 +131,7 @@ impl<S: Scalar> Scale<S> {
     }
 }
 
-/// Bytes that are worth a thread.
+/// Minimum bytes per thread.
 const SHARE_BYTES: usize = 1 << 20;
 
 macro_rules! numbers {

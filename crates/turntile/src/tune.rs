@@ -1,4 +1,4 @@
-//! Candidates measured on the host.
+//! Measuring candidate plans on the host.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -11,33 +11,35 @@ use crate::Error;
 use crate::elements::RawElements;
 use crate::transposer::{RunOptions, Transposer};
 
-/// A route whose best plan is estimated to take so many times as long as the best of all waits its
-/// turn like any other tile.
-const IN_REACH: f64 = 5.0;
+/// Maximum ratio of a route's best estimate to the overall best at which the route is tried first.
+/// Plans of slower routes keep their place in the order of estimates.
+const MAX_FIRST_RATIO: f64 = 5.0;
 
-/// The candidates in the order in which they are tried: by estimate, but the best of each route,
-/// mirrored and not, in reach before further tiles of any. At least one.
+/// Returns the candidates in the order in which they are tried; at least one.
+///
+/// First come the best plans of each route, mirrored and not, within `MAX_FIRST_RATIO`. All others
+/// follow, both by estimate.
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
-    // Fails with the reason when the problem has no candidate.
+    // Returns the reason if the problem has no candidate.
     planner.plan(problem)?;
     let all = planner.survey(problem).candidates;
-    let (reach, mut seen) = (IN_REACH * all[0].seconds, HashSet::new());
+    let (limit, mut seen) = (MAX_FIRST_RATIO * all[0].seconds, HashSet::new());
     let (mut first, rest): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .partition(|plan| plan.seconds <= reach && seen.insert((plan.route(), plan.mirrored())));
+        .partition(|plan| plan.seconds <= limit && seen.insert((plan.route(), plan.mirrored())));
     first.extend(rest);
     Ok(first)
 }
 
-/// Runs `plans` on up to `threads` threads of the host for about `budget`, on memory of its own
-/// that is as large as what they need, and returns those that ran, fastest first: at least one,
-/// unless there is none.
+/// Runs `plans` on up to `threads` host threads for about `budget` and returns those that ran,
+/// fastest first. Returns at least one unless `plans` is empty.
 ///
-/// Each runs once in the order given while half of the budget lasts, then the fastest up to five
-/// times; see [`Measurement`].
+/// They run on memory allocated here, as large as the largest plan needs. Each plan runs once, in
+/// the given order, while half of the budget lasts. Then the fastest run up to five times; see
+/// [`Measurement`].
 ///
 /// # Errors
-/// [`Error::Run`] when a plan was put together wrongly, or there is no memory for it.
+/// [`Error::Run`] if a plan is invalid or the memory cannot be allocated.
 pub fn measure(
     plans: Vec<Plan>,
     threads: usize,
@@ -54,9 +56,9 @@ pub(crate) fn measure_seen(
 ) -> Result<Vec<Measurement>, Error> {
     let most = |bytes: fn(&Plan) -> usize| plans.iter().map(bytes).max().unwrap_or(0);
     let mut data = filled(most(|plan| plan.problem.bytes()))?;
-    let copied =
+    let result_bytes =
         |plan: &Plan| if plan.problem.is_out_of_place() { plan.problem.bytes() } else { 0 };
-    let mut other = filled(most(copied))?;
+    let mut result = filled(most(result_bytes))?;
     let run = |plan: &Plan| {
         let planned = Transposer::new(plan.clone(), threads)?;
         let mut workspace = Workspace::new(planned.workspace_bytes())?;
@@ -65,7 +67,7 @@ pub(crate) fn measure_seen(
         if plan.problem.is_out_of_place() {
             planned.run_into(
                 &RawElements(data),
-                &mut RawElements(&mut other[..plan.problem.bytes()]),
+                &mut RawElements(&mut result[..plan.problem.bytes()]),
             )?;
         } else {
             let options = RunOptions::new().workspace(&mut workspace);
@@ -76,7 +78,7 @@ pub(crate) fn measure_seen(
     tuner::measure(plans, budget, run, seen)
 }
 
-/// Memory that has been written to.
+/// Returns memory that has been written to, so that its pages are resident.
 pub fn filled(bytes: usize) -> Result<Vec<u8>, Error> {
     let mut data = Vec::new();
     data.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;

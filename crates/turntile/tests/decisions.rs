@@ -5,6 +5,7 @@ use std::time::Duration;
 use turntile::plan::{Chip, CpuDevice, Plan, Planner, Problem, Route, TileRule};
 use turntile_cpu::kernel_config::CpuKernelConfig;
 use turntile_cuda::Launches;
+use turntile_cuda::call::Limits;
 use turntile_perm::SlotOrder;
 use turntile_plan::{Device, StageMap};
 
@@ -292,12 +293,18 @@ fn drawn_axes_take_the_fastest_of_the_survey() {
         (1..rank).rev().for_each(|i| order.swap(i, below(i + 1)));
         (shape, order, 1 << below(5))
     };
-    let named = (vec![3, 2, 100, 1000], vec![1, 0, 2, 3], 16);
+    // On the small chip launches take longer than the bytes: one pass over short elements is faster than two.
+    let limits =
+        Limits { units: 13, shared_bytes: 48 << 10, unit_shared_bytes: 48 << 10, ..Limits::H200 };
+    let small =
+        Chip::like_h200("small", Limits { cluster: 1, cooperative: false, ..limits }, 2.08e11);
+    let named =
+        [(vec![3, 2, 100, 1000], vec![1, 0, 2, 3], 16), (vec![31, 41, 14], vec![2, 1, 0], 4)];
     let drawn =
         (0..120).map(|_| draw()).filter(|(shape, ..)| shape.iter().product::<usize>() < 1 << 24);
-    for (shape, order, elem_bytes) in drawn.chain([named]) {
+    for (shape, order, elem_bytes) in drawn.chain(named) {
         let problem = Problem::permuted(&shape, &order, elem_bytes).unwrap();
-        for device in [Chip::h200(), Chip::a100()] {
+        for device in [Chip::h200(), Chip::a100(), small.clone()] {
             let planner = Planner::new(device);
             let (plan, survey) = (planner.plan(&problem).unwrap(), planner.survey(&problem));
             let best = &survey.candidates[0];

@@ -269,6 +269,7 @@ fn sizes_beyond_counting_saturate() {
     let huge = RecordConversion::new(usize::MAX, &[2]);
     assert_eq!(huge.column(0), 0..usize::MAX);
     assert_eq!(RecordConversion::new(5, &[usize::MAX, 2]).record_bytes(), usize::MAX);
+    assert_eq!(huge.offset(RecordOrder::Aos, usize::MAX - 1, 0), usize::MAX);
     assert!(huge.to(RecordOrder::Soa).plan().is_err());
 }
 

@@ -138,6 +138,8 @@ fn large_matrices_scaled() {
         ([900, 900], [1000, 1000], 900_000),
         ([1100, 700], [1203, 1203], 1_400_000),
         ([1000, 700], [710, 1005], 720_000),
+        // More rows than threads have in equal shares, and more behind the last.
+        ([700, 1000], [1005, 715], 720_000),
     ] {
         let before: Vec<Complex<f32>> = (0..elements).map(Complex::numbered).collect();
         let alpha = Complex { re: 2.0, im: -1.0 };
@@ -152,11 +154,14 @@ fn large_matrices_scaled() {
                 let options = RunOptions::new().progress(&mut tell);
                 planned.run_scaled(&mut data, &Scale::conjugated(alpha), options).unwrap();
                 assert_eq!(passes.last(), Some(&planned.plan().passes()), "{planned}");
+                assert!(passes.is_sorted_by(|a, b| a < b), "{passes:?} {planned}");
                 for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
                     let want = before[i * lda + j].scaled(alpha, true);
                     assert_eq!(data[j * ldb + i], want, "{i} {j} {sides:?} {lds:?} {planned}");
                 }
-                for at in (0..elements).filter(|at| at % lda >= cols && at % ldb >= rows) {
+                let span = planned.plan().problem.span();
+                let gap = |at: usize| at >= span || at % lda >= cols && at % ldb >= rows;
+                for at in (0..elements).filter(|&at| gap(at)) {
                     assert_eq!(data[at], before[at], "{at} {planned}");
                 }
             }
@@ -384,6 +389,24 @@ fn routes_act_or_are_errors() {
     let planner = Planner::new(Chip::h200());
     assert!(planner.clone().with_mirrored(true).plan(&problem).is_err());
     assert!(planner.with_mirrored(false).plan(&problem).is_ok());
+}
+
+/// Tiles that lie where gaps travel are square-tile's: another route or a mirrored one does not get them.
+#[test]
+fn tiles_around_gaps_are_not_given_for_another_route() {
+    let problem = Problem::new(98, 98, 2).unwrap().with_leading(110, 98).unwrap();
+    let planner = Planner::new(Chip::a100());
+    let all = planner.survey(&problem).candidates;
+    let tiled = |plan: &Plan| plan.phases.iter().any(|phase| phase.route == Route::SQUARE_TILE);
+    assert!(all.iter().any(tiled));
+    for route in [Route::PANEL, Route::THREE_STAGE, Route::CUT] {
+        for plan in planner.clone().with_route(route).survey(&problem).candidates {
+            assert!(plan.phases.iter().any(|phase| phase.route == route), "{plan:#}");
+        }
+    }
+    for plan in planner.with_mirrored(true).survey(&problem).candidates {
+        assert!(plan.phases.iter().any(|phase| phase.mirrored), "{plan:#}");
+    }
 }
 
 /// A plan put together for a matrix without elements has no stages.

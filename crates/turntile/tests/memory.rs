@@ -63,6 +63,7 @@ fn calls_allocate_their_workspace_and_no_more() {
         out_of_place();
         leading_dimensions();
         stored();
+        offsets_of_records_allocate_nothing();
         what_cannot_be_had_is_a_typed_error();
         buffers_that_cannot_be_had_are_a_typed_error();
     });
@@ -176,6 +177,20 @@ fn what_cannot_be_had_is_a_typed_error() {
     let mut data = [7u8; 9];
     out_of_memory(planned.run(&mut RawElements(&mut data[..])), need);
     assert_eq!(data, [7; 9]);
+}
+
+/// They are asked for by the element.
+fn offsets_of_records_allocate_nothing() {
+    use turntile::layout::{RecordConversion, RecordOrder};
+    let records = RecordConversion::new(100, &[4, 12, 1]);
+    for (layout, offset) in [
+        (RecordOrder::Aos, 67 * 17 + 4),
+        (RecordOrder::Soa, 1204),
+        (RecordOrder::Asta(32), 64 * 17 + 32 * 4 + 36),
+    ] {
+        let bytes = allocated(|| assert_eq!(records.offset(layout, 67, 1), offset));
+        assert_eq!(bytes, 0, "{layout}");
+    }
 }
 
 /// Where no workspace is needed, tiles have buffers: they are allocated before anything moves.

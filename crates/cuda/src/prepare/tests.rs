@@ -131,6 +131,10 @@ fn plans_put_together_by_hand_are_checked() {
         refused(&elsewhere),
         CudaError::Flawed(InvalidPlan::Method { number: 1, .. })
     ));
+    // By another method that does the shape.
+    let mut otherwise = good.clone();
+    otherwise.phases[0].stages[0].implementation.method = Method::PIpt;
+    geometry(&otherwise);
     let mut unaligned = good;
     unaligned.problem = unaligned.problem.with_alignment(4);
     geometry(&unaligned);
@@ -184,6 +188,24 @@ fn slots_take_workspace_by_the_documented_formulas() {
             let few = bytes(Way::Teams { groups, blocks }) - rows * cols * 4;
             assert!((1..=teams * 160).contains(&few), "{groups} {blocks} {direction:?}: {few}");
         }
+    }
+}
+
+/// A kernel that was loaded for a launch is for others that need no more: of blocks that wait for each other, no more of them.
+#[test]
+fn no_more_blocks_are_at_work_together_than_had_room() {
+    let call = |batch, rows, scope| {
+        let e = Elementary { batch, rows, mid: 1, cols: 64, unit: 1 };
+        Work::of_stage(&e.into(), Way::Barrier(scope), 4, 16, &Limits::H200).unwrap().calls[0]
+    };
+    for (batch, rows, scope, together) in
+        [(1, 4096, Scope::Grid, true), (100, 64, Scope::Block, false)]
+    {
+        let known = call(batch, rows, scope);
+        let with = |groups| Call(crate::call::Launch { groups, ..*known });
+        assert!(with(known.groups).needs_no_more_than(&known));
+        assert!(with(known.groups - 1).needs_no_more_than(&known));
+        assert_eq!(with(known.groups + 1).needs_no_more_than(&known), !together, "{scope:?}");
     }
 }
 

@@ -166,15 +166,42 @@ int cuMemFree_v2(unsigned long address) {
     }
     return 0;
 }
+static unsigned long cleared[2];
 int cuMemsetD8Async(unsigned long address, unsigned char value, unsigned long bytes, void *stream) {
-    (void)address, (void)value, (void)bytes;
+    if (value) return INVALID;
+    cleared[0] = bytes;
+    cleared[1] = address;
     queue(stream);
+    return 0;
+}
+/* In place of what is free: how many bytes were cleared last, and from where on. */
+int cuMemGetInfo_v2(unsigned long *bytes, unsigned long *address) {
+    *bytes = cleared[0];
+    *address = cleared[1];
     return 0;
 }
 int cuMemcpyDtoDAsync_v2(unsigned long to, unsigned long from, unsigned long bytes, void *stream) {
     (void)to, (void)from, (void)bytes;
     queue(stream);
     return 0;
+}
+/* Copies to a host and from it are made when they are waited for, through one place for all device memory. */
+static char place[64];
+static struct copy { char *to; const char *from; unsigned long bytes; } copies[8];
+static int copies_queued;
+static int queue_copy(void *to, const void *from, unsigned long bytes, void *stream) {
+    if (bytes > sizeof place || copies_queued == 8) return INVALID;
+    copies[copies_queued++] = (struct copy){to, from, bytes};
+    queue(stream);
+    return 0;
+}
+int cuMemcpyHtoDAsync_v2(unsigned long to, const void *from, unsigned long bytes, void *stream) {
+    (void)to;
+    return queue_copy(place, from, bytes, stream);
+}
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long from, unsigned long bytes, void *stream) {
+    (void)from;
+    return queue_copy(to, place, bytes, stream);
 }
 int cuStreamCreate(void **stream, unsigned flags) {
     static unsigned long streams;
@@ -187,6 +214,10 @@ int cuStreamDestroy_v2(void *stream) { (void)stream; return 0; }
 int cuStreamSynchronize(void *stream) {
     if (capturing) return CAPTURED;
     queued[stream ? (char *)stream - queued : 0] = 0;
+    for (struct copy *copy = copies; copy < copies + copies_queued; copy++) {
+        for (volatile char *to = copy->to; copy->bytes > 0; copy->bytes--) *to++ = *copy->from++;
+    }
+    copies_queued = 0;
     return 0;
 }
 int cuStreamBeginCapture_v2(void *stream, int mode) { (void)stream, (void)mode; capturing = 1; return 0; }

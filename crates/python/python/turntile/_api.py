@@ -1,9 +1,10 @@
 """What is called."""
 
+import re
 from functools import lru_cache
 
 from . import _core
-from ._arguments import count, integers, normal
+from ._arguments import integers, normal, size
 from ._arrays import adapt, found
 from ._npy import refuse_map
 from ._run import permute, settled
@@ -14,8 +15,8 @@ def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ign
     """Permutes the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
 
     Axis `i` of the result is axis ``axes[i]`` of `a`, as ``numpy.transpose(a, axes)`` has it; None reverses them. The
-    result is C-contiguous and lies in the memory of `a`: nothing of its size is allocated. `a`, and every other view of
-    that memory, keep their shape over elements that have moved.
+    result is C-contiguous and in the memory of `a`. On the host at most 2% of its size and 1 MiB per thread are allocated
+    besides. `a`, and every other view of that memory, keep their shape over elements that have moved.
 
     >>> import numpy as np, turntile
     >>> a = np.array([[1, 2, 3], [4, 5, 6]])
@@ -53,6 +54,9 @@ def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ign
 #: Patterns as they were read last.
 _pattern = lru_cache(256)(_core.Pattern)
 
+#: Names that no axis has to which `rearrange` is given a size.
+_OPTIONS = {"threads", "workspace", "stream", "ignore_header"}
+
 
 def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, ignore_header=False, **sizes):
     """Splits, permutes and joins the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
@@ -74,11 +78,18 @@ def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, ignor
         raise TypeError(f"a pattern is a str, not {pattern!r}")
     # Not of a subclass, which may be hashed by code of its own; nor are the names.
     pattern = str.__str__(pattern)
-    sizes = tuple([(str.__str__(name), count(name, size, 0)) for name, size in sizes.items()])
+    sizes = tuple([(str.__str__(name), size(f"the size of axis {name}", given, 0)) for name, given in sizes.items()])
     (threads, workspace, stream), ignore_header = settled(threads, workspace, stream), bool(ignore_header)
     array = adapt(a)
-    ignore_header or refuse_map(array)
-    return permute(array, _pattern(pattern, array.shape, sizes), threads, workspace, stream)
+    ignore_header or refuse_map(array, "the command `turntile rearrange`")
+    try:
+        axes = _pattern(pattern, array.shape, sizes)
+    except ValueError as error:
+        named = ", ".join(sorted(_OPTIONS.intersection(re.findall(r"\w+", pattern))))
+        if not named:
+            raise
+        raise ValueError(f"{error}. Give an axis another name than {named}, an option of rearrange, to give it a size") from None
+    return permute(array, axes, threads, workspace, stream)
 
 
 def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None, ignore_header=False):

@@ -23,16 +23,17 @@ def needed(name, value, least):
 
 
 def size(name, value, least):
-    """`value` as bytes that something may have, at least `least`."""
+    """`value` as bytes or an extent that something may have, at least `least`."""
     number = _integer(name, value, least)
     if number > MOST:
-        raise ValueError(f"{name} is {number}: nothing has more than {MOST} bytes")
+        raise ValueError(f"{name} is {number}: nothing has more than {MOST}")
     return number
 
 
 def _integer(name, value, least):
     try:
-        number = operator.index(value)
+        # True is no number of anything, although Python takes it for 1.
+        number = operator.index(None if isinstance(value, bool) else value)
     except TypeError:
         raise TypeError(f"{name} is an integer, not {value!r}") from None
     if number < least:
@@ -69,12 +70,16 @@ def normal(axes, rank):
     if axes is None:
         return tuple(range(rank - 1, -1, -1))
     if len(axes) != rank:
-        raise ValueError(f"axes {axes} are {len(axes)}, the array has {rank}")
+        raise ValueError(f"axes has {_counted(len(axes), 'entry', 'entries')}, the array has {_counted(rank, 'axis', 'axes')}: axes={axes}")
     named = set()
     for axis in axes:
         if not -rank <= axis < rank:
             raise AxisError(axis, rank)
+        if axis % rank in named:
+            raise ValueError(f"axis {axis % rank} is named twice: axes={axes}")
         named.add(axis % rank)
-    if len(named) != rank:
-        raise ValueError(f"axes {axes} name one twice")
     return tuple([axis % rank for axis in axes])
+
+
+def _counted(count, one, more):
+    return f"{count} {one if count == 1 else more}"

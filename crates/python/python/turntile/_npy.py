@@ -24,8 +24,8 @@ MAGIC = b"\x93NUMPY"
 ARCHIVE = b"PK\x03\x04"
 
 
-def refuse_map(array):
-    """Raises when the array lies in a .npy file that is mapped: its header would keep the old shape."""
+def refuse_map(array, instead="turntile.transpose_file"):
+    """Raises when the array lies in a .npy file that is mapped: its header would keep the old shape. `instead` changes both."""
     if type(array) is not Array:
         return
     memory, mapped = array.array, None
@@ -39,7 +39,7 @@ def refuse_map(array):
     if mapped is None or not mapped.offset or mapped.mode == "c" or not _has_header(mapped, memory):
         return
     raise ValueError(
-        f"the array is a memory map of {mapped.filename}, whose header would keep the old shape: use turntile.transpose_file, "
+        f"the array is a memory map of {mapped.filename}, whose header would keep the old shape: use {instead}, "
         "which changes both, or pass ignore_header=True"
     )
 

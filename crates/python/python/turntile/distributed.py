@@ -206,7 +206,7 @@ def _agreed(ranks, prepare):
     except Exception as raised:
         error = raised
     try:
-        words = ranks.gather(word)
+        words = list(ranks.gather(word))
     except Exception as raised:
         raise RefusedError("nothing has moved: ranks could not be reached") from (error or raised)
     if error:

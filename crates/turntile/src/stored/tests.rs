@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::io;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -203,6 +205,51 @@ fn data_that_are_missing_are_an_error() {
     let error =
         stored.run_in(&mut buffer, &[0; 6000][..], &mut result[1..], Some(&mut scratch), |_| ());
     assert!(matches!(error, Err(StoredError::Write(_))), "{error:?}");
+}
+
+/// The last byte is of a block that is read while the one before it is written.
+#[test]
+fn data_that_are_missing_from_the_next_block_are_an_error() {
+    let mut pass = passes::one(&StridedCopy::permuting(&[30, 50], &[1, 0], 4), 1000);
+    pass.ahead = true;
+    let stored = OutOfCore { passes: vec![pass], threads: 1, workspace: 1 << 12 };
+    let mut result = vec![0; 6000];
+    let error = stored.run(&[0; 5999][..], &mut result[..]);
+    assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
+    let error = stored.run(&[0; 6000][..], &mut result[1..]);
+    assert!(matches!(error, Err(StoredError::Write(_))), "{error:?}");
+    stored.run(&[0; 6000][..], &mut result[..]).unwrap();
+}
+
+/// Storage that fails in every thread but one, which waits for that as long as a test may take.
+struct FailsElsewhere {
+    here: ThreadId,
+    failed: AtomicBool,
+    until: Instant,
+}
+
+impl ReadAt for FailsElsewhere {
+    fn read_exact_at(&self, _: &mut [u8], _: u64) -> io::Result<()> {
+        if thread::current().id() != self.here {
+            self.failed.store(true, Ordering::Relaxed);
+            return Err(io::ErrorKind::Other.into());
+        }
+        while !self.failed.load(Ordering::Relaxed) && Instant::now() < self.until {
+            thread::yield_now();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_fails_in_one_of_several_readers_is_an_error() {
+    let (here, until) = (thread::current().id(), Instant::now() + Duration::from_secs(20));
+    let source = FailsElsewhere { here, failed: AtomicBool::new(false), until };
+    let mut result = vec![0; 1 << 20];
+    let passes = vec![passes::one(&StridedCopy::permuting(&[512, 512], &[1, 0], 4), 1 << 19)];
+    let stored = OutOfCore { passes, threads: 1, workspace: 1 << 16 };
+    let error = stored.run(&source, &mut result[..]);
+    assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
 }
 
 /// Options of plans in memory are refused, not dropped.

@@ -18,7 +18,6 @@ mod calls;
 mod draw;
 mod grids;
 mod guarded;
-mod known;
 mod matrices;
 mod planners;
 mod records;

@@ -7,7 +7,6 @@ use turntile::plan::{Chip, CostTable, CpuDevice, Planner, Route, TileRule};
 use turntile::{Effort, Error, Transpose, Transposer};
 
 use crate::draw::Draw;
-use crate::known::{Known, open};
 use crate::wishes::{What, Wish, kind};
 use crate::{about, runs};
 
@@ -28,7 +27,11 @@ pub const ROUTES: [Route; 13] = [
     Route::named("x"),
 ];
 
-/// Options of a plan.
+pub fn is_known(route: Route) -> bool {
+    route.name().parse::<Route>().is_ok()
+}
+
+/// RunOptions of a plan.
 #[derive(Clone, Debug)]
 struct How {
     threads: Option<usize>,
@@ -53,7 +56,6 @@ impl Table {
     fn costs(self, here: &CpuDevice) -> CostTable {
         let own = here.costs().clone();
         match self {
-            Table::Own if open(Known::OwnCostsRefused) => own.named(here.processor(), ""),
             Table::Own => own,
             Table::Slow => own.named(here.processor(), "").with_constant(0, 1e6),
             Table::OtherProcessor => own.named("an abacus", ""),
@@ -109,12 +111,10 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let small = reasons.is_empty() && wish.span_bytes() < 20_000;
     let how = How::draw(draw, small);
     about(format_args!("{wish:?} {how:?}"));
-    if wish.is_batch_of_rows() && open(Known::BatchOfOneAxisWithLeading) {
-        return "known";
-    }
     let mut reasons = reasons;
     let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
     because("zero", how.threads == Some(0));
+    because("unknown route", how.route.is_some_and(|route| !is_known(route)));
     because("costs", how.table.is_some_and(Table::is_refused));
     because("with leading", wish.leading.is_some() && how.effort != Effort::Estimate);
     let planned = match wish.transpose().map(|transpose| how.put_on(transpose)) {
@@ -153,11 +153,10 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
     // A route that cannot be used; several legs, which there are in place alone.
     let many_axes = matches!(&wish.what, What::Axes { shape, .. } if shape.len() > 7);
     let may = how.route.is_some() || wish.out_of_place && many_axes;
-    let stays = wish.is_of_records_that_stay() && !open(Known::RecordsThatStayByRoute);
+    let stays = wish.is_of_records_that_stay();
     assert!(kind == "no plan" && may && !stays, "{kind}: {error}");
     if let (Error::Plan(turntile::plan::PlanError::Infeasible { route, .. }), Some(asked)) =
         (error, how.route)
-        && !open(Known::UnknownRouteNamedNothing)
     {
         assert_eq!(*route, asked, "{error}");
     }
@@ -173,17 +172,9 @@ fn check_options(planned: &Transposer, wish: &Wish, how: &How) {
         assert!(planned.workspace_bytes() <= most, "more than {most}: {planned:#}");
     }
     if let Some(alignment) = wish.alignment {
-        assert_eq!(plan.problem.alignment(), alignment.max(1));
+        assert_eq!(plan.problem.alignment(), 1 << alignment.max(1).trailing_zeros());
     }
-    let Some(route) = how.route.filter(|_| runs::moves(planned)) else { return };
-    if wish.leading.is_some() && open(Known::RouteIgnoredWithLeading) {
-        return;
-    }
-    // With leading dimensions the route is that of a leg.
-    let legs = plan.phases.iter().any(|leg| leg.route == route);
-    let records = matches!(wish.what, What::Records(_));
-    let honoured = if wish.leading.is_some() || records { legs } else { plan.route() == route };
-    assert!(honoured, "not {route}: {planned:#}");
+    runs::check_route(planned, wish, how.route);
 }
 
 /// The planner that others can make too plans the same.

@@ -7,7 +7,6 @@ use turntile::stored::{ReadAt, StoredError, WriteAt};
 use crate::about;
 use crate::draw::Draw;
 use crate::guarded::Guarded;
-use crate::known::{Known, open};
 use crate::wishes::{What, Wish, kind};
 
 /// A scratch in memory.
@@ -30,19 +29,11 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let memory = draw.of(&[0, 100, 3000, 60_000, 1 << 20, 20 << 20]);
     let threads = draw.threads();
     about(format_args!("stored in {memory} on {threads} threads: {wish:?}"));
-    if wish.is_batch_of_rows() && open(Known::BatchOfOneAxisWithLeading) {
-        return "known";
-    }
     let mut reasons = wish.reasons();
     let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
     because("with leading", wish.leading.is_some());
     because("with records", matches!(wish.what, What::Records(_)));
-    let dropped = wish.out_of_place || wish.alignment.is_some();
-    if dropped && reasons.is_empty() && !open(Known::StoredIgnoresOptions) {
-        let stored = wish.transpose().and_then(|transpose| transpose.stored(memory));
-        assert!(stored.is_err(), "planned, and an option dropped");
-        return "refused";
-    }
+    because("stored", wish.out_of_place || wish.alignment.is_some() || wish.cap.is_some());
     // Passes are listed one by one: not of what no memory holds.
     if reasons.is_empty() && !wish.is_runnable() {
         return "too large";

@@ -1,21 +1,20 @@
 //! What is to be moved, where each element must end, and why a request must be refused.
 
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
-use turntile::plan::{Problem, ProblemError};
+use turntile::plan::{Infeasible, PlanError, Problem, ProblemError};
 use turntile::{Error, Transpose};
 
 use crate::draw::Draw;
-use crate::known::{Known, open};
 use crate::naive;
 
-/// Bytes that are moved at most; what is larger is planned alone.
+/// RawElements that are moved at most; what is larger is planned alone.
 const RUNS: usize = 64 << 20;
 
 /// A problem as it is asked for, valid or not.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub what: What,
-    /// Bytes of an element; of records those of a word, once they are known to have fields.
+    /// RawElements of an element; of records those of a word, once they are known to have fields.
     pub elem_bytes: usize,
     pub batch: usize,
     pub cap: Option<usize>,
@@ -34,7 +33,7 @@ pub enum What {
 #[derive(Clone, Debug)]
 pub struct Records {
     pub count: usize,
-    /// Bytes of a record that is given by the offsets of its fields.
+    /// RawElements of a record that is given by the offsets of its fields.
     pub bytes: Option<usize>,
     /// First byte and bytes of each field.
     pub fields: Vec<(usize, usize)>,
@@ -63,8 +62,7 @@ impl Wish {
             batch: 1,
             cap: draw.maybe(4, Draw::cap),
             alignment: draw.maybe(10, |draw| {
-                let odd = !open(Known::OddAlignment) && draw.one_in(8);
-                if odd { draw.of(&[0, 3, 24]) } else { 1 << draw.below(10) }
+                if draw.one_in(8) { draw.of(&[0, 3, 24]) } else { 1 << draw.below(10) }
             }),
             out_of_place: draw.one_in(6),
             leading: None,
@@ -140,6 +138,10 @@ impl Wish {
     /// As of [`transpose`](Self::transpose), and what makes no problem.
     pub fn problem(&self) -> Result<Problem, Error> {
         let What::Axes { shape, axes } = &self.what else { return self.transpose()?.problem() };
+        if self.batch > 1 && self.leading.is_some() {
+            // With the batch as an axis a row is a matrix.
+            return self.transpose()?.problem();
+        }
         let problem = match (&shape[..], &axes[..]) {
             (&[rows, cols], [1, 0]) if self.batch == 1 => Problem::new(rows, cols, self.elem_bytes),
             (&[rows, cols], [1, 0]) => Problem::with_batch(self.batch, rows, cols, self.elem_bytes),
@@ -150,7 +152,7 @@ impl Wish {
         }?;
         let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
         let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
-        let problem = if self.out_of_place { problem.out_of_place() } else { problem };
+        let problem = if self.out_of_place { problem.out_of_place()? } else { problem };
         match self.leading {
             Some([lda, ldb]) => Ok(problem.with_leading(lda, ldb)?),
             None => Ok(problem),
@@ -184,7 +186,6 @@ impl Wish {
         let mut reasons = Vec::new();
         let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
         because("zero", self.batch == 0);
-        because("alignment", self.alignment.is_some_and(|bytes| !bytes.is_power_of_two()));
         match &self.what {
             What::Records(records) => {
                 because("layout", records.is_refused());
@@ -218,12 +219,6 @@ impl Wish {
             }
         }
         reasons
-    }
-
-    /// Returns whether it is a batch of arrays of one axis with leading dimensions: [`Problem`] sees a matrix.
-    pub fn is_batch_of_rows(&self) -> bool {
-        let rows = matches!(&self.what, What::Axes { shape, .. } if shape.len() == 1);
-        rows && self.leading.is_some() && self.batch > 1
     }
 
     /// Returns whether records stay as they are.
@@ -469,9 +464,11 @@ pub fn kind(error: &Error) -> &'static str {
         Error::Problem(ProblemError::Leading { .. }) => "with leading",
         Error::Layout(LayoutError::With { .. }) => "with records",
         Error::Layout(_) => "layout",
+        Error::Plan(PlanError::Infeasible { why: Infeasible::UnknownRoute, .. }) => "unknown route",
         Error::Plan(_) => "no plan",
         Error::Wisdom(_) => "wisdom",
         Error::Costs { .. } => "costs",
+        Error::Stored { .. } => "stored",
         Error::Run(_) => "run",
         Error::Length { .. } | Error::Overflow { .. } | Error::Short { .. } => "length",
         Error::ElementSize { .. } => "element",

@@ -1,0 +1,20 @@
+//! Tables of costs of hosts and GPUs: any text is a table or an error, and by any table there is a valid plan.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use turntile::plan::{Chip, Host, Planner, Problem};
+
+fuzz_target!(|text: &str| {
+    let problem = Problem::new(96, 60, 4).unwrap();
+    let check = |planner: Planner| {
+        let plan = planner.plan(&problem).unwrap();
+        assert_eq!(plan.check(), Ok(()), "{plan:#}");
+        assert!(plan.seconds.is_finite() && plan.seconds >= 0.0, "{plan:#}");
+    };
+    if let Ok(costs) = Host::costs_from(text) {
+        check(Planner::new(Host::new(3).with_costs(costs)));
+    }
+    if let Ok(costs) = Chip::costs_from(text) {
+        check(Planner::new(Chip::h200().with_costs(costs)));
+    }
+});
