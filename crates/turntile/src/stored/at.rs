@@ -1,30 +1,31 @@
-//! What data lie in: files, and memory.
+//! Storage: files and memory that can be read and written at any offset.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
 
-/// Bytes that can be read at any offset, by several threads at once.
+/// Storage that can be read at any offset, by several threads at once.
 pub trait ReadAt: Sync {
-    /// Fills `bytes` from `offset` on. Called by up to 16 threads at once, whose stacks are 512 KiB.
+    /// Fills `bytes` from `offset` on. It is called by up to 16 threads at once, with stacks of 512
+    /// KiB.
     ///
     /// # Errors
-    /// The system's, and [`ErrorKind::UnexpectedEof`] where there are not as many bytes.
+    /// Errors of the system, and [`ErrorKind::UnexpectedEof`] if the storage ends before.
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Announces that `bytes` bytes from `offset` on are read soon. Returns whether they are fetched meanwhile without a
-    /// thread that waits for them; by default they are not.
+    /// Announces that `bytes` bytes from `offset` on will be read soon. Returns `true` if they are
+    /// fetched in the background, without a waiting thread. The default returns `false`.
     fn fetch(&self, offset: u64, bytes: usize) -> bool {
         let _ = (offset, bytes);
         false
     }
 }
 
-/// Bytes that can be written at any offset.
+/// Storage that can be written at any offset.
 pub trait WriteAt {
     /// Writes all of `bytes` from `offset` on.
     ///
     /// # Errors
-    /// The system's, and [`ErrorKind::WriteZero`] where there is no room.
+    /// Errors of the system, and [`ErrorKind::WriteZero`] if the storage ends before.
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
 }
 
@@ -62,7 +63,8 @@ impl WriteAt for &File {
     }
 }
 
-/// As many calls as it takes, each given how far it has come; without an error where one did nothing.
+/// Calls `part` with the bytes done so far, until all are done. Returns `Err(None)` if a call did
+/// nothing.
 #[cfg(windows)]
 fn in_parts(
     all: usize,
@@ -107,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_behind_memory_is_an_error() {
+    fn access_fails_when_range_exceeds_memory() {
         let mut memory = [1u8, 2, 3, 4];
         let mut read = [0; 2];
         memory[..].read_exact_at(&mut read, 2).unwrap();

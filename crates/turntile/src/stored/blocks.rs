@@ -1,35 +1,35 @@
-//! Blocks: parts of an array that fit in memory, read and written in runs as long as can be.
+//! Blocks: parts of an array that fit in memory and have long runs in the source and in the result.
 
 use crate::stored::job::StridedCopy;
 
-/// How an array is cut: all blocks have these extents but for the last along each axis.
+/// Tiling of an array by blocks. All blocks have the same extents, except the last along each axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockTiling {
-    /// Along each of the job's axes.
+    /// Extents of a block along each axis of the copy.
     pub extents: Vec<u64>,
-    /// Bytes of a whole block.
+    /// Bytes of a full block.
     pub bytes: u64,
-    /// Bytes of its runs in the source.
+    /// Bytes per run in the source.
     pub run_from: u64,
-    /// Bytes of its runs in the result.
+    /// Bytes per run in the result.
     pub run_to: u64,
 }
 
 impl BlockTiling {
-    /// Cuts a job into blocks of at most `memory` bytes, at least an element.
+    /// Creates blocks of at most `memory` bytes, but at least one element.
     pub fn of(job: &StridedCopy, memory: u64) -> Self {
         let chains = [job.chain_from(), job.chain_to()];
         let mut block = vec![1; job.axes.len()];
         let mut bytes = job.elem_bytes;
         loop {
-            // The side with the shorter runs first; then whatever there is room for, from the innermost axis on.
+            // First the side with the shorter runs, then any axis that still fits, innermost first.
             let mut sides = [0, 1];
             sides.sort_by_key(|&side| job.run(&block, &chains[side]));
             let chained = sides.iter().flat_map(|&side| &chains[side]).copied();
             let all = chained.chain((0..block.len()).rev());
             let grown = all.filter_map(|k| {
                 let (now, most) = (block[k], job.axes[k].extent);
-                // By a quarter at a time, so that neither side gets far ahead.
+                // Grow by a quarter at a time, to keep the runs of both sides balanced.
                 let fits = memory / (bytes / now);
                 let next = most.min(now + (now / 4).max(1)).min(fits);
                 (next > now).then_some((k, next))
@@ -42,12 +42,13 @@ impl BlockTiling {
         BlockTiling { extents: block, bytes, run_from, run_to }
     }
 
-    /// The shorter of its runs.
+    /// Returns the smaller run length of the two sides, in bytes.
     pub fn shortest_run(&self) -> u64 {
         self.run_from.min(self.run_to)
     }
 
-    /// Where each block begins and how large it is, along all axes, in an order in which the result grows from its beginning on.
+    /// Returns the origin and the extents of each block, ordered by increasing offset in the
+    /// result.
     pub fn each(&self, job: &StridedCopy) -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
         let extents: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
         let (order, block) = (job.order(), self.extents.clone());
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_cover_everything_once_within_the_memory() {
+    fn blocks_cover_each_element_once_when_memory_is_limited() {
         for (extents, order) in [
             (vec![7, 5], vec![1, 0]),
             (vec![3, 4, 5], vec![2, 1, 0]),
@@ -102,15 +103,15 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_both_sides_are_of_a_length() {
-        // A gibibyte of a 160 GB matrix.
+    fn runs_are_balanced_when_blocks_are_large() {
+        // 1 GiB blocks of a 160 GB matrix.
         let job = StridedCopy::permuting(&[200_000, 200_000], &[1, 0], 4);
         let blocks = BlockTiling::of(&job, 1 << 30);
         assert!(blocks.shortest_run() >= 32 << 10 && blocks.bytes >= 7 << 27, "{blocks:?}");
-        // Short rows are read whole, and many of them.
+        // Short rows are read completely, many per block.
         let job = StridedCopy::permuting(&[1 << 30, 3], &[1, 0], 4);
         assert!(BlockTiling::of(&job, 1 << 30).shortest_run() > 300 << 20);
-        // A batch of small matrices: whole ones.
+        // Small matrices of a batch are read completely.
         let job = StridedCopy::permuting(&[1 << 24, 30, 20], &[0, 2, 1], 4);
         let blocks = BlockTiling::of(&job, 1 << 30);
         assert_eq!(blocks.extents[1..], [30, 20]);

@@ -1,10 +1,11 @@
-//! What can go wrong with stored data.
+//! Errors of out-of-core operations.
 
 use std::io;
 
 use crate::Error;
 
-/// Why stored data were not moved. The source is as it was; what is in the result is not to be used.
+/// Error of an out-of-core operation. The source is unchanged; the contents of the result are not
+/// usable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoredError {
@@ -14,21 +15,21 @@ pub enum StoredError {
     /// Writing failed.
     #[error("cannot write: {0}")]
     Write(#[source] io::Error),
-    /// Two passes need a scratch, and there is none.
-    #[error("in so little memory it takes two passes, and a scratch of {bytes} bytes")]
+    /// Two passes need a scratch, and the caller gave none.
+    #[error("not enough memory for one pass: provide {bytes} bytes of scratch, or more memory")]
     NoScratch {
-        /// Bytes of the scratch.
+        /// Required bytes of scratch.
         bytes: u64,
     },
-    /// There is less memory than the plan is for.
-    #[error("the plan needs {need} bytes of memory, there are {have}")]
+    /// The buffer is smaller than the plan needs.
+    #[error("the plan needs a buffer of {need} bytes, the buffer has {have}")]
     Memory {
-        /// Bytes of the largest block.
+        /// Required bytes.
         need: usize,
         /// Bytes of the buffer.
         have: usize,
     },
-    /// A block could not be permuted, or there is no memory for it.
+    /// A block could not be planned or permuted, or memory could not be allocated.
     #[error(transparent)]
     Engine(#[from] Error),
 }

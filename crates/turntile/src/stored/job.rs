@@ -1,30 +1,30 @@
-//! What is moved: the axes of an array, each with its extent and its pitch in the source and in the result.
+//! Strided copies: the axes of an array, with their strides in the source and in the result.
 
-/// An axis.
+/// Axis of a strided copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyAxis {
-    /// How long it is.
+    /// Extent.
     pub extent: u64,
-    /// Bytes from one place on it to the next, in the source.
+    /// Stride in the source, in bytes.
     pub from: u64,
-    /// The same in the result.
+    /// Stride in the result, in bytes.
     pub to: u64,
 }
 
-/// An array to be moved from one place into another.
+/// Copy of an array between two strided layouts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StridedCopy {
-    /// Bytes of an element.
+    /// Bytes per element.
     pub elem_bytes: u64,
-    /// Offset of the first element in the source.
+    /// Byte offset of the first element in the source.
     pub source: u64,
-    /// The same in the result.
+    /// Byte offset of the first element in the result.
     pub dest: u64,
-    /// The axes as they lie in the source, the outermost first.
+    /// Axes in the order of the source, outermost first.
     pub axes: Vec<CopyAxis>,
 }
 
-/// Pitches of a dense array.
+/// Returns the row-major strides of a dense array, in bytes.
 pub fn dense(extents: &[u64], elem_bytes: u64) -> Vec<u64> {
     let mut pitches = vec![elem_bytes; extents.len()];
     for k in (1..extents.len()).rev() {
@@ -34,19 +34,20 @@ pub fn dense(extents: &[u64], elem_bytes: u64) -> Vec<u64> {
 }
 
 impl StridedCopy {
-    /// The axes of a dense array permuted: axis `i` of the result is axis `order[i]`. Nothing of it is empty.
+    /// Creates the copy that permutes the axes of a dense array: axis `i` of the result is axis
+    /// `order[i]`. No extent may be 0.
     pub fn permuting(extents: &[u64], order: &[usize], elem_bytes: u64) -> Self {
         let after: Vec<u64> = order.iter().map(|&axis| extents[axis]).collect();
         let (from, to) = (dense(extents, elem_bytes), dense(&after, elem_bytes));
-        let place = |axis: usize| {
-            order.iter().position(|&other| other == axis).expect("an order of all axes")
+        let position = |axis: usize| {
+            order.iter().position(|&other| other == axis).expect("`order` is a permutation")
         };
-        let axis = |k: usize| CopyAxis { extent: extents[k], from: from[k], to: to[place(k)] };
+        let axis = |k: usize| CopyAxis { extent: extents[k], from: from[k], to: to[position(k)] };
         let axes = (0..extents.len()).map(axis).collect();
         StridedCopy { elem_bytes, source: 0, dest: 0, axes }.fused()
     }
 
-    /// The same with axes of extent 1 left out, and those joined that follow each other on both sides.
+    /// Removes axes of extent 1, and fuses axes that are adjacent in the source and in the result.
     pub fn fused(mut self) -> Self {
         let mut fused: Vec<CopyAxis> = Vec::new();
         for axis in self.axes.iter().filter(|axis| axis.extent > 1) {
@@ -64,25 +65,27 @@ impl StridedCopy {
         self
     }
 
-    /// Bytes of all elements.
+    /// Returns the bytes of all elements.
     pub fn bytes(&self) -> u64 {
         self.elem_bytes * self.axes.iter().map(|axis| axis.extent).product::<u64>()
     }
 
-    /// Its axes as they lie in the result, the outermost first: numbers of those of the source.
+    /// Returns the axes in the order of the result, outermost first, as indices into `axes`.
     pub fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.axes.len()).collect();
         order.sort_by_key(|&k| std::cmp::Reverse(self.axes[k].to));
         order
     }
 
-    /// Numbers of axes from the innermost on, along which a block's bytes follow one another in the source, as far as
-    /// the block has each whole.
+    /// Returns the innermost axes of the source along which the elements are contiguous, innermost
+    /// first. A run of a block spans these axes up to the first that the block does not cover
+    /// completely.
     pub fn chain_from(&self) -> Vec<usize> {
         self.chain((0..self.axes.len()).rev(), |axis| axis.from)
     }
 
-    /// The same in the result.
+    /// Returns the innermost axes of the result along which the elements are contiguous, innermost
+    /// first.
     pub fn chain_to(&self) -> Vec<usize> {
         self.chain(self.order().into_iter().rev(), |axis| axis.to)
     }
@@ -103,7 +106,7 @@ impl StridedCopy {
         chain
     }
 
-    /// Bytes of a run of a block of these extents, along a chain.
+    /// Returns the bytes of a run of a block with extents `block`, along the axes of `chain`.
     pub fn run(&self, block: &[u64], chain: &[usize]) -> u64 {
         let mut run = self.elem_bytes;
         for &k in chain {
@@ -121,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_are_joined_where_both_sides_allow() {
+    fn axes_fuse_when_adjacent_on_both_sides() {
         let job = StridedCopy::permuting(&[3, 1, 4, 5, 2], &[2, 3, 0, 1, 4], 8);
         let axis = |extent, from, to| CopyAxis { extent, from, to };
         assert_eq!(job.axes, [axis(3, 320, 16), axis(20, 16, 48), axis(2, 8, 8)]);
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_go_on_over_whole_axes() {
+    fn run_continues_when_block_covers_axis() {
         let job = StridedCopy::permuting(&[3, 4, 5], &[2, 1, 0], 8);
         assert_eq!((job.chain_from(), job.chain_to()), (vec![2, 1, 0], vec![0, 1, 2]));
         for (block, from, to) in [

@@ -1,19 +1,27 @@
-//! Arrays in files, larger than memory: their axes permuted from one file, or memory map, into another.
+//! Out-of-core axis permutation: from one file or memory map into another, for arrays larger than
+//! memory.
 //!
 //! ```no_run
 //! use std::fs::File;
 //! use turntile::Transpose;
 //!
-//! // 160 GB of f32 in 2 GiB of memory.
+//! // 160 GB of f32, with 2 GiB of memory:
 //! let (source, mut result) = (File::open("a.bin")?, File::create_new("b.bin")?);
 //! Transpose::of::<f32>(200_000, 200_000).stored(2 << 30)?.run(&source, &mut result)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The array is cut into blocks that fit in memory. Each is read in runs, permuted in memory, and written in runs, so that every byte
-//! is read once and written once. In `m` bytes of memory the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)` bytes: 46 KB of
-//! 4-byte elements in 1 GiB, for while one block is written the next is read. Where that would be some pages at most, two passes through a scratch have runs of about `(m² e)^(1/3)` in place of it.
-//! In up to 8 MiB there is one block at a time: it is read without threads where storage fetches what is announced ([`ReadAt::fetch`]).
+//! The array is cut into blocks that fit in memory. A block consists of runs of contiguous bytes,
+//! in the source and in the result. Each block is read run by run, permuted in memory, and written
+//! run by run, so every byte is read once and written once.
+//!
+//! With `m` bytes of memory, the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)`
+//! bytes, since one block is written while the next is read. For 4-byte elements and 1 GiB that is
+//! 46 KB. If runs would have only a few pages, two passes through a scratch file give runs of about
+//! `(m² e)^(1/3)` bytes.
+//!
+//! Up to 8 MiB of memory hold one block at a time. It is read without extra threads if the storage
+//! prefetches announced reads ([`ReadAt::fetch`]).
 
 mod at;
 mod blocks;
@@ -33,7 +41,7 @@ use crate::stored::mover::Context;
 use crate::stored::passes::{Pass, PassKind};
 use crate::{Effort, Error, Transpose};
 
-/// A permutation of stored data, planned for so much memory.
+/// Out-of-core axis permutation, planned for a given amount of memory.
 #[derive(Clone, Debug)]
 pub struct OutOfCore {
     passes: Vec<Pass>,
@@ -41,20 +49,27 @@ pub struct OutOfCore {
     workspace: usize,
 }
 
-/// A share of the memory that permuting a block may need beside it.
-const WORKSPACE: usize = 16;
+/// Divisor of the memory: the permutation of a block may use `1 / WORKSPACE_DIVISOR` of it as
+/// workspace.
+const WORKSPACE_DIVISOR: usize = 16;
 
-/// Bytes of memory that are of use at most: runs are long by then, and larger blocks would keep storage waiting.
-const MOST: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 30 };
+/// Maximum useful memory in bytes. Runs are long by then, and larger blocks would leave the storage
+/// idle.
+const MAX_MEMORY: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 30 };
 
 impl Transpose {
-    /// Plans it from one file or memory map into another, in at most `memory` bytes: two blocks and a workspace. Threads are as
-    /// [`threads`](Self::threads) says. However little memory there is, a block has one element at least, and one that is
-    /// larger takes as much as it has.
+    /// Plans an out-of-core operation, from one file or memory map into another, with at most
+    /// `memory` bytes for two blocks and a workspace.
+    ///
+    /// The thread count is that of [`threads`](Self::threads). A block has at least one element,
+    /// even if the element is larger than `memory`.
     ///
     /// # Errors
-    /// [`Error::Problem`] as [`plan`](Self::plan), [`Error::RecordOrder`] of records, [`Error::OutOfCore`] with a cap, route, rule for
-    /// tiles, table of costs, wisdom, measuring, alignment or other place: they are for plans in memory.
+    /// - [`Error::Problem`]: as in [`plan`](Self::plan).
+    /// - [`Error::Layout`]: the operation is a record conversion.
+    /// - [`Error::Stored`]: an option is set that only applies to plans in memory. These are a
+    ///   workspace cap, route, tile rule, cost table, wisdom file, measuring, alignment or
+    ///   out-of-place operation.
     pub fn stored(&self, memory: usize) -> Result<OutOfCore, Error> {
         let problem = self.dense_problem("stored arrays")?;
         if let Some(with) = self.in_memory_only() {
@@ -63,62 +78,66 @@ impl Transpose {
         if problem.records().is_some() {
             return Err(LayoutError::With { with: "stored arrays" }.into());
         }
-        let (workspace, threads) = (memory.min(MOST) / WORKSPACE, self.host_threads());
+        let (workspace, threads) = (memory.min(MAX_MEMORY) / WORKSPACE_DIVISOR, self.host_threads());
         if problem.is_empty() {
             return Ok(OutOfCore { passes: Vec::new(), threads, workspace });
         }
         let extents: Vec<u64> = problem.extents().iter().map(|&extent| extent as u64).collect();
         let order: Vec<usize> = problem.order().collect();
         let job = StridedCopy::permuting(&extents, &order, problem.elem_bytes() as u64);
-        let passes = passes::passes(job, (memory.min(MOST) - workspace) as u64);
+        let passes = passes::passes(job, (memory.min(MAX_MEMORY) - workspace) as u64);
         Ok(OutOfCore { passes, threads, workspace })
     }
 
-    /// The first option that was given and acts on plans in memory only.
+    /// Returns the first option that is set but only applies to plans in memory.
     fn in_memory_only(&self) -> Option<&'static str> {
         let given = [
             (self.cap.is_some(), "a workspace cap"),
             (self.alignment.is_some(), "an alignment"),
             (self.out_of_place, "an out-of-place result"),
             (self.route.is_some(), "a route"),
-            (self.tiles != TileRule::default(), "a rule for tiles"),
+            (self.tiles != TileRule::default(), "a tile rule"),
             (self.effort != Effort::Estimate, "measuring"),
             (self.wisdom.is_some(), "a wisdom file"),
-            (self.costs.is_some(), "a table of costs"),
+            (self.costs.is_some(), "a cost table"),
         ];
         given.iter().find(|(given, _)| *given).map(|&(_, with)| with)
     }
 }
 
 impl OutOfCore {
-    /// How often every byte is read and written: once, or twice where the memory is very small.
+    /// Returns the number of times that every byte is read and written: 1, or 2 if the memory is
+    /// very small.
     pub fn passes(&self) -> usize {
         if self.scratch_bytes() > 0 { 2 } else { self.passes.len().min(1) }
     }
 
-    /// Bytes of the scratch that it needs: if it takes two passes, of the part of the data that goes both ways at a time,
-    /// otherwise none.
+    /// Returns the required bytes of scratch: 0 for one pass, else the part of the data that goes
+    /// through the scratch at a time.
     pub fn scratch_bytes(&self) -> u64 {
-        let out = self.passes.iter().filter(|pass| pass.leg == PassKind::Out);
+        let out = self.passes.iter().filter(|pass| pass.kind == PassKind::ToScratch);
         out.map(|pass| pass.job.bytes()).max().unwrap_or(0)
     }
 
-    /// Bytes of the largest block, and in more than 8 MiB of the next beside it: what a run's buffer must have.
+    /// Returns the bytes that a run's buffer must have: the largest block, or two blocks with more
+    /// than 8 MiB of memory.
     pub fn buffer_bytes(&self) -> usize {
         self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
     }
 
-    /// Bytes of the shortest runs, of whole blocks; those of the few columns that a panel of two passes leaves over are shorter.
+    /// Returns the bytes of the shortest runs of whole blocks. With two passes, runs of the few
+    /// columns that do not fill a panel are shorter.
     pub fn shortest_run(&self) -> u64 {
-        let first = |leg| self.passes.iter().find(|pass| pass.leg == leg);
-        let all = [PassKind::Whole, PassKind::Out, PassKind::Home].into_iter().filter_map(first);
+        let first = |kind| self.passes.iter().find(|pass| pass.kind == kind);
+        let all = [PassKind::Direct, PassKind::ToScratch, PassKind::FromScratch].into_iter().filter_map(first);
         all.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
     }
 
-    /// Moves the source's data into the result, in one pass, with a buffer of its own.
+    /// Permutes the source into the result in one pass, with a buffer allocated here.
     ///
     /// # Errors
-    /// [`StoredError`]: when reading or writing fails, there is no memory, or a scratch is needed.
+    /// [`StoredError`] if reading or writing fails, memory cannot be allocated, or a scratch is
+    /// needed.
     pub fn run(
         &self,
         source: &(impl ReadAt + ?Sized),
@@ -132,11 +151,14 @@ impl OutOfCore {
         self.run_in(&mut buffer, source, result, None::<&mut std::fs::File>, |_| ())
     }
 
-    /// The same in a buffer of the caller's, of at least [`buffer_bytes`](Self::buffer_bytes), with a scratch if there is one. `progress`
-    /// is called with how many bytes more have been read or written, of `2 · passes · bytes` in all.
+    /// Permutes the source into the result with the caller's buffer, of at least
+    /// [`buffer_bytes`](Self::buffer_bytes) bytes.
+    ///
+    /// A plan of two passes requires `scratch`. `progress` is called with the number of bytes read
+    /// or written since its last call, of `2 · passes · bytes` in total.
     ///
     /// # Errors
-    /// As [`run`](Self::run), and [`StoredError::Memory`] when the buffer is too small.
+    /// Those of [`run`](Self::run), and [`StoredError::Memory`] if the buffer is too small.
     pub fn run_in<S: ReadAt + WriteAt>(
         &self,
         buffer: &mut [u8],
@@ -151,17 +173,17 @@ impl OutOfCore {
         }
         let no_scratch = || StoredError::NoScratch { bytes: self.scratch_bytes() };
         let OutOfCore { threads, workspace, .. } = *self;
-        let mut tools = Context { threads, workspace, buffer, progress: &mut progress };
+        let mut context = Context { threads, workspace, buffer, progress: &mut progress };
         for pass in &self.passes {
-            match pass.leg {
-                PassKind::Whole => mover::run(pass, source, result, &mut tools)?,
-                PassKind::Out => {
+            match pass.kind {
+                PassKind::Direct => mover::run(pass, source, result, &mut context)?,
+                PassKind::ToScratch => {
                     let scratch = scratch.as_deref_mut().ok_or_else(no_scratch)?;
-                    mover::run(pass, source, scratch, &mut tools)?;
+                    mover::run(pass, source, scratch, &mut context)?;
                 }
-                PassKind::Home => {
+                PassKind::FromScratch => {
                     let scratch = scratch.as_deref_mut().ok_or_else(no_scratch)?;
-                    mover::run(pass, &*scratch, result, &mut tools)?;
+                    mover::run(pass, &*scratch, result, &mut context)?;
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! A pass, block after block: read in runs, permuted in memory, written in runs.
+//! Execution of a pass, block by block: read, permute in memory, write.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,31 +12,32 @@ use crate::stored::job::{CopyAxis, StridedCopy};
 use crate::stored::passes::Pass;
 use crate::{RawElements, Transpose, Transposer};
 
-/// Reads that are under way at once: storage answers many as soon as one.
+/// Maximum concurrent reads. Storage serves many reads in about the time of one.
 const READERS: usize = 16;
 
-/// Bytes of a reader's stack: what it runs is a [`ReadAt`] of the caller's, which may decompress, decrypt or talk to a network.
-/// Less than the system's, since there are many.
+/// Stack size of a reader in bytes. A reader calls the user's [`ReadAt`], which may decompress,
+/// decrypt or use a network. It is less than the system's default because there are many readers.
 const READER_STACK: usize = 512 << 10;
 
-/// Bytes that a reader takes at a time, in whole runs: few of a small block, so that there is work for many readers.
-const SHARE: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
+/// Range of the bytes that a reader claims at a time, in whole runs. Small blocks use small chunks,
+/// to occupy many readers.
+const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
-/// What a pass needs beside its source and its result.
+/// Resources of a pass, in addition to source and result.
 pub struct Context<'a> {
-    /// Threads that permute.
+    /// Threads that permute a block.
     pub threads: usize,
-    /// Most bytes that permuting needs beside a block.
+    /// Maximum bytes of workspace for permuting a block.
     pub workspace: usize,
-    /// Room for a block, and for the next one where there are several.
+    /// Buffer for one block, or for two if the next is read ahead.
     pub buffer: &'a mut [u8],
-    /// Called with how many bytes more are read or written.
+    /// Called with the number of bytes read or written since the last call.
     pub progress: &'a mut dyn FnMut(u64),
 }
 
-/// Runs of a block on one side: where each begins, in the order of a dense array with that side's axes.
+/// Runs of a block on one side, numbered in row-major order of that side's axes.
 struct Runs {
-    /// Extents and pitches of the axes that a run does not cover, the outermost first.
+    /// Extents and strides of the axes that a run does not cover, outermost first.
     outer: Vec<(u64, u64)>,
     start: u64,
     bytes: usize,
@@ -46,17 +47,17 @@ impl Runs {
     fn offset(&self, number: u64) -> u64 {
         let mut rest = number;
         self.outer.iter().rev().fold(self.start, |at, &(extent, pitch)| {
-            let place = rest % extent;
+            let index = rest % extent;
             rest /= extent;
-            at + place * pitch
+            at + index * pitch
         })
     }
 }
 
-/// A block: where it begins and how large it is, along all axes.
+/// Origin and extents of a block.
 type Block = (Vec<u64>, Vec<u64>);
 
-/// One side of a pass: the axes as they lie there, and where its first element is.
+/// One side of a pass: order of the axes, and offset of the first element.
 struct Side<'a> {
     job: &'a StridedCopy,
     order: Vec<usize>,
@@ -69,11 +70,11 @@ impl Side<'_> {
         let Side { job, order, base, pitch } = self;
         let steps = job.axes.iter().zip(first).map(|(axis, &at)| at * pitch(axis));
         let start = base + steps.sum::<u64>();
-        let (mut outer, mut bytes, mut joined) = (Vec::new(), job.elem_bytes, true);
+        let (mut outer, mut bytes, mut contiguous) = (Vec::new(), job.elem_bytes, true);
         for &k in order.iter().rev() {
             let axis = &job.axes[k];
-            joined &= pitch(axis) == bytes || size[k] == 1;
-            if !joined {
+            contiguous &= pitch(axis) == bytes || size[k] == 1;
+            if !contiguous {
                 outer.push((size[k], pitch(axis)));
             } else if size[k] > 1 {
                 bytes *= size[k];
@@ -84,12 +85,13 @@ impl Side<'_> {
     }
 }
 
-/// Moves all blocks of a pass. While one is permuted and written, the next is read, or at least fetched.
+/// Moves all blocks of a pass. While a block is permuted and written, the next is read ahead or
+/// prefetched.
 pub fn run(
     pass: &Pass,
     source: &(impl ReadAt + ?Sized),
     dest: &mut (impl WriteAt + ?Sized),
-    tools: &mut Context<'_>,
+    context: &mut Context<'_>,
 ) -> Result<(), StoredError> {
     let &Pass { ref job, ref blocks, ahead, .. } = pass;
     let from = Side {
@@ -99,65 +101,67 @@ pub fn run(
         pitch: |axis| axis.from,
     };
     let to = Side { job, order: job.order(), base: job.dest, pitch: |axis| axis.to };
-    // Those at the ends of the axes differ from the others; each kind is planned once.
+    // Blocks at the ends of axes have other extents; each distinct size is planned once.
     let mut planned: HashMap<Vec<u64>, Transposer> = HashMap::new();
     let bytes_of = |(_, size): &Block| (size.iter().product::<u64>() * job.elem_bytes) as usize;
     let mut each = blocks.each(job).peekable();
     let (mut now, mut next) =
-        tools.buffer.split_at_mut((blocks.bytes as usize).min(tools.buffer.len()));
+        context.buffer.split_at_mut((blocks.bytes as usize).min(context.buffer.len()));
     if let Some(first) = each.peek() {
         read(source, &mut now[..bytes_of(first)], &from.runs(first)).map_err(StoredError::Read)?;
     }
-    let threads = if ahead { tools.threads } else { 1 };
+    let threads = if ahead { context.threads } else { 1 };
     while let Some(block) = each.next() {
         let plan = match planned.entry(block.1.clone()) {
             Entry::Occupied(found) => found.into_mut(),
             Entry::Vacant(new) => {
-                new.insert(plan(job, &block.1, &to.order, threads, tools.workspace)?)
+                new.insert(plan(job, &block.1, &to.order, threads, context.workspace)?)
             }
         };
         let data = &mut now[..bytes_of(&block)];
-        (tools.progress)(data.len() as u64);
-        let mut put = || {
+        (context.progress)(data.len() as u64);
+        let mut write_block = || {
             plan.run(&mut RawElements(&mut *data))?;
-            write(dest, data, &to.runs(&block), tools.progress).map_err(StoredError::Write)
+            write(dest, data, &to.runs(&block), context.progress).map_err(StoredError::Write)
         };
-        let Some(following) = each.peek() else { return put() };
+        let Some(following) = each.peek() else { return write_block() };
         let (bytes, runs) = (bytes_of(following), from.runs(following));
         if !ahead {
-            let is_fetched = fetched(source, bytes, &runs);
-            put()?;
-            let (room, read) = (&mut now[..bytes], if is_fetched { read_alone } else { read });
+            let is_prefetched = prefetch(source, bytes, &runs);
+            write_block()?;
+            let (room, read) =
+                (&mut now[..bytes], if is_prefetched { read_sequential } else { read });
             read(source, room, &runs).map_err(StoredError::Read)?;
         } else {
             let room = &mut next[..bytes];
-            both(|| read(source, room, &runs), put)?;
+            overlapped(|| read(source, room, &runs), write_block)?;
             std::mem::swap(&mut now, &mut next);
         }
     }
     Ok(())
 }
 
-/// Reads in a thread while this one puts; where none can be started, afterwards.
-fn both(
+/// Runs `read` on another thread while this thread runs `write_block`. If no thread can be started,
+/// runs `read` afterwards.
+fn overlapped(
     read: impl FnOnce() -> io::Result<()> + Send,
-    put: impl FnOnce() -> Result<(), StoredError>,
+    write_block: impl FnOnce() -> Result<(), StoredError>,
 ) -> Result<(), StoredError> {
-    // Taken by whichever thread reads.
+    // Taken by the thread that reads.
     let read = Mutex::new(Some(read));
-    let taken = || {
+    let take_and_read = || {
         let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
         read.map_or(Ok(()), |read| read())
     };
     thread::scope(|scope| {
-        let reader = thread::Builder::new().spawn_scoped(scope, taken);
-        put()?;
-        reader.map_or_else(|_| taken(), joined).map_err(StoredError::Read)
+        let reader = thread::Builder::new().spawn_scoped(scope, take_and_read);
+        write_block()?;
+        reader.map_or_else(|_| take_and_read(), join).map_err(StoredError::Read)
     })
 }
 
-/// A thread's result; its panic continues here.
-fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+/// Returns a thread's result, or resumes its panic.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
@@ -173,12 +177,12 @@ fn plan(
     Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
 }
 
-/// Whether storage fetches a block's runs from now on.
-fn fetched(source: &(impl ReadAt + ?Sized), bytes: usize, runs: &Runs) -> bool {
+/// Announces a block's runs. Returns `true` if the storage fetches all of them.
+fn prefetch(source: &(impl ReadAt + ?Sized), bytes: usize, runs: &Runs) -> bool {
     (0..bytes / runs.bytes).all(|number| source.fetch(runs.offset(number as u64), runs.bytes))
 }
 
-/// Writes a block, run after run.
+/// Writes the runs of a block.
 fn write(
     dest: &mut (impl WriteAt + ?Sized),
     block: &[u8],
@@ -192,31 +196,35 @@ fn write(
     Ok(())
 }
 
-/// Fills a block, run after run.
-fn read_alone(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
+/// Fills a block run by run, on this thread.
+fn read_sequential(
+    source: &(impl ReadAt + ?Sized),
+    block: &mut [u8],
+    runs: &Runs,
+) -> io::Result<()> {
     let mut numbered = block.chunks_mut(runs.bytes).enumerate();
     numbered.try_for_each(|(number, run)| source.read_exact_at(run, runs.offset(number as u64)))
 }
 
-/// Fills a block, by several readers where there are several runs.
+/// Fills a block, with several readers if it has several runs.
 fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
-    let share = (block.len() / READERS).clamp(*SHARE.start(), *SHARE.end());
-    let group = (share / runs.bytes).max(1);
-    let shares = block.len().div_ceil(group * runs.bytes);
+    let chunk_bytes = (block.len() / READERS).clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end());
+    let group = (chunk_bytes / runs.bytes).max(1);
+    let chunks = block.len().div_ceil(group * runs.bytes);
     let work = Mutex::new(block.chunks_mut(group * runs.bytes).enumerate());
     let reader = || {
         loop {
             let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((share, chunk)) = next else { return Ok(()) };
+            let Some((index, chunk)) = next else { return Ok(()) };
             for (k, run) in chunk.chunks_mut(runs.bytes).enumerate() {
-                source.read_exact_at(run, runs.offset((share * group + k) as u64))?;
+                source.read_exact_at(run, runs.offset((index * group + k) as u64))?;
             }
         }
     };
     thread::scope(|scope| {
         let start =
             |_| thread::Builder::new().stack_size(READER_STACK).spawn_scoped(scope, reader).ok();
-        let others: Vec<_> = (1..READERS.min(shares)).filter_map(start).collect();
-        others.into_iter().fold(reader(), |read, other| read.and(joined(other)))
+        let others: Vec<_> = (1..READERS.min(chunks)).filter_map(start).collect();
+        others.into_iter().fold(reader(), |read, other| read.and(join(other)))
     })
 }

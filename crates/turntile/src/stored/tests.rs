@@ -1,4 +1,5 @@
-//! Every order of small arrays in every memory, against an oracle that goes from element to element.
+//! All axis permutations of small arrays with different memory sizes, compared with an element-wise
+//! reference.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Storage in memory that counts how often each of its bytes is written.
+/// In-memory storage that counts the writes of each byte.
 struct Counted {
     bytes: Vec<u8>,
     times: Vec<u32>,
@@ -34,7 +35,7 @@ impl WriteAt for Counted {
     }
 }
 
-/// Storage that fetches what is announced, and counts what was read unannounced.
+/// Storage that prefetches announced ranges, and counts the bytes read without an announcement.
 struct Fetching<'a> {
     bytes: &'a [u8],
     announced: Mutex<HashSet<(u64, usize)>>,
@@ -54,7 +55,7 @@ impl ReadAt for Fetching<'_> {
     }
 }
 
-/// The axes of `data` permuted, element by element.
+/// Returns `data` with permuted axes, element by element.
 fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem: usize) -> Vec<u8> {
     let pitch = |axis: usize| extents[axis + 1..].iter().product::<usize>() * elem;
     let mut result = Vec::with_capacity(data.len());
@@ -92,7 +93,7 @@ fn check(
     let data: Vec<u8> = (0..bytes).map(|k| (k * 7 + k / 256 * 31) as u8).collect();
     let wide: Vec<u64> = extents.iter().map(|&extent| extent as u64).collect();
     let passes = passes_in(&StridedCopy::permuting(&wide, order, elem as u64));
-    // Two blocks at a time too, for some: that takes threads.
+    // For some cases also read ahead, which starts threads.
     if elem == 3 && extents.len() == 3 {
         let mut two = passes.clone();
         two.iter_mut().for_each(|pass| pass.ahead = pass.blocks.bytes < pass.job.bytes());
@@ -113,28 +114,29 @@ fn check(
     assert!(result.bytes == permuted(&data, extents, order, elem), "{case}");
     assert!(result.times.iter().all(|&times| times == 1), "{case}");
     assert_eq!(moved as usize, 2 * stored.passes() * bytes, "{case}");
-    // Every byte goes through the scratch once, and no byte of that is for nothing.
+    // Every byte is written to the scratch once, and every byte of the scratch is used.
     let through: usize = scratch.times.iter().map(|&times| times as usize).sum();
     assert_eq!(through, if stored.passes() == 2 { bytes } else { 0 }, "{case}");
     assert!(scratch.times.iter().all(|&times| times > 0), "{case}");
-    // All but the first block of each pass over the source is announced, and all that is announced is read.
+    // Except for the first block of each pass over the source, all reads are announced. All
+    // announced ranges are read.
     let source =
         Fetching { bytes: &data, announced: Mutex::default(), unannounced: AtomicUsize::new(0) };
-    let mut again = Counted::new(bytes);
-    stored.run_in(&mut buffer, &source, &mut again, Some(&mut scratch), |_| ()).unwrap();
-    assert!(again.bytes == result.bytes, "{case}");
+    let mut second = Counted::new(bytes);
+    stored.run_in(&mut buffer, &source, &mut second, Some(&mut scratch), |_| ()).unwrap();
+    assert!(second.bytes == result.bytes, "{case}");
     assert!(source.announced.into_inner().unwrap().is_empty(), "{case}");
     let first: u64 = stored
         .passes
         .iter()
-        .filter(|pass| pass.leg != PassKind::Home)
+        .filter(|pass| pass.kind != PassKind::FromScratch)
         .map(|pass| pass.blocks.each(&pass.job).next().map_or(0, |(_, size)| size.iter().product()))
         .sum();
     assert_eq!(source.unannounced.into_inner() as u64, first * elem as u64, "{case}");
 }
 
 #[test]
-fn arrays_are_permuted_in_any_memory() {
+fn arrays_are_permuted_with_any_memory_size() {
     for extents in [&[7, 5][..], &[3, 4, 5], &[5, 1, 6, 2], &[2, 3, 2, 3], &[11]] {
         for order in orders(extents.len()) {
             for elem in [1, 3, 8] {
@@ -157,19 +159,19 @@ fn arrays_are_permuted_in_any_memory() {
 }
 
 #[test]
-fn a_matrix_in_little_memory_takes_two_passes_and_a_scratch() {
+fn matrix_takes_two_passes_and_scratch_when_memory_is_small() {
     let (rows, cols) = (3001, 2003);
     let data: Vec<u8> = (0..rows * cols * 2).map(|k| (k ^ k >> 9) as u8).collect();
-    let want = permuted(&data, &[rows, cols], &[1, 0], 2);
+    let expected = permuted(&data, &[rows, cols], &[1, 0], 2);
     let mut result = vec![0; data.len()];
     let transpose = Transpose::of_bytes(rows, cols, 2).threads(2);
     let large = transpose.stored(8 << 20).unwrap();
     assert_eq!((large.passes(), large.scratch_bytes()), (1, 0));
     large.run(&data[..], &mut result[..]).unwrap();
-    assert!(result == want);
+    assert!(result == expected);
     let small = transpose.stored(100 << 10).unwrap();
     assert_eq!(small.passes(), 2);
-    // All but the columns of no panel.
+    // The scratch holds the data, except columns that do not fill a panel.
     let room = small.scratch_bytes() as usize;
     assert!(room <= data.len() && room > data.len() / 2, "{room}");
     let error = small.run(&data[..], &mut result[..]).unwrap_err();
@@ -178,14 +180,14 @@ fn a_matrix_in_little_memory_takes_two_passes_and_a_scratch() {
     let mut scratch = Counted::new(room);
     let mut buffer = vec![0; small.buffer_bytes()];
     small.run_in(&mut buffer, &data[..], &mut result[..], Some(&mut scratch), |_| ()).unwrap();
-    assert!(result == want);
+    assert!(result == expected);
     let error =
         small.run_in(&mut buffer[1..], &data[..], &mut result[..], Some(&mut scratch), |_| ());
     assert!(matches!(error, Err(StoredError::Memory { .. })));
 }
 
 #[test]
-fn nothing_takes_no_pass() {
+fn empty_matrix_takes_no_pass() {
     for (rows, cols) in [(0, 5), (5, 0)] {
         let stored = Transpose::of::<u32>(rows, cols).stored(0).unwrap();
         assert_eq!((stored.passes(), stored.buffer_bytes()), (0, 0));
@@ -194,7 +196,7 @@ fn nothing_takes_no_pass() {
 }
 
 #[test]
-fn data_that_are_missing_are_an_error() {
+fn run_fails_when_storage_is_too_short() {
     let stored = Transpose::of::<u32>(30, 50).stored(1000).unwrap();
     let mut result = vec![0; 6000];
     let mut scratch = Counted::new(6000);
@@ -207,9 +209,9 @@ fn data_that_are_missing_are_an_error() {
     assert!(matches!(error, Err(StoredError::Write(_))), "{error:?}");
 }
 
-/// The last byte is of a block that is read while the one before it is written.
+/// The missing byte belongs to a block that is read while the previous one is written.
 #[test]
-fn data_that_are_missing_from_the_next_block_are_an_error() {
+fn run_fails_when_block_read_ahead_is_incomplete() {
     let mut pass = passes::one(&StridedCopy::permuting(&[30, 50], &[1, 0], 4), 1000);
     pass.ahead = true;
     let stored = OutOfCore { passes: vec![pass], threads: 1, workspace: 1 << 12 };
@@ -221,14 +223,14 @@ fn data_that_are_missing_from_the_next_block_are_an_error() {
     stored.run(&[0; 6000][..], &mut result[..]).unwrap();
 }
 
-/// Storage that fails in every thread but one, which waits for that as long as a test may take.
-struct FailsElsewhere {
+/// Storage that fails on every thread except `here`, which waits up to a time limit for a failure.
+struct FailsOnOtherThreads {
     here: ThreadId,
     failed: AtomicBool,
     until: Instant,
 }
 
-impl ReadAt for FailsElsewhere {
+impl ReadAt for FailsOnOtherThreads {
     fn read_exact_at(&self, _: &mut [u8], _: u64) -> io::Result<()> {
         if thread::current().id() != self.here {
             self.failed.store(true, Ordering::Relaxed);
@@ -242,9 +244,9 @@ impl ReadAt for FailsElsewhere {
 }
 
 #[test]
-fn what_fails_in_one_of_several_readers_is_an_error() {
+fn run_fails_when_one_reader_fails() {
     let (here, until) = (thread::current().id(), Instant::now() + Duration::from_secs(20));
-    let source = FailsElsewhere { here, failed: AtomicBool::new(false), until };
+    let source = FailsOnOtherThreads { here, failed: AtomicBool::new(false), until };
     let mut result = vec![0; 1 << 20];
     let passes = vec![passes::one(&StridedCopy::permuting(&[512, 512], &[1, 0], 4), 1 << 19)];
     let stored = OutOfCore { passes, threads: 1, workspace: 1 << 16 };
@@ -252,9 +254,9 @@ fn what_fails_in_one_of_several_readers_is_an_error() {
     assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
 }
 
-/// Options of plans in memory are refused, not dropped.
+/// Options that only apply to plans in memory are rejected, not ignored.
 #[test]
-fn options_of_plans_in_memory_are_errors() {
+fn stored_rejects_options_of_plans_in_memory() {
     use crate::plan::{Chip, Route, TileRule};
     use crate::{Effort, Error};
     let of = || Transpose::of::<u32>(30, 50);
@@ -263,17 +265,17 @@ fn options_of_plans_in_memory_are_errors() {
         (of().alignment(64), "an alignment"),
         (of().out_of_place(), "an out-of-place result"),
         (of().route(Route::CUT), "a route"),
-        (of().tiles(TileRule::Exhaustive), "a rule for tiles"),
+        (of().tiles(TileRule::Exhaustive), "a tile rule"),
         (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
         (of().wisdom("w.json"), "a wisdom file"),
-        (of().costs(Chip::h200().costs().clone()), "a table of costs"),
+        (of().costs(Chip::h200().costs().clone()), "a cost table"),
     ] {
         assert_eq!(transpose.stored(1 << 20).err(), Some(Error::Stored { with }));
     }
     of().threads(2).stored(1 << 20).unwrap();
 }
 
-/// Reads as programs that decompress do: with room for a window on the stack.
+/// Storage that needs 256 KiB of stack to read, like a decompressor.
 struct Windowed<'a>(&'a [u8]);
 
 impl ReadAt for Windowed<'_> {
@@ -285,7 +287,7 @@ impl ReadAt for Windowed<'_> {
 }
 
 #[test]
-fn readers_have_a_stack_to_work_on() {
+fn readers_have_enough_stack() {
     let (rows, cols) = (2048, 2048);
     let data: Vec<u8> = (0..rows * cols * 4).map(|k| (k ^ k >> 9) as u8).collect();
     let mut result = vec![0; data.len()];
