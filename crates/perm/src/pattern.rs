@@ -1,13 +1,15 @@
-//! Patterns in einops' notation: axes split, permuted and joined, which is one permutation of axes.
+//! Patterns in einops notation: axes are split, permuted and joined, which is one axis permutation.
 //!
-//! `b c (h p) (w q) -> b (h w) (p q c)` names the axes of an array and of what it becomes. Parentheses split an axis on
-//! the left and join some on the right, `1` and `()` are axes of one element, `...` stands for all axes that have no name.
+//! `b c (h p) (w q) -> b (h w) (p q c)` names the axes of the source and of the result. Parentheses
+//! split an axis on the left and join axes on the right. `1` and `()` are axes of one element, and
+//! `...` stands for all unnamed axes.
 
 use std::fmt;
 
 use crate::fusion::MOST_GIVEN;
 
-/// An array's axes split into *parts*, the parts permuted, and joined to the axes of the result.
+/// Axis permutation of an array whose axes are split into *parts*. The permuted parts are joined to
+/// the axes of the result.
 ///
 /// ```
 /// use turntile_perm::Rearrangement;
@@ -22,17 +24,18 @@ use crate::fusion::MOST_GIVEN;
 pub struct Rearrangement {
     extents: Vec<usize>,
     order: Vec<usize>,
-    /// How many parts each axis of the array has, and each of the result.
+    /// Number of parts of each axis of the source.
     split: Vec<usize>,
+    /// Number of parts of each axis of the result.
     joined: Vec<usize>,
 }
 
-/// One side of a pattern's arrow.
+/// Side of a pattern's arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The array as it is.
+    /// Source.
     Left,
-    /// The result.
+    /// Result.
     Right,
 }
 
@@ -42,35 +45,35 @@ impl fmt::Display for Side {
     }
 }
 
-/// A pattern that cannot be read, or that does not fit the array.
+/// Error: a pattern is invalid or does not fit the array.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pattern \"{pattern}\": {fault}")]
 pub struct PatternError {
     /// The pattern.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Fault of the pattern.
     pub fault: PatternFault,
 }
 
-/// What is wrong with a pattern.
+/// Fault of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternFault {
-    /// It has no two sides.
+    /// The pattern does not have exactly one arrow.
     #[error("one -> is needed, it has {found}")]
     Arrows {
-        /// How many it has.
+        /// Number of arrows.
         found: usize,
     },
-    /// A character that no pattern has.
+    /// A character is not allowed in patterns.
     #[error(
-        "unknown character {character:?}: a pattern has names, 1, ... and parentheses, apart by spaces"
+        "unknown character {character:?}: a pattern has names, 1, ... and parentheses, separated by spaces"
     )]
     Character {
-        /// The first such.
+        /// First such character.
         character: char,
     },
-    /// A word that is no name.
+    /// A word is not a valid name.
     #[error(
         "{word} is no name: a name is letters, digits and _, starts with a letter and does not end with _"
     )]
@@ -78,66 +81,66 @@ pub enum PatternFault {
         /// The word.
         word: String,
     },
-    /// Dots that are no ellipsis.
-    #[error("{word}: dots are three, ..., with nothing beside them")]
+    /// Dots are not an ellipsis.
+    #[error("{word}: dots are three, ..., with nothing next to them")]
     Dots {
-        /// The word that they are in.
+        /// Word with the dots.
         word: String,
     },
-    /// A number other than 1.
+    /// A number is not 1.
     #[error(
-        "{number} is on the {side}: the only number is 1, since turntile rearranges only and neither repeats nor reduces. Name the axis, and give its size"
+        "{number} is on the {side}: the only number is 1, since turntile rearranges only and neither repeats nor reduces. Name the axis and give its size"
     )]
     Number {
         /// The number.
         number: String,
-        /// Where it is.
+        /// Side of the pattern.
         side: Side,
     },
-    /// Parentheses in parentheses.
-    #[error("there are parentheses in parentheses on the {side}")]
+    /// Parentheses are nested.
+    #[error("parentheses in parentheses on the {side}")]
     Nested {
-        /// Where.
+        /// Side of the pattern.
         side: Side,
     },
-    /// A parenthesis without the other one.
+    /// A parenthesis has no counterpart.
     #[error("a {parenthesis} on the {side} has no counterpart")]
     Unbalanced {
-        /// Which of the two.
+        /// Opening or closing parenthesis.
         parenthesis: char,
-        /// Where it is.
+        /// Side of the pattern.
         side: Side,
     },
-    /// A name, or `...`, that a side has twice.
+    /// A name or `...` occurs twice on one side.
     #[error("{name} is twice on the {side}")]
     Twice {
         /// The name.
         name: String,
-        /// The side.
+        /// Side of the pattern.
         side: Side,
     },
-    /// `...` in parentheses on the left.
+    /// `...` is in parentheses on the left.
     #[error("... is in parentheses on the left: one axis cannot be split into an unknown number")]
     SplitEllipsis,
-    /// Names, or `...`, that one side alone has.
-    #[error("{}: turntile rearranges only, and neither repeats nor reduces", each(names, |(name, side)| format!("{name} is on the {side} alone")))]
+    /// Names or `...` occur on one side only.
+    #[error("{}: turntile rearranges only, and neither repeats nor reduces", list(names, |(name, side)| format!("{name} is on the {side} alone")))]
     OneSided {
-        /// The names, with their sides.
+        /// Names and their sides.
         names: Vec<(String, Side)>,
     },
-    /// A size of an axis that is not there.
+    /// A size is given for an unknown axis.
     #[error("a size is given for {name}, and no axis has that name")]
     Unused {
         /// The name.
         name: String,
     },
-    /// Two sizes of one axis.
+    /// Two sizes are given for one axis.
     #[error("two sizes are given for {name}")]
     Resized {
         /// The name.
         name: String,
     },
-    /// The array has another number of axes.
+    /// The array has a different number of axes.
     #[error(
         "its left has {axes} {}{}, the array {}",
         if *axes == 1 { "axis" } else { "axes" },
@@ -145,63 +148,63 @@ pub enum PatternFault {
         if shape.is_empty() { "has none".into() } else { format!("{}: {shape:?}", shape.len()) },
     )]
     Rank {
-        /// Axes on the left, `...` aside.
+        /// Number of axes on the left, except `...`.
         axes: usize,
-        /// Whether `...` is there too.
+        /// `true` if the left has `...`.
         or_more: bool,
-        /// The array's shape.
+        /// Shape of the array.
         shape: Vec<usize>,
     },
-    /// More axes than an array can have.
-    #[error("{axes} axes after the split or in the result, at most {MOST_GIVEN} are possible")]
+    /// The split or the result has too many axes.
+    #[error("{axes} axes after the split or in the result, at most {MOST_GIVEN} are supported")]
     TooMany {
-        /// How many.
+        /// Number of axes.
         axes: usize,
     },
-    /// Several sizes that are not given, in one axis.
+    /// One axis has several parts of unknown sizes.
     #[error(
         "axis {axis}, of extent {extent}, is split into {} of unknown sizes: give all but one",
-        each(names, String::clone)
+        list(names, String::clone)
     )]
     Unknown {
-        /// The array's axis.
+        /// Index of the axis.
         axis: usize,
-        /// Its extent.
+        /// Extent of the axis.
         extent: usize,
-        /// Those of unknown sizes.
+        /// Names of the parts of unknown sizes.
         names: Vec<String>,
     },
-    /// An axis that the sizes given do not divide.
+    /// The given sizes do not divide the extent.
     #[error("axis {axis} has extent {extent}, which {} does not divide", product_of(given, *product))]
     Division {
-        /// The array's axis.
+        /// Index of the axis.
         axis: usize,
-        /// Its extent.
+        /// Extent of the axis.
         extent: usize,
-        /// The product of the sizes given.
+        /// Product of the given sizes.
         product: usize,
-        /// Those.
+        /// Given sizes.
         given: Vec<(String, usize)>,
     },
-    /// An axis of another extent than the pattern says.
+    /// The extent differs from the pattern's.
     #[error("axis {axis} has extent {extent}, and {} by the pattern", product_of(given, *product))]
     Extent {
-        /// The array's axis.
+        /// Index of the axis.
         axis: usize,
-        /// Its extent.
+        /// Extent of the axis.
         extent: usize,
-        /// The product of the sizes given.
+        /// Product of the given sizes.
         product: usize,
-        /// Those; none for `1` and `()`.
+        /// Given sizes, empty for `1` and `()`.
         given: Vec<(String, usize)>,
     },
 }
 
-fn each<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
+fn list<T>(all: &[T], text: impl Fn(&T) -> String) -> String {
     all.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// `p=16`, `p=16 * q=4 = 64`.
+/// Formats the given sizes and their product: `p=16`, `p=16 * q=4 = 64`.
 fn product_of(given: &[(String, usize)], product: usize) -> String {
     let factors: Vec<String> = given.iter().map(|(name, size)| format!("{name}={size}")).collect();
     match &factors[..] {
@@ -213,11 +216,11 @@ fn product_of(given: &[(String, usize)], product: usize) -> String {
 
 const ELLIPSIS: &str = "...";
 
-/// An axis as a side names it.
+/// Axis on one side of a pattern.
 enum Axis<'a> {
-    /// All that have no name.
+    /// All unnamed axes.
     Ellipsis,
-    /// One of these parts; of one name, itself.
+    /// Axis joined of parts, or a single named axis. Empty for `1`.
     Parts(Vec<&'a str>),
 }
 
@@ -230,7 +233,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The axes of a side.
+/// Parses one side into axes.
 fn axes(text: &str, side: Side) -> Result<Vec<Axis<'_>>, PatternFault> {
     let (mut axes, mut named) = (Vec::new(), Vec::new());
     let mut joined: Option<Vec<&str>> = None;
@@ -262,7 +265,7 @@ fn axes(text: &str, side: Side) -> Result<Vec<Axis<'_>>, PatternFault> {
     }
 }
 
-/// The name that a word is; none of a 1.
+/// Parses a word. Returns its name, or `None` for a 1.
 fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     let is_known = |c: char| c.is_ascii_alphanumeric() || c.is_alphabetic() || "_.".contains(c);
     if word == ELLIPSIS {
@@ -285,7 +288,7 @@ fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     Ok(Some(word))
 }
 
-/// The extents of the parts of an axis: as given, and at most one that follows.
+/// Returns the extents of the parts of an axis: the given sizes, and at most one that is inferred.
 fn parts(
     (axis, extent): (usize, usize),
     names: &[&str],
@@ -313,10 +316,12 @@ fn parts(
 }
 
 impl Rearrangement {
-    /// Of an array of that shape by a pattern, with the sizes of named axes that are to be split or checked.
+    /// Creates the rearrangement of an array of that shape by a pattern. `sizes` gives the sizes of
+    /// named axes that are split or checked.
     ///
     /// # Errors
-    /// [`PatternError`]: the pattern cannot be read, repeats or reduces, or does not fit the shape and sizes.
+    /// [`PatternError`]: the pattern is invalid, repeats or reduces, or does not fit the shape and
+    /// sizes.
     pub fn new(
         pattern: &str,
         shape: &[usize],
@@ -326,7 +331,8 @@ impl Rearrangement {
         Self::read(pattern, shape, sizes).map_err(in_pattern)
     }
 
-    /// Of whole axes: axis `i` of the result is axis `axes[i]`, which name each axis of the shape once.
+    /// Creates a permutation of whole axes: axis `i` of the result is axis `axes[i]` of the source.
+    /// `axes` must be a permutation.
     pub fn of_axes(shape: &[usize], axes: &[usize]) -> Self {
         let whole = vec![1; shape.len()];
         let (extents, order) = (shape.to_vec(), axes.to_vec());
@@ -343,20 +349,23 @@ impl Rearrangement {
         if left.iter().any(|axis| !is_bare(axis) && axis.names().contains(&ELLIPSIS)) {
             return Err(PatternFault::SplitEllipsis);
         }
-        let [before, after] = [&left, &right]
+        let [left_names, right_names] = [&left, &right]
             .map(|side| side.iter().flat_map(Axis::names).copied().collect::<Vec<&str>>());
-        let alone = |names: &[&str], others: &[&str], side| {
-            let alone = names.iter().filter(|name| !others.contains(name));
-            alone.map(|&name| (name.to_owned(), side)).collect::<Vec<_>>()
+        let unmatched = |names: &[&str], others: &[&str], side| {
+            let unmatched = names.iter().filter(|name| !others.contains(name));
+            unmatched.map(|&name| (name.to_owned(), side)).collect::<Vec<_>>()
         };
-        let names =
-            [alone(&before, &after, Side::Left), alone(&after, &before, Side::Right)].concat();
+        let names = [
+            unmatched(&left_names, &right_names, Side::Left),
+            unmatched(&right_names, &left_names, Side::Right),
+        ]
+        .concat();
         if !names.is_empty() {
             return Err(PatternFault::OneSided { names });
         }
         for (k, &(name, _)) in sizes.iter().enumerate() {
             let named = || name.to_owned();
-            if name == ELLIPSIS || !before.contains(&name) {
+            if name == ELLIPSIS || !left_names.contains(&name) {
                 return Err(PatternFault::Unused { name: named() });
             }
             if sizes[..k].iter().any(|size| size.0 == name) {
@@ -371,7 +380,7 @@ impl Rearrangement {
 
         let mut all =
             Rearrangement { extents: vec![], order: vec![], split: vec![], joined: vec![] };
-        // The first part that each name stands for.
+        // Number of the first part of each name.
         let mut starts = Vec::new();
         for axis in &left {
             let at = all.split.len();
@@ -390,9 +399,10 @@ impl Rearrangement {
         for axis in &right {
             let from = all.order.len();
             for name in axis.names() {
-                let place = before.iter().position(|other| other == name).unwrap_or_default();
+                let position =
+                    left_names.iter().position(|other| other == name).unwrap_or_default();
                 let many = if *name == ELLIPSIS { shape.len() - axes } else { 1 };
-                all.order.extend(starts[place]..starts[place] + many);
+                all.order.extend(starts[position]..starts[position] + many);
             }
             let parts = all.order.len() - from;
             match axis {
@@ -404,21 +414,22 @@ impl Rearrangement {
         if axes > MOST_GIVEN { Err(PatternFault::TooMany { axes }) } else { Ok(all) }
     }
 
-    /// The same in memory that has the array's axes in the order `source` and is to have the result's in the order
-    /// `result`, slowest first.
+    /// Returns the rearrangement for arrays with their axes in another order in memory, slowest
+    /// first: `source` for the source and `result` for the result.
     #[must_use]
     pub fn in_memory(&self, source: &[usize], result: &[usize]) -> Self {
-        let places = |counts: &[usize], axes: &[usize]| -> Vec<usize> {
-            let place = |&axis: &usize| {
+        let part_numbers = |counts: &[usize], axes: &[usize]| -> Vec<usize> {
+            let parts_of = |&axis: &usize| {
                 let start: usize = counts[..axis].iter().sum();
                 start..start + counts[axis]
             };
-            axes.iter().flat_map(place).collect()
+            axes.iter().flat_map(parts_of).collect()
         };
-        let from = places(&self.split, source);
-        let mut now = vec![0; from.len()];
-        from.iter().enumerate().for_each(|(to, &part)| now[part] = to);
-        let order = places(&self.joined, result).into_iter().map(|to| now[self.order[to]]);
+        let from = part_numbers(&self.split, source);
+        let mut position_of = vec![0; from.len()];
+        from.iter().enumerate().for_each(|(to, &part)| position_of[part] = to);
+        let order =
+            part_numbers(&self.joined, result).into_iter().map(|to| position_of[self.order[to]]);
         Rearrangement {
             extents: from.iter().map(|&part| self.extents[part]).collect(),
             order: order.collect(),
@@ -427,22 +438,23 @@ impl Rearrangement {
         }
     }
 
-    /// Extents of the array after the split.
+    /// Returns the extents of the source after the split.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
 
-    /// Which of those axes each is after the permutation.
+    /// Returns the order of the parts: part `i` after the permutation is part `order[i]` of the
+    /// source.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// Shape of the result.
+    /// Returns the shape of the result.
     pub fn shape(&self) -> Vec<usize> {
         let mut order = self.order.iter();
         let extent = |&parts: &usize| {
             let parts = order.by_ref().take(parts);
-            // What cannot be counted is no array, as its planner says.
+            // The planner rejects arrays whose size overflows.
             parts.fold(1usize, |all, &part| all.saturating_mul(self.extents[part]))
         };
         self.joined.iter().map(extent).collect()

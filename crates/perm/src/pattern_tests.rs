@@ -1,11 +1,13 @@
-//! Patterns made of what they mean, so that what is read out of them can be compared with index arithmetic.
+//! Tests of patterns that are built from their meaning, so that parsed patterns can be compared
+//! with index arithmetic.
 
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// The offset that an element of the result has in the source, as `np.arange(n).reshape(shape)` rearranged.
-fn folded(all: &Rearrangement) -> Vec<usize> {
+/// Returns the source offset of each element of the result: `np.arange(n).reshape(shape)`,
+/// rearranged.
+fn source_offsets(all: &Rearrangement) -> Vec<usize> {
     let (extents, len) = (all.extents(), all.extents().iter().product());
     let mut result = vec![0; len];
     for from in 0..len {
@@ -19,23 +21,23 @@ fn folded(all: &Rearrangement) -> Vec<usize> {
     result
 }
 
-/// A side as it is meant: axes of parts, each with its name and extent.
-type Meant = Vec<Vec<(String, usize)>>;
+/// Meaning of one side: axes of parts, each part with its name and extent.
+type ParsedSide = Vec<Vec<(String, usize)>>;
 
-fn text(side: &Meant) -> String {
+fn text(side: &ParsedSide) -> String {
     let axis = |axis: &Vec<(String, usize)>| match &axis[..] {
         [(name, _)] => name.clone(),
-        all => format!("({})", each(all, |part| part.0.clone()).replace(',', "")),
+        all => format!("({})", list(all, |part| part.0.clone()).replace(',', "")),
     };
     side.iter().map(axis).collect::<Vec<_>>().join(" ")
 }
 
-fn shape(side: &Meant) -> Vec<usize> {
+fn shape(side: &ParsedSide) -> Vec<usize> {
     side.iter().map(|axis| axis.iter().map(|part| part.1).product()).collect()
 }
 
-/// By the meaning of a pattern: the offset in the source of each element of the result, in order.
-fn naive(left: &Meant, right: &Meant) -> Vec<usize> {
+/// Returns the source offset of each element of the result, by index arithmetic on the parts.
+fn reference_offsets(left: &ParsedSide, right: &ParsedSide) -> Vec<usize> {
     let (left, right) = (left.concat(), right.concat());
     let len = right.iter().map(|part| part.1).product::<usize>();
     let offset = |to: usize| {
@@ -50,17 +52,17 @@ fn naive(left: &Meant, right: &Meant) -> Vec<usize> {
     (0..len).map(offset).collect()
 }
 
-/// All parts but the first unknown one of each axis.
-fn sizes(left: &Meant) -> Vec<(&str, usize)> {
+/// Returns the sizes of all parts except the first, unknown one of each axis.
+fn sizes(left: &ParsedSide) -> Vec<(&str, usize)> {
     let given = left.iter().flat_map(|axis| axis.get(1..).unwrap_or_default());
     given.filter(|part| part.0 != "1").map(|part| (&*part.0, part.1)).collect()
 }
 
-/// Every way to put these parts together to axes, in order.
-fn groups(parts: &[(String, usize)]) -> Vec<Meant> {
+/// Returns every way to group consecutive parts into axes.
+fn groups(parts: &[(String, usize)]) -> Vec<ParsedSide> {
     let cuts = 1 << parts.len().saturating_sub(1);
-    let meant = |cut: usize| {
-        let mut side: Meant = Vec::new();
+    let grouped = |cut: usize| {
+        let mut side: ParsedSide = Vec::new();
         for (k, part) in parts.iter().enumerate() {
             match side.last_mut() {
                 Some(axis) if cut >> k & 1 == 1 => axis.push(part.clone()),
@@ -69,8 +71,8 @@ fn groups(parts: &[(String, usize)]) -> Vec<Meant> {
         }
         side
     };
-    // The first part never continues an axis.
-    (0..cuts).map(|cut| meant(cut << 1)).collect()
+    // The first part always starts an axis.
+    (0..cuts).map(|cut| grouped(cut << 1)).collect()
 }
 
 fn orders(count: usize) -> Vec<Vec<usize>> {
@@ -80,8 +82,8 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
 }
 
 #[test]
-fn all_patterns_of_four_parts_are_index_arithmetic() {
-    let mut seen = 0;
+fn parsed_patterns_match_index_arithmetic_up_to_four_parts() {
+    let mut count = 0;
     for extents in [&[][..], &[5], &[3, 2], &[2, 1, 3], &[3, 2, 1, 2], &[2, 3, 2, 2]] {
         let parts: Vec<(String, usize)> =
             extents.iter().enumerate().map(|(k, &extent)| (format!("n{k}"), extent)).collect();
@@ -92,21 +94,21 @@ fn all_patterns_of_four_parts_are_index_arithmetic() {
                     let pattern = format!("{} -> {}", text(&left), text(&right));
                     let all = Rearrangement::new(&pattern, &shape(&left), &sizes(&left)).unwrap();
                     assert_eq!(all.shape(), shape(&right), "{pattern}");
-                    assert_eq!(folded(&all), naive(&left, &right), "{pattern}");
-                    seen += 1;
+                    assert_eq!(source_offsets(&all), reference_offsets(&left, &right), "{pattern}");
+                    count += 1;
                 }
             }
         }
     }
-    assert_eq!(seen, 1 + 1 + 8 + 96 + 2 * 1536);
+    assert_eq!(count, 1 + 1 + 8 + 96 + 2 * 1536);
 }
 
-/// Parts put together to axes at random, ones among them.
-fn side(mut parts: Vec<(String, usize)>, ones: &[Index], cuts: &[bool]) -> Meant {
-    for at in ones {
+/// Groups parts into random axes, with axes of one element inserted.
+fn side(mut parts: Vec<(String, usize)>, unit_positions: &[Index], cuts: &[bool]) -> ParsedSide {
+    for at in unit_positions {
         parts.insert(at.index(parts.len() + 1), ("1".to_owned(), 1));
     }
-    let mut side: Meant = Vec::new();
+    let mut side: ParsedSide = Vec::new();
     for (k, part) in parts.into_iter().enumerate() {
         match side.last_mut() {
             Some(axis) if cuts[k % cuts.len()] => axis.push(part),
@@ -117,13 +119,13 @@ fn side(mut parts: Vec<(String, usize)>, ones: &[Index], cuts: &[bool]) -> Meant
 }
 
 proptest! {
-    /// With ones, spaces, and `...` for some whole axes that stay side by side.
+    /// Patterns with `1`, extra spaces, and `...` for consecutive whole axes.
     #[test]
-    fn patterns_are_index_arithmetic(
+    fn random_patterns_match_index_arithmetic(
         extents in prop::collection::vec(0_usize..5, 0..6),
         keys in prop::collection::vec(any::<u32>(), 6),
-        ones in prop::collection::vec(any::<Index>(), 0..3),
-        more_ones in prop::collection::vec(any::<Index>(), 0..3),
+        unit_positions in prop::collection::vec(any::<Index>(), 0..3),
+        more_unit_positions in prop::collection::vec(any::<Index>(), 0..3),
         cuts in prop::collection::vec(any::<bool>(), 9),
         more_cuts in prop::collection::vec(any::<bool>(), 9),
         hidden in 0_usize..4,
@@ -134,8 +136,8 @@ proptest! {
         let mut order: Vec<usize> = (0..parts.len()).collect();
         order.sort_by_key(|&k| keys[k]);
         let moved = order.iter().map(|&k| parts[k].clone()).collect();
-        let (mut left, mut right) = (side(parts, &ones, &cuts), side(moved, &more_ones, &more_cuts));
-        // Axes that the ellipsis stands for come first in the source, and last in the result, joined or not.
+        let (mut left, mut right) = (side(parts, &unit_positions, &cuts), side(moved, &more_unit_positions, &more_cuts));
+        // The axes of the ellipsis come first in the source and last in the result, joined or not.
         let unnamed: Vec<(String, usize)> = (0..hidden).map(|k| (format!("u{k}"), k + 1)).collect();
         let mut pattern = [text(&left), text(&right)];
         let together = keys[0] % 2 == 0 && hidden > 0;
@@ -153,24 +155,24 @@ proptest! {
             pattern = format!("  {}  ", pattern.replace("->", "  ->  ").replace('(', " ( "));
         }
         let known: Vec<(&str, usize)> = match spaces {
-            // Names alone are known too, and all of an axis.
+            // Sizes may be given for all parts of an axis, and for single names.
             true => left.concat().iter().filter(|part| part.0.starts_with("n_"))
                 .map(|part| (&*part.0.clone().leak(), part.1)).collect(),
             false => sizes(&left),
         };
         let all = Rearrangement::new(&pattern, &shape(&left), &known);
-        // A part that follows cannot follow from others of no element.
+        // An inferred part is undefined if the given sizes of its axis include 0.
         if matches!(&all, Err(PatternError { fault: PatternFault::Division { product: 0, extent: 0, .. }, .. })) {
             return Ok(());
         }
         let all = all.unwrap();
         prop_assert_eq!(all.shape(), shape(&right));
-        prop_assert_eq!(folded(&all), naive(&left, &right));
+        prop_assert_eq!(source_offsets(&all), reference_offsets(&left, &right));
     }
 
-    /// No text is a panic.
+    /// No text causes a panic.
     #[test]
-    fn any_text_is_read_or_refused(
+    fn any_text_is_parsed_or_rejected(
         pattern in "[ab1_. ()é-]{0,9}(->)?[ab1_. ()>]{0,9}",
         shape in prop::collection::vec(0_usize..5, 0..5),
         size in 0_usize..4,
@@ -182,14 +184,14 @@ proptest! {
     }
 }
 
-/// A Fortran array is a C array of the axes the other way round, before and after.
+/// A Fortran array is a C array with its axes reversed, both in the source and in the result.
 #[test]
-fn memory_has_the_axes_in_another_order() {
+fn in_memory_reorders_axes_when_memory_order_differs() {
     let all = Rearrangement::new("a (b c) d -> (d b) c a", &[2, 6, 5], &[("c", 3)]).unwrap();
-    let lying = all.in_memory(&[2, 1, 0], &[2, 1, 0]);
-    assert_eq!((lying.extents(), lying.shape()), (&[5, 2, 3, 2][..], vec![2, 3, 10]));
+    let reordered = all.in_memory(&[2, 1, 0], &[2, 1, 0]);
+    assert_eq!((reordered.extents(), reordered.shape()), (&[5, 2, 3, 2][..], vec![2, 3, 10]));
     assert_eq!(
-        lying,
+        reordered,
         Rearrangement::new("d (b c) a -> a c (d b)", &[5, 6, 2], &[("b", 2)]).unwrap()
     );
     assert_eq!(all.in_memory(&[0, 1, 2], &[0, 1, 2]), all);
@@ -199,9 +201,9 @@ fn memory_has_the_axes_in_another_order() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn error_describes_the_fault_when_a_pattern_is_invalid() {
     let side = "turntile rearranges only, and neither repeats nor reduces";
-    for (pattern, shape, sizes, says) in [
+    for (pattern, shape, sizes, expected) in [
         ("a b", &[2, 3][..], &[][..], "one -> is needed, it has 0"),
         ("a - > a", &[2], &[], "one -> is needed, it has 0"),
         ("a -> a -> a", &[2], &[], "one -> is needed, it has 2"),
@@ -262,12 +264,12 @@ fn what_is_wrong_is_said() {
     ] {
         let error = Rearrangement::new(pattern, shape, sizes).unwrap_err().to_string();
         assert!(error.starts_with(&format!("pattern \"{pattern}\": ")), "{error}");
-        assert!(error.contains(says), "{error}: not {says}");
+        assert!(error.contains(expected), "{error}: not {expected}");
     }
 }
 
 #[test]
-fn einops_own_spellings() {
+fn spellings_of_einops_are_accepted() {
     for (pattern, shape, after) in [
         ("->", &[][..], &[][..]),
         ("-> 1", &[], &[1]),
