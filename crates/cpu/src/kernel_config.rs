@@ -1,4 +1,4 @@
-//! A way to move a shape on a host: which mover, on how many threads, with what memory beside the data.
+//! Configuration of one stage on the CPU: kernel, threads and workspace.
 
 use std::fmt;
 
@@ -18,90 +18,92 @@ use crate::record_gather;
 use crate::rounds::{ROUND_BYTES, least_rows};
 use crate::square::SquareTiling;
 
-/// Which mover, with all that it needs to know but where the data lie.
+/// Kernel of a stage with all its parameters except the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuKernel {
-    /// Squares, tile pair by tile pair where they lie.
+    /// Transposes squares in place, by swapping tile pairs.
     SquareSwap(SquareTiling),
-    /// Axes that change places in pairs, tile pair by tile pair; so many super-elements of a row become a column's.
+    /// Swaps tile pairs of a self-inverse axis permutation. Holds the number of super-elements of a
+    /// row that become a column.
     InvolutionSwap(usize),
-    /// Instances through scratch.
+    /// Reads whole instances into scratch and writes them back permuted.
     Barrier,
-    /// Slots gathered chunk by chunk, or scattered.
+    /// Gathers the slots of each chunk, or scatters them.
     Gather(ChunkGather, Direction),
-    /// The same in row order, cut in bands.
+    /// Gathers or scatters slots in row order, in bands of chunks.
     BandedGather(BandedGather, Direction),
-    /// Records from tiles of one length to another, as many as both have whole tiles of, through scratch.
+    /// Converts records between tile lengths through scratch, one common period of both at a time.
     RecordTiles(LayoutChange),
-    /// Records' slots gathered chunk by chunk, or scattered.
+    /// Gathers the slots of each chunk of records, or scatters them.
     RecordGather(record_gather::RecordGather, Direction),
-    /// Cycles of all instances at once, by workers with marks.
+    /// Follows the cycles of all instances together; workers record visited positions in flags.
     Cycles,
-    /// Cycles of an instance at a time, by one worker each.
+    /// Follows the cycles of one instance at a time per worker.
     OwnCycles(Elementary),
-    /// Cycles by swaps, without marks.
+    /// Follows cycles by swaps, without flags.
     Rotate,
-    /// Rows, counted in bytes, that slide.
+    /// Moves rows to another pitch. Row lengths are in bytes.
     Slide(RowSlide, SlideMethod),
-    /// The same of columns that are cut off, or put back, counted in elements.
+    /// Cuts off columns or inserts them: moves rows, in bytes, and saves the columns, in elements.
     Cut(RowSlide, SlideMethod, PitchedRows, Direction),
-    /// Tiles to another place.
+    /// Writes tiles to another buffer.
     OutOfPlace,
-    /// Everything to another place, in the order that it has.
+    /// Copies everything to another buffer, in the same order.
     Copy,
-    /// Rows of tiles along chains, by one worker with marks.
+    /// Moves rows of tiles along chains, by one worker with flags.
     TileRows(TileRows),
-    /// Rows of equal pitches transposed where they lie.
+    /// Transposes rows of equal pitches in place.
     TransposeRows(LeadingMatrix),
-    /// A matrix transposed into scratch and copied out row by row.
+    /// Transposes a matrix into scratch and copies it back row by row.
     TransposeThroughScratch(LeadingMatrix),
-    /// Gaps copied to the workspace, or back.
+    /// Copies gaps to the workspace, or restores them.
     SaveGaps(LeadingMatrix, Direction),
-    /// Rows, counted in bytes, that change places with their gaps.
+    /// Swaps rows with their gaps. Row lengths are in bytes.
     SwapGaps(PitchedRows, Direction),
 }
 
-/// How rows slide.
+/// Schedule for rows that move to another pitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlideMethod {
-    /// In rounds of at least so many.
+    /// Rounds of at least this number of rows.
     Rounds(usize),
-    /// In shares.
+    /// One share of the rows per thread.
     Shares,
-    /// In blocks of so many bytes.
+    /// Blocks of this number of bytes.
     Blocks(usize),
 }
 
-/// A way to move one shape, as a host offers it.
+/// Launch configuration of one stage on the CPU.
 ///
-/// It knows what it was made for, so that it runs nothing else.
+/// It stores the index map, element size and method that it was made for, and runs nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuKernelConfig {
-    /// What it does to offsets.
+    /// Index map of the stage.
     pub(crate) map: StageMap,
     /// Bytes of an element.
     pub(crate) elem_bytes: usize,
-    /// The method.
+    /// Method of the stage.
     pub(crate) method: Method,
     kernel: CpuKernel,
     resources: Resources,
 }
 
-/// What a stage needs beyond the matrix.
+/// Threads and workspace of a stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Flag words, all planes of all threads.
+    /// Number of 32-bit flag words, for all threads together.
     pub flag_words: usize,
-    /// Bytes set aside, all threads together: rows (gather, shares) and columns (cut).
+    /// Bytes to save elements in, for all threads together: halo rows (gather, shares) and columns
+    /// (cut).
     pub saved_bytes: usize,
-    /// Bytes of scratch of each thread.
+    /// Bytes of scratch per thread.
     pub scratch_bytes: usize,
 }
 
 impl Resources {
-    /// Bytes in all, a multiple of 8; more than there can be when they cannot be counted.
+    /// Returns the total bytes of workspace, a multiple of 8, or `usize::MAX` on overflow.
     pub fn bytes(&self) -> usize {
         let flags = self.flag_words.saturating_mul(4);
         let scratch = self.threads.saturating_mul(self.scratch_bytes);
@@ -110,39 +112,40 @@ impl Resources {
     }
 }
 
-/// What ways are made with.
+/// Limits within which configurations are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads at most.
+    /// Maximum number of threads.
     pub threads: usize,
-    /// Bytes of scratch that suit a thread: what its caches hold well.
+    /// Preferred maximum bytes of scratch per thread: data that its caches hold well.
     pub scratch: usize,
-    /// Bytes that a round of rows moves at least, where several threads share it.
+    /// Minimum bytes of a round of rows that several threads share.
     pub round: usize,
 }
 
 impl Limits {
-    /// Of a host's threads.
+    /// Creates the limits of a device, with the default round.
     pub fn new(threads: usize, scratch: usize) -> Self {
         Limits { threads, scratch, round: ROUND_BYTES }
     }
 }
 
-/// Bytes of a block of a thread that slides data: its scratch and what it writes fit the second-level cache.
-const SLIDE_BYTES: usize = 256 << 10;
-/// Segments that cycles are cut into for each of several threads, at most: scratch for a super-element each, and one
-/// more.
-const SEGMENTS: usize = 64;
-/// Bytes of that scratch at most, while two super-elements are not more.
-const SEGMENT_BYTES: usize = 512 << 10;
+/// Maximum bytes of a block of rows that move to another pitch. Two blocks, scratch and
+/// destination, fit the second-level cache.
+const SLIDE_BLOCK_BYTES: usize = 256 << 10;
+/// Maximum number of cycle segments per thread, if there are several. Each needs a super-element of
+/// scratch, and each thread one more.
+const MAX_SEGMENTS_PER_THREAD: usize = 64;
+/// Maximum bytes of that scratch per thread, unless two super-elements are larger.
+const MAX_SEGMENT_SCRATCH: usize = 512 << 10;
 
-/// The methods that a host has for a shape, in the order in which ties are broken.
-pub fn methods(shape: &StageMap, out_of_place: bool) -> &'static [Method] {
+/// Returns the methods for an index map, in the order in which ties are broken.
+pub fn methods(map: &StageMap, out_of_place: bool) -> &'static [Method] {
     use Method::{
         BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, PttwacGlobal, PttwacOnChip, Rounds,
         SaveGaps, Shares, ThroughWorkspace, TileSwap,
     };
-    match shape {
+    match map {
         StageMap::Axes(_) if out_of_place => &[OutOfPlace],
         StageMap::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PIpt],
         StageMap::SlotGather { .. } => &[BarrierSync],
@@ -151,8 +154,8 @@ pub fn methods(shape: &StageMap, out_of_place: bool) -> &'static [Method] {
         StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],
         StageMap::Slide(rows) if rows.is_alike() => &[Rounds, Blocks, Shares],
         StageMap::Slide(_) => &[Rounds],
-        // Not in rounds: a few columns that are cut leave room for rounds of a few rows, and to count those for every
-        // side of tiles took longer than the rest of planning.
+        // Not `Rounds`: few cut columns leave room for rounds of a few rows only, and counting
+        // those for every tile side took longer than the rest of planning.
         StageMap::Cut { .. } => &[Blocks, Shares],
         StageMap::TileRows(_) => &[PttwacGlobal],
         StageMap::TransposeRows(_) => &[TileSwap, ThroughWorkspace],
@@ -162,51 +165,60 @@ pub fn methods(shape: &StageMap, out_of_place: bool) -> &'static [Method] {
 }
 
 impl CpuKernelConfig {
-    /// Creates the way of `method`. Returns `None` if a host has none, if its scratch would not suit the caches, and if the
-    /// shape has no elements or more bytes than can be counted.
+    /// Creates the configuration of `method`.
+    ///
+    /// Returns `None` if the CPU does not support the method for this map, if the scratch would
+    /// exceed `limits`, if the map has no elements, or if its bytes overflow.
     pub fn new(
-        shape: StageMap,
+        map: StageMap,
         elem_bytes: usize,
         method: Method,
-        means: Limits,
+        limits: Limits,
     ) -> Option<CpuKernelConfig> {
-        shape.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
-        let (mover, needs) = choose(&shape, elem_bytes, method, means)?;
-        Some(CpuKernelConfig { map: shape, elem_bytes, method, kernel: mover, resources: needs })
+        map.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
+        let (kernel, resources) = kernel_and_resources(&map, elem_bytes, method, limits)?;
+        Some(CpuKernelConfig { map, elem_bytes, method, kernel, resources })
     }
 
-    /// The way that runs a stage which another device was to run by `method`, on at most `threads` threads, with
-    /// scratch in place of what that device holds on chip.
+    /// Creates the configuration that replaces a stage of another device's plan, on at most
+    /// `threads` threads.
+    ///
+    /// Scratch, of any size, replaces the on-chip memory of that device.
     pub fn substitute(
-        shape: StageMap,
+        map: StageMap,
         elem_bytes: usize,
         method: Method,
         threads: usize,
     ) -> Option<CpuKernelConfig> {
-        // However much scratch that is.
-        let by = |method, threads| {
-            CpuKernelConfig::new(shape, elem_bytes, method, Limits::new(threads, usize::MAX))
+        // Scratch is not limited.
+        let with_method = |method, threads| {
+            CpuKernelConfig::new(map, elem_bytes, method, Limits::new(threads, usize::MAX))
         };
-        match (method, shape.swap_kind()) {
-            // Such a device holds squares that lie side by side one by one.
-            (Method::BarrierSync, Some(SwapKind::SquareTiles(_))) => by(Method::TileSwap, threads),
-            // A host follows the short cycles of cubes, and of pairs that it does not swap by tiles.
+        match (method, map.swap_kind()) {
+            // The other device holds adjacent squares on chip one at a time.
+            (Method::BarrierSync, Some(SwapKind::SquareTiles(_))) => {
+                with_method(Method::TileSwap, threads)
+            }
+            // The CPU follows the short cycles of cubes, and of pairs that it does not swap by
+            // tiles.
             (Method::TileSwap, Some(_)) => {
-                by(method, threads).or_else(|| by(Method::PIpt, threads))
+                with_method(method, threads).or_else(|| with_method(Method::PIpt, threads))
             }
             _ => {
-                let way = by(method, threads)?;
-                // Such a device works on one chunk after another.
-                if matches!(way.kernel, CpuKernel::Gather(..) | CpuKernel::RecordGather(..)) {
-                    by(method, 1)
+                let config = with_method(method, threads)?;
+                // The other device works on one chunk after another.
+                if matches!(config.kernel, CpuKernel::Gather(..) | CpuKernel::RecordGather(..)) {
+                    with_method(method, 1)
                 } else {
-                    Some(way)
+                    Some(config)
                 }
             }
         }
     }
 
-    /// Whether a host plans it: squares side by side are swapped and not held, and chunks in row order are for bands.
+    /// Returns `true` if the planner may use the configuration.
+    ///
+    /// Adjacent squares are swapped, not held in scratch. Chunks in row order need bands.
     pub fn is_offered(&self) -> bool {
         match self.kernel {
             CpuKernel::Barrier => !matches!(self.map.swap_kind(), Some(SwapKind::SquareTiles(_))),
@@ -215,12 +227,13 @@ impl CpuKernelConfig {
         }
     }
 
-    /// Whether it was made for this stage.
-    pub fn is_for(&self, shape: &StageMap, elem_bytes: usize, method: Method) -> bool {
-        (&self.map, self.elem_bytes, self.method) == (shape, elem_bytes, method)
+    /// Returns `true` if the configuration was made for this stage.
+    pub fn is_for(&self, map: &StageMap, elem_bytes: usize, method: Method) -> bool {
+        (&self.map, self.elem_bytes, self.method) == (map, elem_bytes, method)
     }
 
-    /// Bytes of the threads' buffers that are no workspace: a run allocates them before it touches data.
+    /// Returns the bytes of the threads' buffers outside the workspace. A run allocates them before
+    /// it touches data.
     pub(crate) fn buffer_bytes(&self) -> usize {
         match self.kernel {
             CpuKernel::TransposeRows(matrix) => matrix.buffer_bytes(self.resources.threads),
@@ -228,221 +241,225 @@ impl CpuKernelConfig {
         }
     }
 
-    /// The axes of a shape that permutes some.
+    /// Returns the axis permutation of a stage that has one.
+    ///
+    /// # Panics
+    /// If the stage is not an axis permutation.
     pub fn axes(&self) -> &AxisPermutation {
         match &self.map {
             StageMap::Axes(axes) => axes,
-            other => unreachable!("{other} permutes no axes"),
+            other => unreachable!("{other} is not an axis permutation"),
         }
     }
 
-    /// The mover.
+    /// Returns the kernel.
     pub fn kernel(&self) -> &CpuKernel {
         &self.kernel
     }
 
-    /// What it needs.
+    /// Returns the threads and workspace.
     pub fn resources(&self) -> Resources {
         self.resources
     }
 
-    /// Whether its workspace keeps what lies in gaps, from this stage to one that puts it back.
+    /// Returns `true` if the workspace preserves gap elements, from this stage to the stage that
+    /// restores them.
     pub fn saves_gaps(&self) -> bool {
         matches!(self.kernel, CpuKernel::SaveGaps(..))
     }
 }
 
-fn choose(
-    shape: &StageMap,
+/// Returns the kernel of `method` and its resources, or `None` if the method does not support the
+/// index map.
+fn kernel_and_resources(
+    map: &StageMap,
     elem_bytes: usize,
     method: Method,
-    means: Limits,
+    limits: Limits,
 ) -> Option<(CpuKernel, Resources)> {
-    let at_most = |work: usize| means.threads.clamp(1, work.max(1));
+    let threads_for = |work: usize| limits.threads.clamp(1, work.max(1));
     let bytes = |elements: usize| elements.saturating_mul(elem_bytes);
-    let suits = |bytes: usize| bytes <= means.scratch;
-    let (batch, units) = (shape.batch(), shape.batch() * shape.instance_units());
-    let unit_bytes = shape.unit() * elem_bytes;
+    let fits_cache = |bytes: usize| bytes <= limits.scratch;
+    let (batch, units) = (map.batch(), map.batch() * map.instance_units());
+    let unit_bytes = map.unit() * elem_bytes;
     let none = Resources::default();
-    match (method, *shape) {
+    match (method, *map) {
         (Method::TileSwap, StageMap::Axes(axes)) => {
             if let Some(e) = axes.elementary().filter(Elementary::is_squares) {
                 let squares = SquareTiling::new(e.batch, e.rows, e.mid, elem_bytes);
-                let needs = Resources { threads: at_most(squares.pairs()), ..none };
-                return Some((CpuKernel::SquareSwap(squares), needs));
+                let resources = Resources { threads: threads_for(squares.pairs()), ..none };
+                return Some((CpuKernel::SquareSwap(squares), resources));
             }
             // Matrices of super-elements have short cycles of whole runs.
             if let SwapKind::Transpose(_) = axes.form() {
                 return None;
             }
             let swap = InvolutionSwap::new(&axes, elem_bytes)?;
-            let (parts, scratch_bytes) = (at_most(swap.pairs()), swap.scratch_bytes());
-            let needs = Resources { threads: parts, scratch_bytes, ..none };
-            suits(scratch_bytes).then_some((CpuKernel::InvolutionSwap(swap.together()), needs))
+            let (threads, scratch_bytes) = (threads_for(swap.pairs()), swap.scratch_bytes());
+            let resources = Resources { threads, scratch_bytes, ..none };
+            fits_cache(scratch_bytes)
+                .then_some((CpuKernel::InvolutionSwap(swap.together()), resources))
         }
         (Method::BarrierSync, StageMap::Axes(_)) => {
-            let scratch_bytes = shape.instance_len() * elem_bytes;
-            let needs = Resources { threads: at_most(batch), scratch_bytes, ..none };
-            suits(scratch_bytes).then_some((CpuKernel::Barrier, needs))
+            let scratch_bytes = map.instance_len() * elem_bytes;
+            let resources = Resources { threads: threads_for(batch), scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::Barrier, resources))
         }
         (Method::BarrierSync, StageMap::SlotGather { slots, direction, .. }) => {
             let chunks = ChunkGather { slots, elem_bytes };
-            if let Some(bands) = BandTiling::within(&chunks, direction, means.scratch) {
-                let parts = at_most(BandTiling::most_parts(&slots));
-                let kept_bytes = BandTiling::kept_bytes(&chunks, direction, parts);
+            if let Some(bands) = BandTiling::within(&chunks, direction, limits.scratch) {
+                let threads = threads_for(BandTiling::most_parts(&slots));
+                let saved_bytes = BandTiling::kept_bytes(&chunks, direction, threads);
                 let scratch_bytes = bands.scratch_bytes(&chunks);
-                let needs =
-                    Resources { threads: parts, saved_bytes: kept_bytes, scratch_bytes, ..none };
+                let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
                 return Some((
                     CpuKernel::BandedGather(BandedGather { chunks, bands }, direction),
-                    needs,
+                    resources,
                 ));
             }
-            let parts = at_most(slots.chunks());
-            let kept_bytes = parts.saturating_mul(chunks.kept_bytes());
+            let threads = threads_for(slots.chunks());
+            let saved_bytes = threads.saturating_mul(chunks.kept_bytes());
             let scratch_bytes = chunks.scratch_bytes();
-            let needs =
-                Resources { threads: parts, saved_bytes: kept_bytes, scratch_bytes, ..none };
-            Some((CpuKernel::Gather(chunks, direction), needs))
+            let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
+            Some((CpuKernel::Gather(chunks, direction), resources))
         }
         (Method::BarrierSync, StageMap::RecordTiles(retile)) => {
             let (fields, period) = (retile.fields(), retile.period());
             let scratch_bytes = bytes(period.saturating_mul(fields.words()));
-            let parts = at_most(fields.records().div_ceil(period));
-            let needs = Resources { threads: parts, scratch_bytes, ..none };
-            suits(scratch_bytes).then_some((CpuKernel::RecordTiles(retile), needs))
+            let threads = threads_for(fields.records().div_ceil(period));
+            let resources = Resources { threads, scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::RecordTiles(retile), resources))
         }
         (Method::BarrierSync, StageMap::RecordGather { slots, direction }) => {
             let chunks = record_gather::RecordGather { slots, word_bytes: elem_bytes };
-            let parts = at_most(slots.chunks());
-            let kept_bytes = parts.saturating_mul(chunks.kept_bytes());
-            let needs = Resources {
-                threads: parts,
-                saved_bytes: kept_bytes,
-                scratch_bytes: chunks.scratch_bytes(),
-                ..none
-            };
-            Some((CpuKernel::RecordGather(chunks, direction), needs))
+            let threads = threads_for(slots.chunks());
+            let saved_bytes = threads.saturating_mul(chunks.kept_bytes());
+            let resources =
+                Resources { threads, saved_bytes, scratch_bytes: chunks.scratch_bytes(), ..none };
+            Some((CpuKernel::RecordGather(chunks, direction), resources))
         }
         (Method::PttwacOnChip, StageMap::Axes(axes)) => {
             let SwapKind::Transpose(e) = axes.form() else { return None };
-            let (parts, words) = (at_most(batch), VisitedBits::words(e.instance_units()));
-            let flag_words = parts.saturating_mul(words);
-            let needs = Resources { threads: parts, flag_words, scratch_bytes: unit_bytes, ..none };
-            suits(words.saturating_mul(4)).then_some((CpuKernel::OwnCycles(e), needs))
+            let (threads, words) = (threads_for(batch), VisitedBits::words(e.instance_units()));
+            let flag_words = threads.saturating_mul(words);
+            let resources = Resources { threads, flag_words, scratch_bytes: unit_bytes, ..none };
+            fits_cache(words.saturating_mul(4)).then_some((CpuKernel::OwnCycles(e), resources))
         }
-        (Method::PttwacGlobal, _) if moves_units(shape) => {
-            let parts = at_most(units);
-            let flag_words = parts.saturating_mul(VisitedBits::words(units));
-            // Several parts keep what milestones hold.
-            let kept = (SEGMENT_BYTES / unit_bytes).clamp(2, segments(units, parts) + 1);
+        (Method::PttwacGlobal, _) if moves_units(map) => {
+            let threads = threads_for(units);
+            let flag_words = threads.saturating_mul(VisitedBits::words(units));
+            // With several threads, scratch also holds the contents of splitters, which begin the
+            // segments.
+            let units_held =
+                (MAX_SEGMENT_SCRATCH / unit_bytes).clamp(2, segments(units, threads) + 1);
             let scratch_bytes =
-                if parts > 1 { kept.saturating_mul(unit_bytes) } else { unit_bytes };
-            Some((
-                CpuKernel::Cycles,
-                Resources { threads: parts, flag_words, scratch_bytes, ..none },
-            ))
+                if threads > 1 { units_held.saturating_mul(unit_bytes) } else { unit_bytes };
+            Some((CpuKernel::Cycles, Resources { threads, flag_words, scratch_bytes, ..none }))
         }
-        (Method::PIpt, _) if moves_units(shape) => {
-            Some((CpuKernel::Rotate, Resources { threads: at_most(units), ..none }))
+        (Method::PIpt, _) if moves_units(map) => {
+            Some((CpuKernel::Rotate, Resources { threads: threads_for(units), ..none }))
         }
         (Method::OutOfPlace, StageMap::Axes(axes)) => {
             let tiles = PlaneTiling::into_buffer(&axes, elem_bytes, 0);
-            let mover = if tiles.stay() { CpuKernel::Copy } else { CpuKernel::OutOfPlace };
-            Some((mover, Resources { threads: tiles.parts(means.threads), ..none }))
+            let kernel = if tiles.stay() { CpuKernel::Copy } else { CpuKernel::OutOfPlace };
+            Some((kernel, Resources { threads: tiles.parts(limits.threads), ..none }))
         }
         (_, StageMap::Slide(slide)) => {
             let slide = slide.scaled(elem_bytes)?;
-            let (by, needs) = slides(slide, elem_bytes, method, means)?;
-            Some((CpuKernel::Slide(slide, by), needs))
+            let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
+            Some((CpuKernel::Slide(slide, schedule), resources))
         }
         (Method::Shares | Method::Blocks, StageMap::Cut { rows, direction }) => {
-            let slide = shape.slide()?.scaled(elem_bytes)?;
-            let (by, needs) = slides(slide, elem_bytes, method, means)?;
-            let kept_bytes = needs.saved_bytes.saturating_add(bytes(rows.gaps()));
+            let slide = map.slide()?.scaled(elem_bytes)?;
+            let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
+            let saved_bytes = resources.saved_bytes.saturating_add(bytes(rows.gaps()));
             Some((
-                CpuKernel::Cut(slide, by, rows, direction),
-                Resources { saved_bytes: kept_bytes, ..needs },
+                CpuKernel::Cut(slide, schedule, rows, direction),
+                Resources { saved_bytes, ..resources },
             ))
         }
         (Method::PttwacGlobal, StageMap::TileRows(runs)) => {
             let (flag_words, scratch_bytes) = (VisitedBits::words(runs.places()), 2 * unit_bytes);
-            let needs = Resources { threads: 1, flag_words, scratch_bytes, ..none };
-            suits(scratch_bytes).then_some((CpuKernel::TileRows(runs), needs))
+            let resources = Resources { threads: 1, flag_words, scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::TileRows(runs), resources))
         }
         (Method::TileSwap, StageMap::TransposeRows(leading)) => {
             let matrix = LeadingMatrix { leading, elem_bytes };
-            let parts = matrix.turning_parts(means.threads)?;
-            Some((CpuKernel::TransposeRows(matrix), Resources { threads: parts, ..none }))
+            let threads = matrix.turning_parts(limits.threads)?;
+            Some((CpuKernel::TransposeRows(matrix), Resources { threads, ..none }))
         }
         (Method::ThroughWorkspace, StageMap::TransposeRows(leading)) if leading.is_transposed() => {
-            let needs = Resources { threads: 1, scratch_bytes: bytes(leading.len()), ..none };
-            let mover = CpuKernel::TransposeThroughScratch(LeadingMatrix { leading, elem_bytes });
-            suits(needs.scratch_bytes).then_some((mover, needs))
+            let resources = Resources { threads: 1, scratch_bytes: bytes(leading.len()), ..none };
+            let kernel = CpuKernel::TransposeThroughScratch(LeadingMatrix { leading, elem_bytes });
+            fits_cache(resources.scratch_bytes).then_some((kernel, resources))
         }
         (Method::SaveGaps, StageMap::Gaps { leading, direction }) => {
-            let needs =
+            let resources =
                 Resources { threads: 1, saved_bytes: bytes(leading.saved_gap_len()), ..none };
-            Some((CpuKernel::SaveGaps(LeadingMatrix { leading, elem_bytes }, direction), needs))
+            Some((CpuKernel::SaveGaps(LeadingMatrix { leading, elem_bytes }, direction), resources))
         }
         (Method::GapSwap, StageMap::SwapGaps { rows, direction }) => {
-            let needs = Resources { threads: at_most(rows.rows()), ..none };
-            Some((CpuKernel::SwapGaps(rows.scaled(elem_bytes)?, direction), needs))
+            let resources = Resources { threads: threads_for(rows.rows()), ..none };
+            Some((CpuKernel::SwapGaps(rows.scaled(elem_bytes)?, direction), resources))
         }
         _ => None,
     }
 }
 
-/// Whether its super-elements move along cycles.
-fn moves_units(shape: &StageMap) -> bool {
+/// Returns `true` if the stage moves super-elements along cycles.
+fn moves_units(map: &StageMap) -> bool {
     use StageMap::{Axes, RecordMove, RecordTiles, SlotMove};
-    matches!(shape, Axes(_) | SlotMove { .. } | RecordMove { .. } | RecordTiles(_))
+    matches!(map, Axes(_) | SlotMove { .. } | RecordMove { .. } | RecordTiles(_))
 }
 
-/// Segments for each of `parts` threads. Of `n` each, `n · parts` super-elements are moved twice, and at the end threads
-/// wait for about two segments' moves: least where `n² = 2 · positions / parts`.
-fn segments(positions: usize, parts: usize) -> usize {
-    (positions.saturating_mul(2) / parts).isqrt().clamp(1, SEGMENTS)
+/// Returns the number of cycle segments per thread.
+///
+/// With `n` segments each, `n · threads` super-elements are moved twice, and at the end threads
+/// wait for the moves of about two segments. The sum is least at `n² = 2 · positions / threads`.
+fn segments(positions: usize, threads: usize) -> usize {
+    (positions.saturating_mul(2) / threads).isqrt().clamp(1, MAX_SEGMENTS_PER_THREAD)
 }
 
-/// How rows of elements of `elem_bytes` bytes slide, counted in bytes.
-fn slides(
+/// Returns the schedule of `method` for rows, in bytes, of elements of `elem_bytes` bytes, and its
+/// resources.
+fn slide_method(
     rows: RowSlide,
     elem_bytes: usize,
     method: Method,
-    means: Limits,
+    limits: Limits,
 ) -> Option<(SlideMethod, Resources)> {
-    let parts = means.threads.clamp(1, rows.rows().max(1));
+    let threads = limits.threads.clamp(1, rows.rows().max(1));
     let none = Resources::default();
     match method {
         Method::Rounds => {
-            let parts = if rows.is_alike() { parts } else { 1 };
+            let threads = if rows.is_alike() { threads } else { 1 };
             Some((
-                SlideMethod::Rounds(least_rows(rows.cols(), means.round)),
-                Resources { threads: parts, ..none },
+                SlideMethod::Rounds(least_rows(rows.cols(), limits.round)),
+                Resources { threads, ..none },
             ))
         }
         _ if !rows.is_alike() => None,
         Method::Shares => Some((
             SlideMethod::Shares,
-            Resources { threads: parts, saved_bytes: rows.heads(parts), ..none },
+            Resources { threads, saved_bytes: rows.heads(threads), ..none },
         )),
         Method::Blocks => {
-            // Whole elements, which a panic between two blocks then leaves whole; and whole vectors where they can be, so
-            // that blocks begin as aligned as the matrix.
-            let most = SLIDE_BYTES.min(means.scratch.max(16));
+            // Blocks have whole elements, so that a panic between two blocks leaves no element
+            // torn. If possible they also have whole vectors, so that blocks are as aligned as the
+            // matrix.
+            let most = SLIDE_BLOCK_BYTES.min(limits.scratch.max(16));
             let vectors = elem_bytes.checked_mul(16 >> elem_bytes.trailing_zeros().min(4));
             let whole = vectors.filter(|&bytes| bytes <= most).unwrap_or(elem_bytes);
             let block = (most / whole).max(1) * whole;
-            if block > means.scratch.max(16) {
+            if block > limits.scratch.max(16) {
                 return None;
             }
             let blocks = rows.blocks(block);
-            let parts = means.threads.clamp(1, blocks.max(1));
-            // A flag for each block, and a count of those that have begun.
-            let needs =
-                Resources { threads: parts, flag_words: blocks + 1, scratch_bytes: block, ..none };
-            Some((SlideMethod::Blocks(block), needs))
+            let threads = limits.threads.clamp(1, blocks.max(1));
+            // One flag per block, and a counter of started blocks.
+            let resources =
+                Resources { threads, flag_words: blocks + 1, scratch_bytes: block, ..none };
+            Some((SlideMethod::Blocks(block), resources))
         }
         _ => None,
     }
@@ -452,17 +469,16 @@ impl LaunchConfigData for CpuKernelConfig {
     fn variant(&self) -> String {
         match self.resources.threads {
             1 => String::new(),
-            parts => format!(" x{parts}"),
+            threads => format!(" x{threads}"),
         }
     }
 }
 
 impl fmt::Display for CpuKernelConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Resources { threads: parts, flag_words, saved_bytes: kept_bytes, scratch_bytes } =
-            self.resources;
-        let plural = if parts == 1 { "" } else { "s" };
-        write!(f, "{parts} thread{plural}")?;
+        let Resources { threads, flag_words, saved_bytes, scratch_bytes } = self.resources;
+        let plural = if threads == 1 { "" } else { "s" };
+        write!(f, "{threads} thread{plural}")?;
         match self.kernel {
             CpuKernel::BandedGather(BandedGather { bands, .. }, _) => {
                 write!(f, ", bands of {} chunks by {} columns", bands.chunks, bands.width)?;
@@ -479,8 +495,8 @@ impl fmt::Display for CpuKernelConfig {
         if scratch_bytes > 0 {
             write!(f, ", {scratch_bytes} bytes of scratch each")?;
         }
-        if kept_bytes > 0 {
-            write!(f, ", {kept_bytes} bytes set aside")?;
+        if saved_bytes > 0 {
+            write!(f, ", {saved_bytes} bytes set aside")?;
         }
         if flag_words > 0 {
             write!(f, ", {flag_words} words of marks")?;
