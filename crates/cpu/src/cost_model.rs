@@ -1,4 +1,4 @@
-//! How long a way takes: what decides it, looked up in the processor's table.
+//! Cost model: estimated seconds of a stage, from the processor's cost table.
 
 use std::cell::OnceCell;
 
@@ -9,8 +9,8 @@ use turntile_plan::{CostTable, Direction, StageMap};
 
 use crate::kernel_config::{CpuKernel, CpuKernelConfig, SlideMethod};
 
-/// Numbers, each with its name in tables of processors.
-macro_rules! named {
+/// Defines an enum and the names of its variants in cost tables.
+macro_rules! string_names {
     ($(#[$about:meta])* $kind:ident, $names:ident { $($(#[$doc:meta])* $name:ident = $text:literal,)* }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,10 +19,10 @@ macro_rules! named {
     };
 }
 
-named! {
-    /// The first two are no ways: how threads add up, a copy's speed by so many over one's, and how much faster all is
-    /// where caches hold all of the data.
-    Operation, OPERATIONS {
+string_names! {
+    /// Cost curves. The first two are modifiers: `Threads` is the copy speed of a number of threads
+    /// relative to one, and `Cached` the speed-up if all data fit in the caches.
+    CostCurve, COST_CURVES {
         Threads = "threads",
         Cached = "cached",
         Swap = "swap",
@@ -40,9 +40,10 @@ named! {
     }
 }
 
-named! {
-    /// What an operation's speed depends on. Short cycles are found by walking: last, so that they are looked for last.
-    Quantity, QUANTITIES {
+string_names! {
+    /// Quantities on which the speed of an operation depends. Short cycles are found by walking
+    /// them, so they come last and are evaluated last.
+    Feature, FEATURES {
         Threads = "threads",
         ElemBytes = "elem_bytes",
         UnitBytes = "unit_bytes",
@@ -57,113 +58,117 @@ named! {
     }
 }
 
-named! {
-    /// What holds for every way.
+string_names! {
+    /// Constants that apply to all operations.
     Constant, CONSTANTS {
         Copy = "copy",
         Start = "start",
-        /// Seconds until a second thread works and is waited for, and of each further one.
+        /// Seconds to start a second thread and wait for it; `Worker` is the same for each further
+        /// thread.
         Fork = "fork",
         Worker = "worker",
-        /// Bytes that a core's own cache keeps from one stage to the next, and bytes a second that come back to it from
-        /// the caches of cores that had a share.
-        Kept = "kept",
-        Home = "home",
-        /// What columns that are cut reach of a copy while they go aside and back.
-        Aside = "aside",
-        /// Super-elements of a cycle that counts as short.
+        /// Bytes that a core's own caches retain from one stage to the next.
+        ResidentBytes = "kept",
+        /// Bytes per second that return to a core from the caches of other cores.
+        TransferRate = "home",
+        /// Speed of saving and restoring cut columns, as a fraction of a copy's.
+        ColumnSpeed = "aside",
+        /// Maximum number of super-elements of a short cycle.
         ShortCycle = "short_cycle",
     }
 }
 
-/// What tables of processors name.
+/// Schema of the cost tables of processors.
 pub const NAMES: CostSchema =
-    CostSchema { operations: OPERATIONS, quantities: QUANTITIES, constants: CONSTANTS };
+    CostSchema { operations: COST_CURVES, quantities: FEATURES, constants: CONSTANTS };
 
-/// The numbers of a copy's speed by one thread, a constant, and of what more reach of it, an operation.
+/// Index of the constant for the copy speed of one thread.
 pub const COPY: usize = Constant::Copy as usize;
-pub const THREADS_COPY: usize = Operation::Threads as usize;
+/// Index of the cost curve for the copy speed of several threads, relative to one.
+pub const THREADS_COPY: usize = CostCurve::Threads as usize;
 
-/// Bytes of the longest words: a vector.
+/// Bytes of the longest word: a vector.
 const VECTOR_BYTES: usize = 16;
 
-/// What a mover's time depends on beside sizes.
+/// Properties of a kernel, other than sizes, on which its time depends.
 struct Profile {
-    /// None for a copy itself.
-    operation: Option<Operation>,
-    /// How often threads start, but for rounds of rows, each of which waits for the last.
-    starts: usize,
-    /// Equal pieces that threads take one at a time; 0 where shares are as equal as they can be.
-    pieces: usize,
+    /// Cost curve, or `None` for a plain copy.
+    operation: Option<CostCurve>,
+    /// Number of times that threads start. Rounds of rows are counted separately.
+    fork_count: usize,
+    /// Number of equal work items that threads claim one at a time, or 0 if the work is divided
+    /// evenly.
+    work_items: usize,
 }
 
 impl Profile {
-    fn of(way: &CpuKernelConfig) -> Self {
-        let batch = way.map.batch();
-        let (operation, starts, pieces) = match way.kernel() {
-            CpuKernel::SquareSwap(squares) if squares.mid > 1 => (Operation::Tiles, 1, 0),
-            CpuKernel::InvolutionSwap(_) => (Operation::AxisSwap, 1, 0),
-            CpuKernel::SquareSwap(_) => (Operation::Swap, 1, 0),
-            CpuKernel::Barrier => (Operation::Barrier, 1, batch),
-            CpuKernel::Gather(chunks, _) => (Operation::Gather, batch, chunks.slots.chunks()),
-            // What every thread reads beyond its own is kept first; backward the last chunk is written before the others.
+    fn of(config: &CpuKernelConfig) -> Self {
+        let batch = config.map.batch();
+        let (operation, fork_count, work_items) = match config.kernel() {
+            CpuKernel::SquareSwap(squares) if squares.mid > 1 => (CostCurve::Tiles, 1, 0),
+            CpuKernel::InvolutionSwap(_) => (CostCurve::AxisSwap, 1, 0),
+            CpuKernel::SquareSwap(_) => (CostCurve::Swap, 1, 0),
+            CpuKernel::Barrier => (CostCurve::Barrier, 1, batch),
+            CpuKernel::Gather(chunks, _) => (CostCurve::Gather, batch, chunks.slots.chunks()),
+            // Each thread first saves the halo rows that it reads. Backward, the last chunk is
+            // written before the others.
             CpuKernel::BandedGather(_, direction) => {
-                (Operation::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
+                (CostCurve::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
             }
             CpuKernel::RecordTiles(retile) => {
                 let periods = retile.fields().records().div_ceil(retile.period());
-                (Operation::Barrier, 1, periods)
+                (CostCurve::Barrier, 1, periods)
             }
-            CpuKernel::RecordGather(chunks, _) => (Operation::Gather, 1, chunks.slots.chunks()),
-            // Segments, then what is in none.
-            CpuKernel::Cycles => (Operation::Cycles, 2, 0),
-            CpuKernel::TileRows(_) => (Operation::Cycles, 1, 0),
-            CpuKernel::OwnCycles(_) => (Operation::OwnCycles, 1, batch),
-            CpuKernel::Rotate => (Operation::Rotate, 1, 0),
+            CpuKernel::RecordGather(chunks, _) => (CostCurve::Gather, 1, chunks.slots.chunks()),
+            // Segments first, then the cycles without a splitter.
+            CpuKernel::Cycles => (CostCurve::Cycles, 2, 0),
+            CpuKernel::TileRows(_) => (CostCurve::Cycles, 1, 0),
+            CpuKernel::OwnCycles(_) => (CostCurve::OwnCycles, 1, batch),
+            CpuKernel::Rotate => (CostCurve::Rotate, 1, 0),
             CpuKernel::Slide(rows, SlideMethod::Shares) if rows.is_up() => {
-                (Operation::Shares, 2, 0)
+                (CostCurve::Shares, 2, 0)
             }
             CpuKernel::Slide(_, by) | CpuKernel::Cut(_, by, ..) => match by {
-                SlideMethod::Rounds(_) => (Operation::Rounds, 0, 0),
-                SlideMethod::Shares => (Operation::Shares, 1, 0),
-                SlideMethod::Blocks(_) => (Operation::Blocks, 1, 0),
+                SlideMethod::Rounds(_) => (CostCurve::Rounds, 0, 0),
+                SlideMethod::Shares => (CostCurve::Shares, 1, 0),
+                SlideMethod::Blocks(_) => (CostCurve::Blocks, 1, 0),
             },
-            CpuKernel::OutOfPlace => (Operation::OutOfPlace, 1, 0),
-            // What was not measured is priced as what is most like it.
+            CpuKernel::OutOfPlace => (CostCurve::OutOfPlace, 1, 0),
+            // Kernels without a measurement use the curve of the most similar kernel.
             CpuKernel::TransposeRows(_) | CpuKernel::TransposeThroughScratch(_) => {
-                (Operation::Swap, 1, 0)
+                (CostCurve::Swap, 1, 0)
             }
-            CpuKernel::SaveGaps(..) | CpuKernel::SwapGaps(..) => (Operation::Rounds, 1, 0),
-            CpuKernel::Copy => return Profile { operation: None, starts: 1, pieces: 0 },
+            CpuKernel::SaveGaps(..) | CpuKernel::SwapGaps(..) => (CostCurve::Rounds, 1, 0),
+            CpuKernel::Copy => return Profile { operation: None, fork_count: 1, work_items: 0 },
         };
-        Profile { operation: Some(operation), starts, pieces }
+        Profile { operation: Some(operation), fork_count, work_items }
     }
 
-    /// What shares of the pieces `parts` threads have over the largest.
-    fn balance(&self, parts: usize) -> f64 {
-        match self.pieces {
+    /// Returns the average work per thread relative to the largest share, for `threads` threads.
+    fn balance(&self, threads: usize) -> f64 {
+        match self.work_items {
             0 => 1.0,
-            pieces => pieces as f64 / (pieces.div_ceil(parts) * parts) as f64,
+            work_items => work_items as f64 / (work_items.div_ceil(threads) * threads) as f64,
         }
     }
 }
 
-/// What a way's seconds are made of, by any number of threads.
+/// Estimate of a stage's seconds for any number of threads.
 pub struct Estimate<'a> {
-    way: &'a CpuKernelConfig,
+    config: &'a CpuKernelConfig,
     costs: &'a CostTable,
     profile: Profile,
-    /// By number, but for those that are found when they are asked for.
-    quantities: [f64; QUANTITIES.len()],
+    /// Values of the quantities, by index, except those that are computed on demand.
+    quantities: [f64; FEATURES.len()],
     short_cycles: OnceCell<bool>,
 }
 
 impl<'a> Estimate<'a> {
-    /// Of a way, for its own number of threads and others.
-    pub fn new(way: &'a CpuKernelConfig, costs: &'a CostTable) -> Self {
-        let (shape, elem_bytes) = (&way.map, way.elem_bytes);
-        let yes = |is: bool| f64::from(u8::from(is));
-        let (row, slot, backward) = match shape {
+    /// Creates the estimate of `config`, also for other numbers of threads than its own.
+    pub fn new(config: &'a CpuKernelConfig, costs: &'a CostTable) -> Self {
+        let (map, elem_bytes) = (&config.map, config.elem_bytes);
+        let flag = |is: bool| f64::from(u8::from(is));
+        let (row, slot, backward) = match map {
             StageMap::SlotGather { slots, direction, .. } => {
                 (0, slots.slot(), *direction == Direction::Backward)
             }
@@ -172,157 +177,163 @@ impl<'a> Estimate<'a> {
             }
             StageMap::Slide(rows) => (rows.cols(), 0, false),
             StageMap::Cut { rows, .. } => (rows.cols(), 0, false),
-            _ => match way.kernel() {
-                CpuKernel::InvolutionSwap(together) => (together * shape.unit(), 0, false),
-                _ => (shape.elementary().map_or(0, |e| e.rows), 0, false),
+            _ => match config.kernel() {
+                CpuKernel::InvolutionSwap(together) => (together * map.unit(), 0, false),
+                _ => (map.elementary().map_or(0, |e| e.rows), 0, false),
             },
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
-        // Of slots, what is held at a time.
-        let instance = match shape {
+        // For slots, the bytes in scratch at a time.
+        let instance = match map {
             StageMap::SlotGather { .. }
             | StageMap::RecordGather { .. }
-            | StageMap::RecordTiles(_) => way.resources().scratch_bytes.max(1) as f64,
-            _ => bytes_of(shape.instance_len()),
+            | StageMap::RecordTiles(_) => config.resources().scratch_bytes.max(1) as f64,
+            _ => bytes_of(map.instance_len()),
         };
-        let mut quantities = [0.0; QUANTITIES.len()];
+        let mut quantities = [0.0; FEATURES.len()];
         for (quantity, value) in [
-            (Quantity::ElemBytes, elem_bytes as f64),
-            (Quantity::UnitBytes, bytes_of(shape.unit())),
-            (Quantity::RowBytes, bytes_of(row)),
-            (Quantity::SlotBytes, bytes_of(slot)),
-            (Quantity::InstanceBytes, instance),
-            (Quantity::Bytes, bytes_of(shape.len())),
-            (Quantity::IsWord, yes(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES)),
-            (Quantity::Backward, yes(backward)),
+            (Feature::ElemBytes, elem_bytes as f64),
+            (Feature::UnitBytes, bytes_of(map.unit())),
+            (Feature::RowBytes, bytes_of(row)),
+            (Feature::SlotBytes, bytes_of(slot)),
+            (Feature::InstanceBytes, instance),
+            (Feature::Bytes, bytes_of(map.len())),
+            (Feature::IsWord, flag(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES)),
+            (Feature::Backward, flag(backward)),
         ] {
             quantities[quantity as usize] = value;
         }
-        let (profile, short_cycles) = (Profile::of(way), OnceCell::new());
-        Estimate { way, costs, profile, quantities, short_cycles }
+        let (profile, short_cycles) = (Profile::of(config), OnceCell::new());
+        Estimate { config, costs, profile, quantities, short_cycles }
     }
 
     fn constant(&self, constant: Constant) -> f64 {
         self.costs.constant(constant as usize)
     }
 
-    fn quantity(&self, parts: usize, which: usize) -> f64 {
-        const THREADS: usize = Quantity::Threads as usize;
-        const BALANCE: usize = Quantity::Balance as usize;
-        const SHORT_CYCLES: usize = Quantity::ShortCycles as usize;
+    fn quantity(&self, threads: usize, which: usize) -> f64 {
+        const THREADS: usize = Feature::Threads as usize;
+        const BALANCE: usize = Feature::Balance as usize;
+        const SHORT_CYCLES: usize = Feature::ShortCycles as usize;
         let is_short = || {
             let most = self.constant(Constant::ShortCycle) as usize;
-            self.way.map.has_short_cycles(most)
+            self.config.map.has_short_cycles(most)
         };
         match which {
-            THREADS => parts as f64,
-            BALANCE => self.profile.balance(parts),
+            THREADS => threads as f64,
+            BALANCE => self.profile.balance(threads),
             SHORT_CYCLES => f64::from(u8::from(*self.short_cycles.get_or_init(is_short))),
             _ => self.quantities[which],
         }
     }
 
     fn bytes(&self) -> f64 {
-        self.quantities[Quantity::Bytes as usize]
+        self.quantities[Feature::Bytes as usize]
     }
 
-    /// Seconds beside those of the bytes.
-    fn fixed(&self, parts: usize) -> f64 {
-        let threads = self.profile.starts as f64 * fork(self.costs, parts) + self.home(parts);
-        self.constant(Constant::Start) + threads + self.waits(parts)
+    /// Returns the seconds that do not depend on the bytes moved by `threads` threads together.
+    fn fixed(&self, threads: usize) -> f64 {
+        let forks = self.profile.fork_count as f64 * fork(self.costs, threads);
+        self.constant(Constant::Start)
+            + (forks + self.cache_transfer(threads))
+            + self.serial(threads)
     }
 
-    /// Seconds beside the start and those of the bytes.
-    fn waits(&self, parts: usize) -> f64 {
-        match self.way.kernel() {
+    /// Returns the seconds of serial work and barriers, besides starts.
+    fn serial(&self, threads: usize) -> f64 {
+        match self.config.kernel() {
             CpuKernel::Cut(_, _, columns, _) => {
-                // Columns that are cut go aside and back by one thread, transposed.
-                let bytes = 2.0 * 2.0 * (columns.gaps() * self.way.elem_bytes) as f64;
-                bytes / (self.constant(Constant::Aside) * self.constant(Constant::Copy))
+                // One thread saves and restores the cut columns, transposed.
+                let bytes = 2.0 * 2.0 * (columns.gaps() * self.config.elem_bytes) as f64;
+                bytes / (self.constant(Constant::ColumnSpeed) * self.constant(Constant::Copy))
             }
-            CpuKernel::Slide(rows, SlideMethod::Rounds(least)) if parts > 1 => {
-                rounds(rows, *least, parts, self.costs)
+            CpuKernel::Slide(rows, SlideMethod::Rounds(least)) if threads > 1 => {
+                rounds(rows, *least, threads, self.costs)
             }
             _ => 0.0,
         }
     }
 
-    /// Seconds until what one core's cache kept, and other threads had a share of, is back there.
-    fn home(&self, parts: usize) -> f64 {
+    /// Returns the seconds to fetch data that one core's cache retained and other threads have
+    /// processed.
+    fn cache_transfer(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
-        if bytes > self.constant(Constant::Kept) {
+        if bytes > self.constant(Constant::ResidentBytes) {
             return 0.0;
         }
-        let away = bytes * (1.0 - 1.0 / parts as f64);
-        away / self.constant(Constant::Home)
+        let elsewhere_bytes = bytes * (1.0 - 1.0 / threads as f64);
+        elsewhere_bytes / self.constant(Constant::TransferRate)
     }
 
-    /// Seconds of a copy of as many bytes.
-    fn copy(&self, parts: usize) -> f64 {
+    /// Returns the seconds of a copy of the same bytes.
+    fn copy(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
-        let cached = self.costs.fraction(Operation::Cached as usize, |_| bytes);
-        let passes = if matches!(self.way.kernel(), CpuKernel::TransposeThroughScratch(_)) {
+        let cached = self.costs.fraction(CostCurve::Cached as usize, |_| bytes);
+        let passes = if matches!(self.config.kernel(), CpuKernel::TransposeThroughScratch(_)) {
             2.0
         } else {
             1.0
         };
-        2.0 * passes * bytes / (copy_speed(self.costs, parts) * cached)
+        2.0 * passes * bytes / (copy_speed(self.costs, threads) * cached)
     }
 
-    /// Estimated seconds by `parts` threads: a start, what waits, and every byte read and written at the speed that the
-    /// table has for the way.
-    pub fn seconds(&self, parts: usize) -> f64 {
-        let quantity = |which| self.quantity(parts, which);
-        let speed = |o: Operation| self.costs.fraction(o as usize, quantity);
+    /// Returns the estimated seconds for `threads` threads: starts, serial work, and one read and
+    /// write of every byte at the speed from the cost table.
+    pub fn seconds(&self, threads: usize) -> f64 {
+        let quantity = |which| self.quantity(threads, which);
+        let speed = |o: CostCurve| self.costs.fraction(o as usize, quantity);
         let fraction = self.profile.operation.map_or(1.0, speed);
-        self.fixed(parts) + self.copy(parts) / fraction
+        self.fixed(threads) + self.copy(threads) / fraction
     }
 }
 
-/// What a way that took `seconds` reached of a copy; none for a copy itself, and where most of the time is not the bytes'.
-pub fn sample(way: &CpuKernelConfig, costs: &CostTable, seconds: f64) -> Option<Sample> {
-    let (price, parts) = (Estimate::new(way, costs), way.resources().threads);
-    let fixed = price.fixed(parts);
-    // Where starts take most of the time, they are what was measured.
+/// Returns the speed of a stage that took `seconds`, as a fraction of a copy's.
+///
+/// Returns `None` for a plain copy, and if fixed costs are estimated at more than half of the time.
+pub fn sample(config: &CpuKernelConfig, costs: &CostTable, seconds: f64) -> Option<Sample> {
+    let (estimate, threads) = (Estimate::new(config, costs), config.resources().threads);
+    let fixed = estimate.fixed(threads);
+    // If starts take most of the time, the measurement says little about the speed.
     if fixed > seconds / 2.0 {
         return None;
     }
-    let fraction = price.copy(parts) / (seconds - fixed);
-    let quantities = (0..NAMES.quantities.len()).map(|which| price.quantity(parts, which));
-    let operation = price.profile.operation? as usize;
+    let fraction = estimate.copy(threads) / (seconds - fixed);
+    let quantities = (0..NAMES.quantities.len()).map(|which| estimate.quantity(threads, which));
+    let operation = estimate.profile.operation? as usize;
     let sample = Sample { operation, quantities: quantities.collect(), fraction };
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
 }
 
-/// Seconds that `parts` threads take to start and to be waited for.
-fn fork(costs: &CostTable, parts: usize) -> f64 {
-    match parts {
+/// Returns the seconds to start `threads` threads and wait for them.
+fn fork(costs: &CostTable, threads: usize) -> f64 {
+    match threads {
         0 | 1 => 0.0,
         _ => {
-            let others = (parts - 2) as f64 * costs.constant(Constant::Worker as usize);
+            let others = (threads - 2) as f64 * costs.constant(Constant::Worker as usize);
             costs.constant(Constant::Fork as usize) + others
         }
     }
 }
 
-/// Bytes a second, read and written, that `threads` threads copy.
+/// Returns the copy speed of `threads` threads, in bytes read and written per second.
 pub fn copy_speed(costs: &CostTable, threads: usize) -> f64 {
     costs.constant(COPY) * costs.fraction(THREADS_COPY, |_| threads as f64)
 }
 
-/// Seconds that no pass over `bytes` bytes is faster than, on so many threads as `counts` has.
+/// Returns a lower bound of one pass over `bytes` bytes, in seconds, for the numbers of threads in
+/// `counts`.
 pub fn least_seconds(costs: &CostTable, bytes: usize, counts: impl Iterator<Item = usize>) -> f64 {
-    let ways = Operation::Swap as usize..OPERATIONS.len();
-    let most = ways.map(|which| costs.most(which)).fold(1.0, f64::max);
-    let most = most * costs.fraction(Operation::Cached as usize, |_| bytes as f64);
+    let curves = CostCurve::Swap as usize..COST_CURVES.len();
+    let most = curves.map(|which| costs.most(which)).fold(1.0, f64::max);
+    let most = most * costs.fraction(CostCurve::Cached as usize, |_| bytes as f64);
     let speed = counts.map(|threads| copy_speed(costs, threads)).fold(0.0, f64::max);
     costs.constant(Constant::Start as usize) + 2.0 * bytes as f64 / (speed * most)
 }
 
-/// Seconds that rows, counted in bytes, moved in rounds take beyond those of their bytes: all threads for each round, and
-/// one alone where rows go one by one.
-fn rounds(rows: &RowSlide, least: usize, parts: usize, costs: &CostTable) -> f64 {
-    let fork = fork(costs, parts);
+/// Returns the seconds of rounds in addition to moving the bytes: a start of all threads per round,
+/// and the time of one thread for rows that move one by one. Row lengths are in bytes.
+fn rounds(rows: &RowSlide, least: usize, threads: usize, costs: &CostTable) -> f64 {
+    let fork = fork(costs, threads);
     let each = |round: SlideRound| {
         let bytes = 2 * round.rows.len() * rows.cols();
         if round.together { fork } else { bytes as f64 / costs.constant(COPY) }
@@ -335,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_core_keeps_stays_with_one_thread() {
+    fn one_thread_is_planned_when_data_stay_in_a_core_cache() {
         let most = |threads, rows, cols| {
             let problem = turntile_plan::Problem::new(rows, cols, 8).unwrap();
             let plan = turntile_plan::Planner::new(crate::CpuDevice::new(threads)).plan(&problem);
@@ -350,9 +361,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_estimated_is_sampled_as_the_table_has_it() {
+    fn sample_returns_the_table_value_when_given_the_estimate() {
         let costs = crate::CpuDevice::new(1).costs().clone();
-        let mut seen = 0;
+        let mut samples = 0;
         for (threads, (rows, cols, elem_bytes)) in
             [(1, (7200, 1800, 4)), (4, (4093, 8191, 4)), (2, (100_000, 8, 2)), (1, (3000, 3000, 3))]
         {
@@ -360,16 +371,17 @@ mod tests {
             let problem = turntile_plan::Problem::new(rows, cols, elem_bytes).unwrap();
             for plan in planner.survey(&problem).candidates {
                 for stage in plan.stages() {
-                    let way = stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();
-                    let Some(sample) = sample(way, &costs, stage.implementation.seconds) else {
+                    let config =
+                        stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();
+                    let Some(sample) = sample(config, &costs, stage.implementation.seconds) else {
                         continue;
                     };
-                    let says = costs.fraction(sample.operation, |k| sample.quantities[k]);
-                    assert!((sample.fraction / says - 1.0).abs() < 1e-6, "{stage}: {sample:?}");
-                    seen += 1;
+                    let expected = costs.fraction(sample.operation, |k| sample.quantities[k]);
+                    assert!((sample.fraction / expected - 1.0).abs() < 1e-6, "{stage}: {sample:?}");
+                    samples += 1;
                 }
             }
         }
-        assert!(seen >= 40, "{seen} stages");
+        assert!(samples >= 40, "{samples} stages");
     }
 }
