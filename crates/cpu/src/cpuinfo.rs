@@ -1,11 +1,11 @@
-//! What this machine says of its processor.
+//! Information about this machine's processor.
 
 use std::fs;
 use std::sync::OnceLock;
 
-/// Bytes of the second-level cache of a core, where the system reports them.
+/// Returns the bytes of a core's second-level cache, if the operating system reports them.
 ///
-/// Read once: from sysfs on Linux, nowhere else.
+/// Read once, from sysfs on Linux. Other systems return `None`.
 pub fn second_level_cache() -> Option<usize> {
     static BYTES: OnceLock<Option<usize>> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -18,9 +18,9 @@ pub fn second_level_cache() -> Option<usize> {
     })
 }
 
-/// The processor's model, as the system names it.
+/// Returns the processor model as the operating system reports it.
 ///
-/// Read once: from `/proc/cpuinfo` on Linux; elsewhere the architecture is all that is known.
+/// Read once, from `/proc/cpuinfo` on Linux. Other systems return the architecture.
 pub fn model() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
@@ -29,7 +29,8 @@ pub fn model() -> &'static str {
     })
 }
 
-/// The model in a text like `/proc/cpuinfo`; on Arm, which has no names there, implementer and part.
+/// Returns the model in a text like `/proc/cpuinfo`, or implementer and part on Arm, where the text
+/// has no model name.
 fn model_in(text: &str) -> Option<String> {
     let field = |name: &str| {
         let line = text.lines().find(|line| line.split(':').next().map(str::trim) == Some(name))?;
@@ -39,7 +40,7 @@ fn model_in(text: &str) -> Option<String> {
     field("model name").or_else(on_arm)
 }
 
-/// `2048K`, `2M` or plain bytes.
+/// Parses a size: `2048K`, `2M` or plain bytes.
 fn size(text: &str) -> Option<usize> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let shift = match &text[digits..] {
@@ -56,17 +57,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn models_as_the_system_writes_them() {
+    fn model_is_parsed_for_x86_and_arm() {
         let x86 = "processor\t: 0\nmodel\t\t: 143\nmodel name\t: Some Xeon @ 2.0GHz\n";
         assert_eq!(model_in(x86).as_deref(), Some("Some Xeon @ 2.0GHz"));
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n";
         assert_eq!(model_in(arm).as_deref(), Some("0x41 0xd4f"));
-        assert_eq!(model_in("nothing of the kind"), None);
+        assert_eq!(model_in("no model here"), None);
         assert!(!model().is_empty());
     }
 
     #[test]
-    fn sizes_as_the_system_writes_them() {
+    fn sizes_are_parsed_with_and_without_suffix() {
         assert_eq!(size("2048K"), Some(2 << 20));
         assert_eq!(size("1M"), Some(1 << 20));
         assert_eq!(size("512"), Some(512));

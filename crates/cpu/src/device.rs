@@ -1,4 +1,4 @@
-//! CPU threads as a device: what they offer.
+//! CPU threads as a planning device.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
@@ -14,26 +14,26 @@ use crate::cost_model::{self, Estimate};
 use crate::cpuinfo;
 use crate::kernel_config::{self, CpuKernelConfig, Limits};
 
-/// Threads of a processor.
+/// Device model of a number of CPU threads.
 #[derive(Clone, Debug)]
 pub struct CpuDevice {
-    means: Limits,
+    limits: Limits,
     model: String,
     costs: Arc<CostTable>,
 }
 
-/// A table that was made on a machine, for those of its kind.
+/// Built-in cost table, for processors similar to the one that it was measured on.
 struct Preset {
-    /// How models of its vendor begin, as systems name them.
+    /// Prefix of the model names of its vendor, as the operating system reports them.
     vendor: &'static str,
-    /// The micro-kernel that it was measured with.
+    /// SIMD kernel set that it was measured with.
     kernel: &'static str,
-    /// The most threads that were measured.
+    /// Maximum number of threads that was measured.
     threads: usize,
     table: &'static str,
 }
 
-/// The tables there are, the one for unknown processors first.
+/// Built-in cost tables. The first one is for unknown processors.
 const PRESETS: [Preset; 3] = [
     Preset {
         vendor: "Intel",
@@ -55,7 +55,7 @@ const PRESETS: [Preset; 3] = [
     },
 ];
 
-/// What a table was made on.
+/// Machine that a table was measured on.
 #[derive(Clone, Copy)]
 struct Kind<'a> {
     model: &'a str,
@@ -64,9 +64,12 @@ struct Kind<'a> {
     threads: usize,
 }
 
-/// The number of the table for a processor: of several one that as many threads were measured for, or the most; of these one of
-/// its micro-kernel, on which costs depend more than on who made it; then of its model, of its vendor, or the first.
-fn nearest<'a>(
+/// Returns the index of the table for a processor.
+///
+/// Prefers tables measured with at least `threads` threads, or else with the most threads. Among
+/// these it prefers the same SIMD kernel set, on which costs depend more than on the vendor; then
+/// the same model, the same vendor, and the first table.
+fn nearest_preset<'a>(
     presets: impl Iterator<Item = Kind<'a>>,
     (model, kernel, threads): (&str, &str, usize),
 ) -> usize {
@@ -77,100 +80,115 @@ fn nearest<'a>(
     presets.enumerate().max_by_key(rank).map_or(0, |(number, _)| number)
 }
 
-/// Bytes of scratch that suit a thread of most: half of the second-level cache of the server cores of 2023
-/// (2 MiB), all of that of 2017-2021 (1-1.25 MiB).
-const SCRATCH: usize = 1 << 20;
-/// The least that is worth having.
-const LEAST_SCRATCH: usize = 256 << 10;
+/// Default and maximum bytes of scratch per thread: half of the second-level cache of server cores
+/// of 2023 (2 MiB), or all of that of 2017-2021 (1-1.25 MiB).
+const MAX_SCRATCH: usize = 1 << 20;
+/// Minimum bytes of scratch per thread.
+const MIN_SCRATCH: usize = 256 << 10;
 
-/// Threads whose scratch the default cap counts: 32 MiB are enough for more, in smaller shares.
-const MOST_MIB: usize = 32;
+/// Maximum number of threads that the default cap counts. More threads share 32 MiB in smaller
+/// parts.
+const MAX_CAP_THREADS: usize = 32;
 
-/// All tables, read once.
+/// Returns the built-in tables, parsed on first use.
 fn tables() -> &'static [Arc<CostTable>] {
     static TABLES: OnceLock<Vec<Arc<CostTable>>> = OnceLock::new();
     let parse = |preset: &Preset| {
-        Arc::new(CostTable::parse(preset.table, cost_model::NAMES).expect("tested"))
+        Arc::new(
+            CostTable::parse(preset.table, cost_model::NAMES).expect("built-in tables are valid"),
+        )
     };
     TABLES.get_or_init(|| PRESETS.iter().map(parse).collect())
 }
 
-/// The table for a processor.
+/// Returns the table for a processor.
 fn costs_of(model: &str, threads: usize) -> Arc<CostTable> {
     let of = |(costs, preset): (&'static Arc<CostTable>, &Preset)| {
         let Preset { vendor, kernel, threads, .. } = *preset;
         Kind { model: costs.device(), vendor, kernel, threads }
     };
     let presets = tables().iter().zip(&PRESETS).map(of);
-    tables()[nearest(presets, (model, turntile_simd::active().name, threads))].clone()
+    tables()[nearest_preset(presets, (model, turntile_simd::active().name, threads))].clone()
 }
 
 impl CpuDevice {
-    /// Creates a host of `threads` threads, from 1 to [`MOST`](crate::threads::MOST), of a processor that is like those
-    /// that tables are of.
+    /// Creates a device of `threads` threads, from 1 to [`MOST`](crate::pool::MOST), with the table
+    /// for unknown processors.
     ///
-    /// The tables end at 16 threads, and more are estimated to be no faster: plans use the fewest of `threads`, halved any
-    /// number of times, that are 16 or more. A table of your own ([`with_costs`](Self::with_costs)) may go on.
+    /// The tables end at 16 threads, and more are estimated to be no faster. A plan then uses the
+    /// smallest number of at least 16 threads that results from halving `threads`. A custom table
+    /// ([`with_costs`](Self::with_costs)) may cover more threads.
     pub fn new(threads: usize) -> Self {
-        let means = Limits::new(threads.clamp(1, crate::pool::MOST), SCRATCH);
-        CpuDevice { means, model: "any".into(), costs: tables()[0].clone() }
+        let limits = Limits::new(threads.clamp(1, crate::pool::MOST), MAX_SCRATCH);
+        CpuDevice { limits, model: "any".into(), costs: tables()[0].clone() }
     }
 
-    /// Creates a host of `threads` threads of this machine; of more than 16 as [`new`](Self::new) says. Scratch is half of the second-level cache that it says it has, from
-    /// 256 KiB to 1 MiB. The table is the nearest there is: measured with as many threads, the same micro-kernel, on this model
-    /// or one of its vendor.
+    /// Creates a device of `threads` threads of this machine; for more than 16 see
+    /// [`new`](Self::new).
+    ///
+    /// Scratch is half of the reported second-level cache, from 256 KiB to 1 MiB. The table is the
+    /// nearest one: measured with at least as many threads, the same SIMD kernel set, and the same
+    /// model or vendor.
     pub fn here(threads: usize) -> Self {
         let half = cpuinfo::second_level_cache().map(|bytes| bytes / 2);
-        let scratch = half.map_or(SCRATCH, |half| half.clamp(LEAST_SCRATCH, SCRATCH));
+        let scratch = half.map_or(MAX_SCRATCH, |half| half.clamp(MIN_SCRATCH, MAX_SCRATCH));
         let (model, host) = (cpuinfo::model(), Self::new(threads).with_scratch(scratch));
         CpuDevice { model: model.to_owned(), costs: costs_of(model, host.threads()), ..host }
     }
 
-    /// With `bytes` bytes of scratch for each thread, as far as methods have a choice.
+    /// Sets the bytes of scratch per thread, for methods that can adapt to it.
     #[must_use]
     pub fn with_scratch(self, bytes: usize) -> Self {
-        CpuDevice { means: Limits { scratch: bytes, ..self.means }, ..self }
+        CpuDevice { limits: Limits { scratch: bytes, ..self.limits }, ..self }
     }
 
-    /// Reads a table of a processor's costs.
+    /// Parses the cost table of a processor.
     ///
     /// # Errors
-    /// [`CostTableError`]: what it is not, names or lacks.
+    /// [`CostTableError`]: the text is not a valid table for a CPU.
     pub fn costs_from(text: &str) -> Result<CostTable, CostTableError> {
         CostTable::parse(text, cost_model::NAMES)
     }
 
-    /// With costs of one's own.
+    /// Sets the cost table.
     #[must_use]
     pub fn with_costs(self, costs: impl Into<Arc<CostTable>>) -> Self {
         CpuDevice { costs: costs.into(), ..self }
     }
 
-    /// Its costs.
+    /// Returns the cost table.
     pub fn costs(&self) -> &CostTable {
         &self.costs
     }
 
-    /// What a stage of elements of so many bytes that took `seconds` here reached of a copy: to fit a table to. None for a
-    /// copy itself, for another device's stage, and for one that did not take twice as long as its threads to start.
+    /// Returns the speed of a stage that took `seconds` on this machine, as a fraction of a copy's.
+    /// Tables are fitted to such samples.
+    ///
+    /// `elem_bytes` is the element size of the problem. Returns `None` for a plain copy, for a
+    /// stage of another device, and if the stage took less than twice the time that its threads
+    /// need to start.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
-        cost_model::sample(self.way_of(stage, elem_bytes)?, &self.costs, seconds)
+        cost_model::sample(self.config_of(stage, elem_bytes)?, &self.costs, seconds)
     }
 
-    /// Seconds that its table says of a stage of elements of so many bytes; none for another device's.
+    /// Returns the estimated seconds of a stage by this device's table, or `None` for a stage of
+    /// another device.
+    ///
+    /// `elem_bytes` is the element size of the problem.
     pub fn estimated(&self, stage: &Stage, elem_bytes: usize) -> Option<f64> {
-        let config = self.way_of(stage, elem_bytes)?;
+        let config = self.config_of(stage, elem_bytes)?;
         Some(Estimate::new(config, &self.costs).seconds(config.resources().threads))
     }
 
-    fn way_of<'a>(&self, stage: &'a Stage, elem_bytes: usize) -> Option<&'a CpuKernelConfig> {
+    /// Returns the configuration of a stage of a CPU plan.
+    fn config_of<'a>(&self, stage: &'a Stage, elem_bytes: usize) -> Option<&'a CpuKernelConfig> {
         let config = stage.implementation.launch_config.get::<CpuKernelConfig>()?;
         config
             .is_for(&stage.map, elem_bytes * stage.elems_per_unit, stage.implementation.method)
             .then_some(config)
     }
 
-    /// Threads of a stage of a host's plan; 1 of another device's.
+    /// Returns the number of threads of a stage of a CPU plan, or 1 for a stage of another device.
     pub fn threads_of(stage: &Stage) -> usize {
         stage
             .implementation
@@ -179,56 +197,59 @@ impl CpuDevice {
             .map_or(1, |config| config.resources().threads)
     }
 
-    /// Threads.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
-        self.means.threads
+        self.limits.threads
     }
 
-    /// The processor's model, as the system names it; `any` for none in particular.
+    /// Returns the processor model as reported by the operating system, or `any` for an unspecified
+    /// processor.
     pub fn processor(&self) -> &str {
         &self.model
     }
 
-    /// Numbers of threads that ways are offered by: all, half of them and so on to one.
-    fn counts(&self) -> impl Iterator<Item = usize> + use<> {
-        std::iter::successors(Some(self.means.threads), |&count| (count > 1).then_some(count / 2))
+    /// Iterates over the numbers of threads to try: all, and repeatedly half, down to one.
+    fn thread_counts(&self) -> impl Iterator<Item = usize> + use<> {
+        std::iter::successors(Some(self.limits.threads), |&count| (count > 1).then_some(count / 2))
     }
 
-    /// Visits all ways that the request wants and allows, in the order of [`way::methods`], each by all threads that it has
-    /// work for and by less and less of them, with its seconds; but those that take `bound` seconds or more, which a
-    /// visit returns.
-    fn ways(
+    /// Calls `visit` with the configurations that meet the request, and their estimated seconds.
+    ///
+    /// Visits methods in the order of [`kernel_config::methods`], each with decreasing numbers of
+    /// threads. `visit` returns a bound: configurations that take at least that many seconds are
+    /// skipped.
+    fn visit_configs(
         &self,
-        shape: &StageMap,
+        map: &StageMap,
         request: &StageRequest,
         mut visit: impl FnMut(&CpuKernelConfig, f64) -> f64,
     ) -> Result<(), Infeasible> {
         let (mut any, mut least, mut bound) = (false, None, f64::INFINITY);
-        for &method in kernel_config::methods(shape, request.out_of_place) {
+        for &method in kernel_config::methods(map, request.out_of_place) {
             if !request.methods.accepts(method) {
                 continue;
             }
             let by = |threads| {
-                let means = Limits { threads, ..self.means };
-                CpuKernelConfig::new(*shape, request.elem_bytes, method, means)
+                let limits = Limits { threads, ..self.limits };
+                CpuKernelConfig::new(*map, request.elem_bytes, method, limits)
             };
-            let Some(widest) = by(self.means.threads) else { continue };
+            let Some(widest) = by(self.limits.threads) else { continue };
             if !widest.is_offered() {
                 continue;
             }
-            let (price, mut parts) = (Estimate::new(&widest, &self.costs), usize::MAX);
-            for count in self.counts() {
-                // What has no work for so many has been visited.
+            let (estimate, mut threads) = (Estimate::new(&widest, &self.costs), usize::MAX);
+            for count in self.thread_counts() {
+                // Larger numbers of threads than the work allows have already been visited.
                 let fewer = count.min(widest.resources().threads);
-                if fewer == parts {
+                if fewer == threads {
                     continue;
                 }
-                parts = fewer;
-                let seconds = price.seconds(parts);
+                threads = fewer;
+                let seconds = estimate.seconds(threads);
                 if seconds >= bound {
                     continue;
                 }
-                let fewer = if parts == widest.resources().threads { None } else { by(parts) };
+                let fewer = if threads == widest.resources().threads { None } else { by(threads) };
                 let config = fewer.as_ref().unwrap_or(&widest);
                 let need = config.resources().bytes();
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
@@ -241,21 +262,23 @@ impl CpuDevice {
         match (any, least) {
             (true, _) => Ok(()),
             (false, Some(need)) => Err(Infeasible::Workspace { need, cap: request.cap }),
-            (false, None) => Err(self.refusal(shape, request)),
+            (false, None) => Err(self.rejection(map, request)),
         }
     }
 
-    fn refusal(&self, shape: &StageMap, request: &StageRequest) -> Infeasible {
-        let need = shape.instance_len().saturating_mul(request.elem_bytes);
-        let held = matches!(shape, StageMap::Axes(_) | StageMap::SlotGather { .. });
-        if held && request.methods.accepts(Method::BarrierSync) && need > self.means.scratch {
-            Infeasible::OnChip { need, have: self.means.scratch }
+    /// Returns the reason why no method supports the map and the request.
+    fn rejection(&self, map: &StageMap, request: &StageRequest) -> Infeasible {
+        let need = map.instance_len().saturating_mul(request.elem_bytes);
+        let held = matches!(map, StageMap::Axes(_) | StageMap::SlotGather { .. });
+        if held && request.methods.accepts(Method::BarrierSync) && need > self.limits.scratch {
+            Infeasible::OnChip { need, have: self.limits.scratch }
         } else {
-            Infeasible::NoWay { shape: shape.to_string() }
+            Infeasible::NoWay { shape: map.to_string() }
         }
     }
 
-    fn offer(&self, config: &CpuKernelConfig, seconds: f64) -> Implementation {
+    /// Returns `config` as an implementation.
+    fn implementation(&self, config: &CpuKernelConfig, seconds: f64) -> Implementation {
         Implementation::new(
             config.method,
             LaunchConfig::new(*config),
@@ -271,60 +294,61 @@ impl Device for CpuDevice {
     }
 
     fn model(&self) -> String {
-        let Limits { threads, scratch, .. } = self.means;
+        let Limits { threads, scratch, .. } = self.limits;
         format!("{}, {threads} threads, scratch {scratch}", self.model)
     }
 
-    /// 2% of the matrix and 1 MiB for each thread, of at most 32.
+    /// Returns 2% of the matrix plus 1 MiB per thread, for at most 32 threads.
     fn default_cap(&self, problem: &Problem) -> usize {
-        problem.bytes() / 50 + self.means.threads.min(MOST_MIB) * (1 << 20)
+        problem.bytes() / 50 + self.limits.threads.min(MAX_CAP_THREADS) * (1 << 20)
     }
 
     fn on_chip_bytes(&self) -> [usize; 2] {
-        [self.means.scratch; 2]
+        [self.limits.scratch; 2]
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {
-        cost_model::least_seconds(&self.costs, bytes, self.counts())
+        cost_model::least_seconds(&self.costs, bytes, self.thread_counts())
     }
 
-    /// In row order where chunks have one slot's rows, a power of two.
+    /// Uses row order if a chunk has as many rows as a slot, a power of two.
     fn aligned_slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         let by_rows = || AlignedSlots::by_rows(s.rows, s.cols, s.slot).filter(|_| s.slot == chunk);
         by_rows().or_else(|| AlignedSlots::new(s.rows, s.cols, s.slot, chunk))
     }
 
-    /// Of one slot, and of all that scratch holds with the rows that are read beyond it.
-    fn chunk_lengths(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
-        let held = self.means.scratch;
+    /// Returns the rows of one slot, and the rows of all slots that fit the scratch with their
+    /// halo.
+    fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
+        let held = self.limits.scratch;
         if every {
-            slotting.chunk_lengths(held).collect()
+            params.chunk_lengths(held).collect()
         } else {
-            vec![slotting.slot, slotting.chunks_that_fit(held)[0]]
+            vec![params.slot, params.chunks_that_fit(held)[0]]
         }
     }
 
     fn implementations(
         &self,
-        shape: &StageMap,
+        map: &StageMap,
         request: &StageRequest,
     ) -> Result<Vec<Implementation>, Infeasible> {
-        let mut offers = Vec::new();
-        self.ways(shape, request, |config, seconds| {
-            offers.push(self.offer(config, seconds));
+        let mut implementations = Vec::new();
+        self.visit_configs(map, request, |config, seconds| {
+            implementations.push(self.implementation(config, seconds));
             f64::INFINITY
         })?;
-        Ok(offers)
+        Ok(implementations)
     }
 
-    fn best(&self, shape: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
+    fn best(&self, map: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
         let mut best: Option<(f64, CpuKernelConfig)> = None;
-        self.ways(shape, request, |config, seconds| {
+        self.visit_configs(map, request, |config, seconds| {
             best = Some((seconds, *config));
             seconds
         })?;
-        let (seconds, config) = best.expect("no ways are an error");
-        Ok(self.offer(&config, seconds))
+        let (seconds, config) = best.expect("a request without configurations is an error");
+        Ok(self.implementation(&config, seconds))
     }
 }
 
@@ -333,9 +357,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_whole() {
+    fn tables_parse_and_are_constant_beyond_measured_threads() {
         assert_eq!(tables().len(), PRESETS.len());
-        // Beyond what was measured, no thread is said to help more.
+        // Beyond the measured number of threads, no further speed-up is assumed.
         for (costs, preset) in tables().iter().zip(&PRESETS) {
             let at = |threads: usize| costs.fraction(cost_model::THREADS_COPY, |_| threads as f64);
             assert_eq!(at(preset.threads), at(4 * preset.threads), "{}", costs.device());
@@ -343,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_table_is_of_the_model_or_the_vendor() {
+    fn nearest_preset_prefers_threads_then_kernel_then_model() {
         let kind = |(model, vendor, kernel, threads)| Kind { model, vendor, kernel, threads };
         let presets = [
             ("xeon", "Intel", "avx512", 16),
@@ -359,13 +383,13 @@ mod tests {
             ("AMD Ryzen", "avx512", 2, 1),
             ("Intel(R) Core(TM)", "avx2", 2, 2),
         ] {
-            let got = nearest(presets.into_iter().map(kind), (model, kernel, threads));
+            let got = nearest_preset(presets.into_iter().map(kind), (model, kernel, threads));
             assert_eq!(got, number, "{model} {threads}");
         }
         let [slow, fast] = [1e10, 2e10].map(|speed| {
             let costs = tables()[0].as_ref().clone().with_constant(cost_model::COPY, speed);
             CpuDevice::new(1).with_costs(costs).least_seconds(1 << 30)
         });
-        assert!((slow / fast - 2.0).abs() < 1e-3, "an unknown processor by its own copy");
+        assert!((slow / fast - 2.0).abs() < 1e-3, "an unknown processor uses its own copy speed");
     }
 }

@@ -1,12 +1,13 @@
-//! The threads that calls run on.
+//! Threads that run calls.
 //!
-//! A call made in a rayon pool runs on that pool. All other calls share a pool of their own, which the first of them starts:
-//! rayon's global pool is left to the application. rayon panics if a thread cannot be started, by a limit on processes or on
-//! memory; this pool has as many threads as could be started, or none, and the calling thread does all. A forked process has
-//! none of its parent's threads, and starts its own.
+//! A call made inside a rayon pool runs on that pool. All other calls share one pool, started by
+//! the first of them, and leave rayon's global pool to the application. rayon panics if a thread
+//! cannot be started because of a limit on processes or memory. This pool has as many threads as
+//! could be started. If it has none, the calling thread does all the work. A forked process
+//! inherits no threads and starts its own pool.
 //!
-//! `RAYON_NUM_THREADS` may ask for more threads than help: rayon's idle threads look for work with each of the others, so
-//! that 8000 on two cores take minutes for a second's work.
+//! `RAYON_NUM_THREADS` is capped, because idle rayon threads look for work at every other thread:
+//! with 8000 threads on two cores, a second of work takes minutes.
 
 use std::collections::TryReserveError;
 use std::env;
@@ -18,63 +19,66 @@ use std::thread::{self, JoinHandle};
 
 use rayon::{Scope, ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
-/// The pool of calls that are made in no rayon pool.
-struct Own {
-    /// Number of the process that started it.
+/// Pool of the calls that are made outside any rayon pool.
+struct ProcessPool {
+    /// ID of the process that started it.
     process: u32,
-    /// As many threads as could be started; none if none could.
+    /// The threads that could be started, or `None` if none could.
     threads: Option<ThreadPool>,
-    /// Why there are fewer than there were to be, if so.
-    refused: Option<io::Error>,
-    /// The pool of a process that was forked from that one, in that process.
-    forked: OnceLock<Box<Own>>,
+    /// Reason why fewer threads than intended were started.
+    start_error: Option<io::Error>,
+    /// Pool of a process that was forked from `process`; only set in that process.
+    forked: OnceLock<Box<ProcessPool>>,
 }
 
-static OWN: OnceLock<Own> = OnceLock::new();
+static POOL: OnceLock<ProcessPool> = OnceLock::new();
 
-/// Returns this process's pool, started if it has none yet.
-fn own() -> &'static Own {
+/// Returns the pool of this process, and starts it on first use.
+fn process_pool() -> &'static ProcessPool {
     let process = std::process::id();
-    let mut own = OWN.get_or_init(make);
-    while own.process != process {
-        own = own.forked.get_or_init(|| Box::new(make()));
+    let mut process_pool = POOL.get_or_init(start_pool);
+    while process_pool.process != process {
+        process_pool = process_pool.forked.get_or_init(|| Box::new(start_pool()));
     }
-    own
+    process_pool
 }
 
-/// The most threads that are started for each core.
+/// Maximum number of threads per core.
 const MOST_PER_CORE: usize = 8;
 
-/// Returns how many threads the pool of calls that are made in no rayon pool is to have: one per core, or what
-/// `RAYON_NUM_THREADS` says, at most 8 per core.
+/// Returns the intended size of the pool: `RAYON_NUM_THREADS`, at most 8 per core, or one thread
+/// per core.
 pub fn pool_size() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    // As rayon reads them, the second for programs of old.
-    let named = |name| env::var(name).ok()?.parse::<usize>().ok();
-    let asked = named("RAYON_NUM_THREADS").or_else(|| named("RAYON_RS_NUM_CPUS"));
-    asked.filter(|&asked| asked > 0).map_or(cores, |asked| asked.min(MOST_PER_CORE * cores))
+    // Same variables as rayon. The second one is its old name.
+    let parsed = |name| env::var(name).ok()?.parse::<usize>().ok();
+    let requested = parsed("RAYON_NUM_THREADS").or_else(|| parsed("RAYON_RS_NUM_CPUS"));
+    requested
+        .filter(|&requested| requested > 0)
+        .map_or(cores, |requested| requested.min(MOST_PER_CORE * cores))
 }
 
-/// The most threads that a plan is made for: as many as a pool can have.
+/// Maximum number of threads of a plan, which is the maximum size of a rayon pool.
 pub const MOST: usize = 65_535;
 
-/// Returns how many threads a call that is made here runs on, the calling one included.
+/// Returns the number of threads that a call made here runs on, including the calling thread.
 pub fn count() -> usize {
     match rayon::current_thread_index() {
         Some(_) => rayon::current_num_threads(),
-        None => own().threads.as_ref().map_or(1, ThreadPool::current_num_threads),
+        None => process_pool().threads.as_ref().map_or(1, ThreadPool::current_num_threads),
     }
 }
 
-/// Returns why fewer threads were started than [`pool_size`] says, if so.
+/// Returns the reason why fewer threads than [`pool_size`] were started, if any.
 pub fn refused() -> Option<&'static io::Error> {
-    OWN.get()?.refused.as_ref()
+    POOL.get()?.start_error.as_ref()
 }
 
-/// Runs `work` for each share: the first in the calling thread, the others where [`count`] says. Shares may wait for
-/// those that began before them, and for no others.
+/// Runs `work` for each share: the first in the calling thread, the others on the threads that
+/// [`count`] counts.
 ///
-/// While the calling thread waits for the others it runs other tasks of the rayon pool that it belongs to.
+/// A share may wait for shares that started before it, and for no others. While the calling thread
+/// waits for the other shares, it runs other tasks of its rayon pool.
 #[doc(hidden)]
 pub fn each<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
@@ -87,10 +91,10 @@ pub fn each<S: Send>(
     }
     let work = &work;
     if rayon::current_thread_index().is_some() {
-        return rayon::in_place_scope(|scope| spread(scope, first, shares, work));
+        return rayon::in_place_scope(|scope| spawn_shares(scope, first, shares, work));
     }
-    match &own().threads {
-        Some(threads) => threads.in_place_scope(|scope| spread(scope, first, shares, work)),
+    match &process_pool().threads {
+        Some(threads) => threads.in_place_scope(|scope| spawn_shares(scope, first, shares, work)),
         None => {
             work(first);
             shares.for_each(work);
@@ -98,7 +102,8 @@ pub fn each<S: Send>(
     }
 }
 
-fn spread<'scope, S: Send + 'scope>(
+/// Spawns `others` in the scope and runs `first` in the calling thread.
+fn spawn_shares<'scope, S: Send + 'scope>(
     scope: &Scope<'scope>,
     first: S,
     others: impl Iterator<Item = S>,
@@ -108,94 +113,102 @@ fn spread<'scope, S: Send + 'scope>(
     work(first);
 }
 
-/// Bytes that starting a thread allocates in small pieces at most. If one of those cannot be allocated, Rust ends the process.
-const SPARE: usize = 256 << 10;
+/// Maximum bytes of small allocations when a thread starts. If one of them fails, Rust aborts the
+/// process.
+const START_BYTES: usize = 256 << 10;
 /// Bytes of a thread's stack.
-const STACK: usize = 2 << 20;
+const STACK_BYTES: usize = 2 << 20;
 
-/// Bytes that making a plan or a pool allocates in small pieces at most: 0.7 MB were counted for 35 axes without workspace, 0.3 MB
-/// to read a table of costs.
+/// Maximum bytes of small allocations when a plan or a pool is made. Measured: 0.7 MB for 35 axes
+/// without workspace, 0.3 MB to parse a cost table.
 #[doc(hidden)]
 pub const PLANNING: usize = 1 << 20;
-/// Bytes of each part of that. Allocators map larger ones apart, and take memory for small ones in steps (glibc: 132 KiB), so one
-/// large part could be there where many small ones are not.
-const PART: usize = 64 << 10;
+/// Bytes of each part of [`PLANNING`].
+///
+/// Allocators map larger blocks separately and grow the heap for small ones in steps (glibc: 132
+/// KiB). So one large block could be available when many small ones are not.
+const PART_BYTES: usize = 64 << 10;
 
-/// Checks that there is memory to make a plan or a pool.
+/// Checks that the memory to make a plan or a pool is available.
 ///
 /// # Errors
-/// There is none.
+/// The memory is not available.
 #[doc(hidden)]
 pub fn spare_to_plan() -> Result<(), TryReserveError> {
-    let mut parts = [const { Vec::<u8>::new() }; PLANNING / PART];
+    let mut parts = [const { Vec::<u8>::new() }; PLANNING / PART_BYTES];
     parts.iter_mut().try_for_each(|part| {
-        let found = part.try_reserve_exact(PART);
-        // What is not looked at is not allocated.
+        let found = part.try_reserve_exact(PART_BYTES);
+        // Without this use, the compiler could remove the allocation.
         black_box(part.as_ptr());
         found
     })
 }
 
-/// Whether there is memory for `bytes` more.
+/// Checks that `bytes` more bytes of memory are available.
 ///
 /// # Errors
-/// There is none.
-fn spare(bytes: usize) -> Result<(), TryReserveError> {
+/// The memory is not available.
+fn check_memory(bytes: usize) -> Result<(), TryReserveError> {
     let mut memory = Vec::<u8>::new();
     let found = memory.try_reserve_exact(bytes);
-    // What is not looked at is not allocated.
+    // Without this use, the compiler could remove the allocation.
     black_box(memory.as_ptr());
     found
 }
 
-/// Starts as many threads as there are to be, or as can be started.
-fn make() -> Own {
+/// Starts the intended number of threads, or as many as can be started.
+fn start_pool() -> ProcessPool {
     let (process, forked) = (std::process::id(), OnceLock::new());
-    let (mut most, mut refused) = (pool_size(), None);
+    let (mut most, mut start_error) = (pool_size(), None);
     while most > 0 {
-        // For all of them, before the first is started: none finds too little for its first steps. Once only: an allocator that
-        // has freed so much keeps what is asked for next for itself (glibc, below twice as much), where no stack can be.
-        if let Err(why) = spare_to_plan().and_then(|()| spare(most * (STACK + SPARE) + PLANNING)) {
-            refused.get_or_insert(why.into());
+        // Checks the memory of all threads before the first one starts, so that none lacks memory
+        // in its first steps.
+        if let Err(why) = spare_to_plan()
+            .and_then(|()| check_memory(most * (STACK_BYTES + START_BYTES) + PLANNING))
+        {
+            start_error.get_or_insert(why.into());
             most -= 1;
             continue;
         }
         let mut started = Vec::new();
         let builder = ThreadPoolBuilder::new().num_threads(most);
-        match builder.spawn_handler(starter(&mut started)).build() {
-            Ok(threads) => return Own { process, threads: Some(threads), refused, forked },
+        match builder.spawn_handler(thread_starter(&mut started)).build() {
+            Ok(threads) => {
+                return ProcessPool { process, threads: Some(threads), start_error, forked };
+            }
             Err(error) => {
-                refused.get_or_insert(cause(&error));
-                most = ended(started).min(most - 1);
+                start_error.get_or_insert(os_error(&error));
+                most = join_all(started).min(most - 1);
             }
         }
     }
-    Own { process, threads: None, refused, forked }
+    ProcessPool { process, threads: None, start_error, forked }
 }
 
-/// Starts threads as rayon does, and keeps their handles.
-fn starter(
+/// Returns a function that starts threads as rayon does and collects their handles.
+fn thread_starter(
     started: &mut Vec<JoinHandle<()>>,
 ) -> impl FnMut(ThreadBuilder) -> io::Result<()> + use<'_> {
     |builder| {
-        let named = thread::Builder::new().name(format!("turntile-{}", builder.index()));
-        started.push(named.spawn(|| builder.run())?);
+        let thread_builder = thread::Builder::new().name(format!("turntile-{}", builder.index()));
+        started.push(thread_builder.spawn(|| builder.run())?);
         Ok(())
     }
 }
 
-/// Waits for the threads of a pool that came to nothing: those that follow can take their places. How many they were.
-fn ended(started: Vec<JoinHandle<()>>) -> usize {
+/// Waits for the threads of a pool that failed to start, and returns their number. Their resources
+/// are then free for the next attempt.
+fn join_all(started: Vec<JoinHandle<()>>) -> usize {
     let count = started.len();
     for thread in started {
-        // Nothing ran on it.
+        // The threads ran no work, so their results do not matter.
         let _ = thread.join();
     }
     count
 }
 
-/// What the system said, without rayon's words where it gave a number.
-fn cause(error: &rayon::ThreadPoolBuildError) -> io::Error {
+/// Returns the operating system's error, without rayon's text if it has a code.
+fn os_error(error: &rayon::ThreadPoolBuildError) -> io::Error {
     let why = std::error::Error::source(error).and_then(|why| why.downcast_ref::<io::Error>());
     let code = why.and_then(io::Error::raw_os_error);
     code.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error)
@@ -207,14 +220,14 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    #[ignore = "reads the environment of a process of its own"]
-    fn child_prints_how_many() {
+    #[ignore = "needs a separate process for its environment"]
+    fn child_prints_thread_count() {
         print!("<{}>", count());
     }
 
     #[test]
-    #[ignore = "makes the global pool of a process of its own"]
-    fn child_makes_the_global_pool() {
+    #[ignore = "needs a separate process for its global pool"]
+    fn child_builds_global_pool() {
         each(0..3, |_| ());
         assert!(count() > 0);
         ThreadPoolBuilder::new().num_threads(5).build_global().unwrap();
@@ -224,29 +237,31 @@ mod tests {
     }
 
     #[test]
-    fn the_global_pool_is_left_to_the_application() {
+    fn global_pool_stays_available_to_the_application() {
         let mut child = Command::new(env::current_exe().unwrap());
-        child.args(["--ignored", "--exact", "pool::tests::child_makes_the_global_pool"]);
+        child.args(["--ignored", "--exact", "pool::tests::child_builds_global_pool"]);
         let output = child.output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && stdout.contains("1 passed"), "{output:?}");
     }
 
     #[test]
-    fn the_environment_names_threads_up_to_some_for_each_core() {
+    fn pool_size_follows_environment_up_to_eight_per_core() {
         let cores = thread::available_parallelism().unwrap().get();
         let most = MOST_PER_CORE * cores;
-        for (asked, threads) in [("1", 1), ("3", 3), ("8000", most), ("0", cores), ("all", cores)] {
+        for (requested, threads) in
+            [("1", 1), ("3", 3), ("8000", most), ("0", cores), ("all", cores)]
+        {
             let mut child = Command::new(env::current_exe().unwrap());
             child.args([
                 "--ignored",
                 "--exact",
                 "--nocapture",
-                "pool::tests::child_prints_how_many",
+                "pool::tests::child_prints_thread_count",
             ]);
-            let output = child.env("RAYON_NUM_THREADS", asked).output().unwrap();
+            let output = child.env("RAYON_NUM_THREADS", requested).output().unwrap();
             let text = String::from_utf8(output.stdout).unwrap();
-            assert!(text.contains(&format!("<{threads}>")), "{asked}: {text}");
+            assert!(text.contains(&format!("<{threads}>")), "{requested}: {text}");
         }
     }
 }

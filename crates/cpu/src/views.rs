@@ -1,4 +1,4 @@
-//! A workspace seen as flags and bytes.
+//! Splits a workspace into flags and bytes.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -6,20 +6,21 @@ use std::sync::atomic::AtomicU32;
 
 use turntile_simd::Byte;
 
-/// The first `count` 32-bit words of a workspace, zeroed, as flags, and its other bytes.
+/// Returns the first `count` 32-bit words of a workspace, zeroed, as flags, and the remaining
+/// bytes.
 ///
 /// # Panics
-/// When the workspace is shorter.
+/// If the workspace is shorter than `count` words.
 pub fn split_flags(
     workspace: &mut [MaybeUninit<u64>],
     count: usize,
 ) -> (&[AtomicU32], &mut [Byte]) {
     let bytes = size_of_val(workspace);
-    assert!(count <= bytes / 4, "the workspace holds the flags");
+    assert!(count <= bytes / 4, "the workspace is too small for the flags");
     let start = workspace.as_mut_ptr();
-    // SAFETY: `start` is valid for `bytes` bytes and aligned to 8; the words are zeroed, hence
-    // initialised, before a reference to them exists; the two slices do not overlap and both borrow
-    // the workspace exclusively.
+    // SAFETY: `start` is valid for `bytes` bytes and aligned to 8. The words are zeroed, and so
+    // initialised, before a reference to them exists. The two slices do not overlap, and both
+    // borrow the workspace exclusively.
     unsafe {
         start.cast::<u32>().write_bytes(0, count);
         let flags = std::slice::from_raw_parts(start.cast::<AtomicU32>(), count);
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_and_bytes_are_all_of_the_workspace() {
+    fn flags_and_bytes_cover_the_workspace() {
         for words in 0..5 {
             let mut workspace = vec![MaybeUninit::new(u64::MAX); words];
             let start = workspace.as_ptr().addr();
@@ -51,10 +52,10 @@ mod tests {
         }
     }
 
-    /// Of words that go on behind the workspace, so that flags there would be nobody's to find.
+    /// Memory continues after the workspace, so only the assertion can detect the overrun.
     #[test]
-    #[should_panic(expected = "the workspace holds the flags")]
-    fn flags_lie_in_the_workspace() {
+    #[should_panic(expected = "the workspace is too small for the flags")]
+    fn split_flags_panics_when_workspace_is_too_small() {
         split_flags(&mut [MaybeUninit::new(0); 4][..2], 5);
     }
 }

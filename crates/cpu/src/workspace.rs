@@ -1,24 +1,24 @@
-//! Memory for a run, and why a run failed.
+//! Workspace of a run, and the errors of a run.
 
 use std::mem::MaybeUninit;
 
 use turntile_plan::InvalidPlan;
 use turntile_simd::Byte;
 
-/// Memory that a plan needs beyond the matrix, allocated once.
+/// Memory that a plan needs in addition to the data, allocated once.
 #[derive(Debug)]
 pub struct Workspace {
     words: Vec<MaybeUninit<u64>>,
 }
 
-/// Why a plan did not run; the data are as they were.
+/// Error: a plan did not run. The data are unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The plan is none, or not for that.
+    /// The plan is invalid, or does not support the call.
     #[error("the plan cannot run: {0}")]
     Plan(#[from] InvalidPlan),
-    /// The data are not as long as the problem says.
+    /// The data do not have the length of the problem.
     #[error("the plan is for {expected} bytes, the data have {got}")]
     Length {
         /// Bytes of the problem.
@@ -26,10 +26,10 @@ pub enum RunError {
         /// Bytes given.
         got: usize,
     },
-    /// The data end before the matrix does, where its rows lie apart.
-    #[error("the plan is for a matrix that ends {expected} bytes on, the data have {got}")]
+    /// The data are shorter than the span of a matrix with leading dimensions.
+    #[error("the matrix spans {expected} bytes, the data have {got}")]
     Span {
-        /// Bytes from the first element on that hold the matrix before and after.
+        /// Bytes from the first element to the end of the source and the result.
         expected: usize,
         /// Bytes given.
         got: usize,
@@ -42,15 +42,15 @@ pub enum RunError {
         /// Bytes given.
         have: usize,
     },
-    /// The workspace, or data to measure on, could not be allocated.
+    /// The workspace or a buffer could not be allocated.
     #[error("no memory for {bytes} bytes")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes requested.
         bytes: usize,
     },
 }
 
-/// Allocates `bytes` bytes.
+/// Allocates `bytes` uninitialised bytes.
 ///
 /// # Errors
 /// [`RunError::OutOfMemory`].
@@ -62,7 +62,7 @@ pub fn buffer(bytes: usize) -> Result<Vec<Byte>, RunError> {
 }
 
 impl Workspace {
-    /// Room for `bytes` bytes.
+    /// Allocates at least `bytes` bytes.
     ///
     /// # Errors
     /// [`RunError::OutOfMemory`].
@@ -74,17 +74,17 @@ impl Workspace {
         Ok(Workspace { words })
     }
 
-    /// Bytes there.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.words.as_slice())
     }
 
-    /// Its memory, as [`Executor::run_in`](crate::Executor::run_in) takes it.
+    /// Returns the memory, for [`Executor::run_in`](crate::Executor::run_in).
     pub fn words_mut(&mut self) -> &mut [MaybeUninit<u64>] {
         &mut self.words
     }
 
-    /// Fills it with a pattern: no plan may depend on what a workspace held before.
+    /// Fills the workspace with a pattern, to test that plans do not depend on its contents.
     #[doc(hidden)]
     pub fn poison(&mut self, byte: u8) {
         self.words.fill(MaybeUninit::new(u64::from_ne_bytes([byte; 8])));
