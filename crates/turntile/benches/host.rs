@@ -1,6 +1,8 @@
-//! One shape of every class on one thread, beside a copy as large: `cargo bench --bench host`.
+//! One shape per class on one thread, compared with a copy of the same size: `cargo bench --bench
+//! host`.
 //!
-//! Short runs on ordinary pages, to see a change; the figures of `docs/results.md` are `turntile bench`'s.
+//! Short runs on default pages, to detect changes. The figures of `docs/results.md` come from
+//! `turntile bench`.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! A matrix of two prime sides, transposed in place on the GPU and compared with what it must be.
+//! Transposes a matrix with two prime sides in place on the GPU, and checks the result.
 //!
 //! `cargo run --release --example gpu --features cuda -- [ROWS COLS]`
 #![allow(unsafe_code)]
@@ -17,8 +17,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let _context = cust::quick_init()?;
     let gpu = Gpu::current()?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
-    let elements = rows.checked_mul(cols).ok_or("so many elements cannot be counted")?;
-    // Different for 2^32 elements, and then again from 0.
+    let elements = rows.checked_mul(cols).ok_or("the number of elements overflows")?;
+    // The values repeat after 2^32 elements.
     let before: Vec<u32> = (0..elements).map(|k| k as u32).collect();
     let mut matrix = DeviceBuffer::from_slice(&before)?;
 
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let planned = Transpose::of::<u32>(rows, cols).plan_on(&gpu)?;
     println!("{}\nplanned and loaded in {:?}", planned.plan(), started.elapsed());
     let ready = planned.with_own_workspace()?;
-    // SAFETY: matrix and stream are of the GPU's context, nothing else uses the matrix until the stream is done,
-    // and `ready` lives until then.
+    // SAFETY: matrix and stream belong to the GPU's context, nothing else uses the matrix until the
+    // stream is done, and `ready` lives until then.
     unsafe { ready.run(&mut matrix, &stream)? };
     stream.synchronize()?;
 
@@ -36,16 +36,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wrong = (0..elements).filter(|&k| after[k] != before[k % rows * cols + k / rows]).count();
     println!("{wrong} of {elements} elements wrong");
 
-    // Into another buffer: of what has just been transposed, which is what was there before.
+    // Transpose the result back into another buffer, which must then hold the original matrix.
     let into = Transpose::of::<u32>(cols, rows).out_of_place().plan_on(&gpu)?;
     println!("{}", into.plan());
     let mut other = DeviceBuffer::from_slice(&before)?;
-    // SAFETY: as above, of both buffers and `into`.
+    // SAFETY: as above, for both buffers and `into`.
     unsafe { into.run_into(&matrix, &mut other, &stream)? };
     stream.synchronize()?;
     other.copy_to(&mut after)?;
-    let wrong_there = (0..elements).filter(|&k| after[k] != before[k]).count();
-    println!("{wrong_there} of {elements} elements wrong in the other buffer");
+    let wrong_in_other = (0..elements).filter(|&k| after[k] != before[k]).count();
+    println!("{wrong_in_other} of {elements} elements wrong in the other buffer");
     drop((matrix, other));
 
     let budget = std::time::Duration::from_secs(2);
@@ -54,7 +54,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let rate = 8.0 * elements as f64 / measured.time.as_secs_f64() / 1e9;
         println!("{rate:7.0} GB/s, {:7.0} estimated: {}", measured.plan.gb_per_s(), measured.plan);
     }
-    let again = Transpose::of::<u32>(rows, cols).effort(Effort::Measure(budget)).plan_on(&gpu)?;
-    println!("measured while planning: {}", again.plan());
-    std::process::exit(i32::from(wrong + wrong_there > 0));
+    let measured_plan =
+        Transpose::of::<u32>(rows, cols).effort(Effort::Measure(budget)).plan_on(&gpu)?;
+    println!("measured while planning: {}", measured_plan.plan());
+    std::process::exit(i32::from(wrong + wrong_in_other > 0));
 }

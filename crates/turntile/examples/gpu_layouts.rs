@@ -1,5 +1,6 @@
-//! Records on a GPU from layout to layout, compared byte by byte with the same on the host; then the thesis's trace of section
-//! 5.5: memory that knows how its records lie, two kernels that want tiles, and a host that reads records.
+//! Converts records check_conversions layouts on a GPU, and compares every byte with the host's
+//! conversion. Then runs the trace of section 5.5 of the thesis: tracked memory, two kernels that
+//! use tiles, and a host that reads records.
 //!
 //! `cargo run --release --example gpu_layouts --features cuda -- [RECORDS]`
 #![allow(unsafe_code)]
@@ -9,9 +10,9 @@ use turntile::gpu::cust::{self, prelude::*};
 use turntile::gpu::{Gpu, OnStream};
 use turntile::layout::{RecordConversion, RecordOrder, Tracked};
 
-type Failed = Box<dyn std::error::Error>;
+type BoxedError = Box<dyn std::error::Error>;
 
-fn main() -> Result<(), Failed> {
+fn main() -> Result<(), BoxedError> {
     let records = std::env::args().nth(1).map_or(Ok(1_000_003), |text| text.parse())?;
     let _context = cust::quick_init()?;
     let gpu = Gpu::current()?;
@@ -21,7 +22,7 @@ fn main() -> Result<(), Failed> {
     let with_gaps =
         RecordConversion::by_offsets(records, 32, &[(24, 8), (0, 4), (4, 12), (16, 1)])?;
     for record in [packed, with_gaps] {
-        wrong += between(&gpu, &stream, &record, records)?;
+        wrong += check_conversions(&gpu, &stream, &record, records)?;
     }
     wrong += trace(&gpu, &stream)?;
     println!("{wrong} wrong");
@@ -32,25 +33,25 @@ fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|k| (k.wrapping_mul(2_654_435_761) >> 7) as u8).collect()
 }
 
-/// The records as they lie in a layout, by the host.
+/// Returns the records in a layout, converted on the host.
 fn in_layout(
     record: &RecordConversion,
     layout: RecordOrder,
     aos: &[u8],
-) -> Result<Vec<u8>, Failed> {
+) -> Result<Vec<u8>, BoxedError> {
     let mut data = aos.to_vec();
     let plan = record.clone().from(RecordOrder::Aos).to(layout).plan()?;
     plan.run(&mut RawElements(&mut data[..]))?;
     Ok(data)
 }
 
-/// From every layout to every other.
-fn between(
+/// Converts from every layout to every other, and returns the number of wrong results.
+fn check_conversions(
     gpu: &Gpu,
     stream: &Stream,
     record: &RecordConversion,
     records: usize,
-) -> Result<usize, Failed> {
+) -> Result<usize, BoxedError> {
     let host = bytes(records * record.record_bytes());
     let layouts =
         [RecordOrder::Aos, RecordOrder::Soa, RecordOrder::Asta(32), RecordOrder::Asta(128)];
@@ -59,7 +60,8 @@ fn between(
     for (from, to) in all.filter(|(from, to)| from != to) {
         let mut memory = DeviceBuffer::from_slice(&in_layout(record, from, &host)?)?;
         let ready = record.clone().from(from).to(to).plan_on(gpu)?.with_own_workspace()?;
-        // SAFETY: memory and stream are of the GPU's context and live until the stream is done, as does `ready`.
+        // SAFETY: memory and stream belong to the GPU's context. They and `ready` live until the
+        // stream is done.
         unsafe { ready.run(&mut memory, stream)? };
         stream.synchronize()?;
         let differs = memory.as_host_vec()? != in_layout(record, to, &host)?;
@@ -69,22 +71,23 @@ fn between(
     Ok(wrong)
 }
 
-/// 1024 items: a launch that wants tiles, another that wants the same, one that wants columns, a read.
-fn trace(gpu: &Gpu, stream: &Stream) -> Result<usize, Failed> {
+/// Runs a trace on 1024 items: two launches with tiles, further layouts, and a read. Returns the
+/// number of wrong results.
+fn trace(gpu: &Gpu, stream: &Stream) -> Result<usize, BoxedError> {
     let items = RecordConversion::new(1024, &[4, 4, 4]);
     let host = bytes(1024 * items.record_bytes());
     let mut memory = DeviceBuffer::from_slice(&host)?;
     let asta = RecordOrder::Asta(32);
-    // SAFETY: memory and stream are of the GPU's context; the memory is looked at when the stream is done, and both live
-    // longer than what tracks them.
+    // SAFETY: memory and stream belong to the GPU's context and outlive `f`. The memory is only
+    // read when the stream is done.
     let mut f = Tracked::new(unsafe { OnStream::new(gpu, &mut memory, stream) });
     let mut wrong = 0;
     let events = [(asta, 1), (asta, 1), (RecordOrder::Soa, 2), (RecordOrder::Aos, 3), (asta, 4)];
     for (layout, marshals) in events {
         f.bind(&items, layout)?;
         stream.synchronize()?;
-        let lies = memory.as_host_vec()?;
-        let right = lies == in_layout(&items, layout, &host)? && f.marshals() == marshals;
+        let bytes_on_gpu = memory.as_host_vec()?;
+        let right = bytes_on_gpu == in_layout(&items, layout, &host)? && f.marshals() == marshals;
         println!(
             "{} bound as {layout}, {marshals} conversions",
             if right { "right" } else { "WRONG" }

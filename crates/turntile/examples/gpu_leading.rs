@@ -1,5 +1,6 @@
-//! Matrices with leading dimensions on the GPU, moved, scaled and conjugated, beside the same calls on the host: every
-//! element of the result, and every one that is neither of it nor of the source.
+//! Transposes, scales and conjugates matrices with leading dimensions on the GPU, and compares them
+//! with the host. It compares the elements of the result, and all elements outside source and
+//! result.
 //!
 //! `cargo run --release --example gpu_leading --features cuda`
 #![allow(unsafe_code)]
@@ -11,7 +12,7 @@ use turntile::gpu::cust::{self, prelude::*};
 use turntile::gpu::{self, CudaError, Gpu};
 use turntile::{Complex, Error, MatrixOp, Scalar, Scale, Transpose, imatcopy};
 
-/// A number as bytes, as a GPU's memory takes it.
+/// A number that converts to and from bytes, for copies to GPU memory.
 trait Plain: Scalar + Copy + PartialEq + Debug {
     fn numbered(k: usize) -> Self;
     fn bytes(self) -> Vec<u8>;
@@ -28,7 +29,7 @@ macro_rules! plain {
                 self.to_ne_bytes().to_vec()
             }
             fn of(bytes: &[u8]) -> Self {
-                <$real>::from_ne_bytes(bytes.try_into().expect("a number's bytes"))
+                <$real>::from_ne_bytes(bytes.try_into().expect("the bytes of one number"))
             }
         }
         impl Plain for Complex<$real> {
@@ -53,7 +54,7 @@ struct Device {
 }
 
 impl Device {
-    /// Wrong elements of one call, by itself and by a plan.
+    /// Returns the number of wrong elements of one operation, by `imatcopy` and by a plan.
     fn wrong<S: Plain>(
         &self,
         operation: MatrixOp,
@@ -79,7 +80,7 @@ impl Device {
                 });
             Ok(wrong.count())
         };
-        // SAFETY: memory and stream are of this GPU's context, and nothing else uses the memory.
+        // SAFETY: memory and stream belong to this GPU's context, and nothing else uses the memory.
         unsafe {
             let (gpu, stream) = (&self.gpu, &self.stream);
             gpu::imatcopy(gpu, stream, place, operation, rows, cols, alpha, lda, ldb)?;
@@ -90,7 +91,7 @@ impl Device {
         let planned = Transpose::of_axes::<S>(&[rows, cols], &order).leading(lda, ldb);
         let planned = planned.plan_on(&self.gpu)?.with_own_workspace()?;
         let scale = Scale { alpha, conjugate: operation.conjugates() };
-        // SAFETY: the same, and `planned` lives until the stream is done.
+        // SAFETY: as above, and `planned` lives until the stream is done.
         unsafe { planned.run_scaled(place, &scale, &self.stream)? };
         self.stream.synchronize()?;
         wrong += count(&memory)?;
@@ -116,7 +117,7 @@ impl Device {
             ] {
                 let after = if operation.transposes() { rows } else { cols };
                 for ldb in [after + b, cols.max(after) + a] {
-                    // Equal pitches, too.
+                    // Also test equal leading dimensions.
                     let lda = if ldb == after + b { cols + a } else { ldb };
                     for alpha in alphas {
                         wrong += self.wrong(operation, [rows, cols, lda, ldb], alpha)?;
@@ -128,7 +129,8 @@ impl Device {
     }
 }
 
-/// Wrong elements of a scaled run that was captured in a graph and launched twice, each time on new numbers.
+/// Returns the number of wrong elements of a scaled run, captured in a graph and launched twice on
+/// fresh data.
 fn replayed(
     device: &Device,
     [rows, cols, lda, ldb]: [usize; 4],
@@ -146,8 +148,8 @@ fn replayed(
     let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
     let (stream, none) = (device.stream.as_inner(), std::ptr::null_mut());
     let mut wrong = 0;
-    // SAFETY: stream and memory are of this GPU's context, `planned` and the memory live until the last replay has ended, and the
-    // graph is destroyed once.
+    // SAFETY: stream and memory belong to this GPU's context, `planned` and the memory live until
+    // the last replay has ended, and the graph is destroyed once.
     unsafe {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
         let begin = sys::cuStreamBeginCapture_v2(stream, mode);
@@ -176,7 +178,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gpu = Gpu::current()?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let device = Device { gpu, stream };
-    // First, when nothing that scales was loaded by another.
+    // Runs first, before other calls have loaded scaling kernels.
     let mut wrong = replayed(&device, [4096, 6000, 6000, 4096])?;
     wrong += device.all::<f32>([1.0, 0.0, -2.3])?;
     wrong += device.all::<f64>([1.0, 0.0, 0.1])?;
@@ -194,14 +196,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     println!("{wrong} elements wrong");
 
-    // What is wrong with a call is said before anything is queued.
+    // Invalid calls are rejected before anything is queued.
     let planned = Transpose::of::<f32>(300, 200).leading(200, 300).plan_on(&device.gpu)?;
     let mut memory = DeviceBuffer::from_slice(&[1.0f32; 300 * 200])?;
     let short = (memory.as_device_ptr().as_raw(), 300 * 200 * 4 - 4);
     let ready = Transpose::of::<f32>(300, 200).leading(200, 300).plan_on(&device.gpu)?;
     let ready = ready.with_own_workspace()?;
-    // SAFETY: as above; all of these are refused.
-    let refused = unsafe {
+    // SAFETY: as above; all of these calls are rejected.
+    let rejected = unsafe {
         [
             matches!(
                 planned.run_scaled(&mut memory, &Scale::by(2.0f64), &device.stream),
@@ -221,7 +223,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     device.stream.synchronize()?;
     let mut after = vec![0f32; 300 * 200];
     memory.copy_to(&mut after)?;
-    let right = refused == [true; 4] && after.iter().all(|&x| x == 1.0);
-    println!("refused: {refused:?}, untouched: {}", after.iter().all(|&x| x == 1.0));
+    let right = rejected == [true; 4] && after.iter().all(|&x| x == 1.0);
+    println!("rejected: {rejected:?}, unchanged: {}", after.iter().all(|&x| x == 1.0));
     std::process::exit(i32::from(wrong > 0 || !right));
 }

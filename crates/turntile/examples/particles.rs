@@ -1,10 +1,10 @@
-//! A step of particles that lie as an array of structures, in tiles and as a structure of arrays, and after how many steps
-//! bringing them from one to the other pays.
+//! Measures a step of a particle simulation with an array of structures, tiles and a structure of
+//! arrays. Also reports after how many steps the conversion pays.
 //!
 //!     cargo run --release -p turntile --example particles [particles]
 //!
-//! A step moves every place by its velocity and reads neither mass nor charge, which an array of structures brings into the
-//! caches all the same.
+//! A step moves every position by its velocity. It does not read mass and charge, which an array of
+//! structures loads into the caches nevertheless.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use turntile::layout::{
 #[derive(Record, Clone, Copy, PartialEq)]
 #[repr(C)]
 struct Particle {
-    place: [f32; 3],
+    position: [f32; 3],
     velocity: [f32; 3],
     mass: f32,
     charge: f32,
@@ -24,24 +24,25 @@ struct Particle {
 
 type Converted<L> = Result<Records<Particle, L>, RejectedRecords<Particle, Aos>>;
 
-/// Particles of a tile: a float of each is four lines.
+/// Particles per tile: one float of each fills four cache lines.
 const TILE: usize = 64;
 const SECONDS: f32 = 1e-3;
 const REPEATS: usize = 9;
 
 fn step_aos(particles: &mut Records<Particle, Aos>) {
-    for Particle { place, velocity, .. } in particles.iter_mut() {
-        for (place, velocity) in place.iter_mut().zip(velocity) {
-            *place += SECONDS * *velocity;
+    for Particle { position, velocity, .. } in particles.iter_mut() {
+        for (position, velocity) in position.iter_mut().zip(velocity) {
+            *position += SECONDS * *velocity;
         }
     }
 }
 
 fn step_tile(particles: &mut RecordTile<Particle>) {
-    let (place, velocity) = particles.columns_mut((Particle::PLACE, Particle::VELOCITY));
-    // Three floats of every particle, one after the other.
-    for (place, velocity) in place.as_flattened_mut().iter_mut().zip(velocity.as_flattened()) {
-        *place += SECONDS * velocity;
+    let (position, velocity) = particles.columns_mut((Particle::POSITION, Particle::VELOCITY));
+    // Three consecutive floats of every particle.
+    for (position, velocity) in position.as_flattened_mut().iter_mut().zip(velocity.as_flattened())
+    {
+        *position += SECONDS * velocity;
     }
 }
 
@@ -50,7 +51,7 @@ fn step_asta(particles: &mut Records<Particle, Asta<TILE>>) {
 }
 
 fn step_soa(particles: &mut Records<Particle, Soa>) {
-    // All of them are one tile.
+    // All particles form one tile.
     step_tile(particles);
 }
 
@@ -66,7 +67,7 @@ fn median(mut run: impl FnMut()) -> Duration {
     times[REPEATS / 2]
 }
 
-/// Steps particles in a layout, which end as `wanted`.
+/// Measures steps and conversions in a layout, and checks one step against `wanted`.
 fn compare<L: RecordLayout + Clone>(
     start: &[Particle],
     wanted: &[Particle],
@@ -77,14 +78,18 @@ fn compare<L: RecordLayout + Clone>(
     let mut particles = into(Records::from(start.to_vec()))?;
     step(&mut particles);
     let mut particles = Some(particles.into_aos()?);
-    assert!(**particles.as_ref().expect("there") == *wanted, "{} ends elsewhere", L::LAYOUT);
+    assert!(
+        **particles.as_ref().expect("set above") == *wanted,
+        "{} gives another result",
+        L::LAYOUT
+    );
 
-    // Both ways, as a program that others hand an array of structures needs them.
+    // Convert in both directions, as a program does whose interface is an array of structures.
     let converting = median(|| {
-        let there = into(particles.take().expect("there")).expect("it ran before");
-        particles = Some(there.into_aos().expect("it ran before"));
+        let converted = into(particles.take().expect("set above")).expect("it succeeded before");
+        particles = Some(converted.into_aos().expect("it succeeded before"));
     });
-    let mut particles = into(particles.expect("there"))?;
+    let mut particles = into(particles.expect("set above"))?;
     let each = median(|| step(&mut particles));
     let pays = match aos.checked_sub(each).filter(|saved| !saved.is_zero()) {
         Some(saved) => {
@@ -93,7 +98,7 @@ fn compare<L: RecordLayout + Clone>(
         }
         None => "converting does not pay".to_owned(),
     };
-    println!("a step as {}: {each:.1?}, there and back {converting:.1?}: {pays}", L::LAYOUT);
+    println!("a step as {}: {each:.1?}, conversion and back {converting:.1?}: {pays}", L::LAYOUT);
     Ok(())
 }
 
@@ -104,7 +109,7 @@ fn main() -> Result<(), Error> {
     let particle = |i: usize| {
         let k = 8 * i;
         Particle {
-            place: three(k),
+            position: three(k),
             velocity: three(k + 3),
             mass: float(k + 6),
             charge: float(k + 7),

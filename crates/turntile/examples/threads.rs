@@ -1,16 +1,19 @@
-//! What threads help: every shape by 1, 2, 4 and so on to all threads, run in turns, as CSV.
+//! Speed-up by threads: every shape with 1, 2, 4 and so on up to all threads, run alternately, as
+//! CSV.
 //!
-//! `cargo run --release --example threads -- [RUNS [TABLE]]`: of so many runs, 15 by default, the median counts; `TABLE` is a
-//! table of costs that `turntile-lab calibrate` wrote. `of_copy` is the share of a copy by as many threads, `used` the most threads
-//! that a stage of the plan takes, `over_fewer` the least time by fewer threads over this one: 1 and more where
-//! threads help, less than 0.97 where they harm.
+//! `cargo run --release --example threads -- [RUNS [TABLE]]` reports the median of `RUNS` runs
+//! (default 15). `TABLE` is a cost table written by `turntile-lab calibrate`. Columns:
+//! - `of_copy`: speed relative to a copy with the same number of threads.
+//! - `used`: maximum number of threads of a stage of the plan.
+//! - `over_fewer`: best time with fewer threads, divided by this time. At least 1 if the threads
+//!   help, below 0.97 if they harm.
 
 use std::time::{Duration, Instant};
 
 use turntile::plan::CpuDevice;
 use turntile::{RawElements, RunOptions, Transpose, Transposer, Workspace};
 
-/// Rows, columns, bytes of an element.
+/// Rows, columns and bytes per element.
 const SHAPES: [(usize, usize, usize); 30] = [
     // 0.3 to 4 MB.
     (300, 250, 4),
@@ -52,7 +55,7 @@ struct Run {
     planned: Transposer,
     workspace: Workspace,
     copies: Vec<Duration>,
-    turns: Vec<Duration>,
+    times: Vec<Duration>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,55 +77,55 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let transpose = costs.iter().cloned().fold(transpose, Transpose::costs);
             let planned = transpose.plan()?;
             let workspace = planned.workspace()?;
-            Ok(Run { threads, planned, workspace, copies: Vec::new(), turns: Vec::new() })
+            Ok(Run { threads, planned, workspace, copies: Vec::new(), times: Vec::new() })
         };
-        let mut ways = counts.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-        // Small matrices take so little time that more runs cost none.
+        let mut runs_by_threads = counts.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        // Small matrices are fast, so run them more often.
         for _ in 0..=runs.max(((64 << 20) / bytes).min(20 * runs)) {
-            for Run { threads, planned, workspace, copies, turns } in &mut ways {
+            for Run { threads, planned, workspace, copies, times } in &mut runs_by_threads {
                 let start = Instant::now();
                 copy(&data, &mut other, *threads);
                 copies.push(start.elapsed());
                 let start = Instant::now();
                 let options = RunOptions::new().workspace(workspace);
                 planned.run_with(&mut RawElements(&mut data), options)?;
-                turns.push(start.elapsed());
+                times.push(start.elapsed());
             }
         }
         let mut fewer = f64::INFINITY;
-        for Run { threads, planned, copies, turns, .. } in ways {
-            let (turn, copy) = (median(&turns), median(&copies));
+        for Run { threads, planned, copies, times, .. } in runs_by_threads {
+            let (time, copy) = (median(&times), median(&copies));
             let stages =
                 planned.plan().stages().map(|stage| stage.implementation.launch_config.variant());
             let used = stages.filter_map(|text| text.trim_start_matches(" x").parse().ok()).max();
             println!(
-                "{rows},{cols},{elem_bytes},{threads},{},{turn:.3e},{:.2},{:.2},{:.3},\"{}\"",
+                "{rows},{cols},{elem_bytes},{threads},{},{time:.3e},{:.2},{:.2},{:.3},\"{}\"",
                 used.unwrap_or(1),
-                2e-9 * bytes as f64 / turn,
-                copy / turn,
-                if fewer.is_finite() { fewer / turn } else { 1.0 },
+                2e-9 * bytes as f64 / time,
+                copy / time,
+                if fewer.is_finite() { fewer / time } else { 1.0 },
                 planned.plan()
             );
-            fewer = fewer.min(turn);
+            fewer = fewer.min(time);
         }
     }
     Ok(())
 }
 
 fn copy(from: &[u8], to: &mut [u8], threads: usize) {
-    let share = from.len().div_ceil(threads);
+    let chunk = from.len().div_ceil(threads);
     if threads == 1 {
         return to.copy_from_slice(from);
     }
     rayon::in_place_scope(|scope| {
-        let mut shares = from.chunks(share).zip(to.chunks_mut(share));
-        let first = shares.next();
-        shares.for_each(|(from, to)| scope.spawn(move |_| to.copy_from_slice(from)));
+        let mut chunks = from.chunks(chunk).zip(to.chunks_mut(chunk));
+        let first = chunks.next();
+        chunks.for_each(|(from, to)| scope.spawn(move |_| to.copy_from_slice(from)));
         first.into_iter().for_each(|(from, to)| to.copy_from_slice(from));
     });
 }
 
-/// Without the first run, which finds no pages and cold caches.
+/// Returns the median in seconds without the first run, which has page faults and cold caches.
 fn median(runs: &[Duration]) -> f64 {
     turntile_plan::tuner::median(&runs[1..]).as_secs_f64()
 }

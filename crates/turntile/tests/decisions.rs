@@ -1,4 +1,4 @@
-//! What the planner decides, without moving anything.
+//! Decisions of the planner, without running plans.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn planner(device: &str) -> Planner {
     }
 }
 
-/// Every preset, and hosts of so many threads.
+/// Returns planners of every GPU preset and of hosts with these numbers of threads.
 fn planners(threads: &[usize]) -> Vec<Planner> {
     let hosts = threads.iter().map(|&threads| Planner::new(CpuDevice::new(threads)));
     Chip::presets().into_iter().map(Planner::new).chain(hosts).collect()
@@ -26,9 +26,9 @@ fn plan(device: &str, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
     planner(device).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
 }
 
-/// The thesis's six shapes and the ones that each route is for.
+/// The six shapes of the thesis, and shapes that favour each route.
 #[test]
-fn routes_of_named_problems() {
+fn planner_chooses_expected_route_for_named_problems() {
     for (device, rows, cols, elem_bytes, route, mirrored) in [
         ("h200", 7200, 1800, 4, Route::ON_CHIP, Some(false)),
         ("h200", 3001, 3989, 4, Route::ON_CHIP, Some(false)),
@@ -42,9 +42,9 @@ fn routes_of_named_problems() {
         ("host", 8192, 8192, 4, Route::SQUARE, Some(false)),
         ("host", 4093, 8191, 4, Route::CUT, Some(false)),
         ("host", 10_007, 9973, 4, Route::CUT, Some(true)),
-        // 14 to 17 GB/s on a Xeon, panels 13.
+        // Cut runs at 14 to 17 GB/s on a Xeon, panels at 13.
         ("host", 500, 510, 8, Route::CUT, Some(false)),
-        // Squares of elements that are no words are slow.
+        // Squares are slow for element sizes that are not a word size.
         ("host", 1009, 1013, 3, Route::ALIGNED_SLOTS, None),
         ("host", 7919, 3001, 4, Route::ALIGNED_SLOTS, None),
         ("host", 64, 48, 4, Route::ON_CHIP, Some(false)),
@@ -53,14 +53,14 @@ fn routes_of_named_problems() {
     ] {
         let plan = plan(device, rows, cols, elem_bytes);
         assert_eq!(plan.route(), route, "{plan:#}");
-        // Which way round slots go is a matter of a few percent.
+        // For slots, mirroring changes the time by only a few percent.
         assert!(mirrored.is_none_or(|mirrored| plan.mirrored() == mirrored), "{plan:#}");
     }
 }
 
-/// Axes that change places in pairs take one pass, without workspace on a GPU.
+/// Pairs of swapped axes of equal extents take one pass, without workspace on a GPU.
 #[test]
-fn axes_in_pairs_are_squares() {
+fn planner_chooses_squares_when_axes_swap_in_pairs() {
     for (device, extents, order, elem_bytes) in [
         ("h200", &[20; 6][..], &[5, 4, 3, 2, 1, 0][..], 4),
         ("h200", &[113; 4], &[3, 2, 1, 0], 1),
@@ -76,10 +76,10 @@ fn axes_in_pairs_are_squares() {
     }
 }
 
-/// A GPU's kernels know slots column by column, chunks of a single slot's rows included, which very long
-/// short sides are left with.
+/// GPU kernels take slots column by column, including chunks with the rows of a single slot, which
+/// remain if the shorter side is very long.
 #[test]
-fn slots_lie_as_the_device_has_them() {
+fn slot_order_depends_on_device() {
     for (device, order) in [("h200", SlotOrder::Columns), ("host", SlotOrder::Rows)] {
         let planner = planner(device).with_route(Route::ALIGNED_SLOTS);
         let plan = planner.plan(&Problem::new(158_003, 158_017, 4).unwrap()).unwrap();
@@ -91,10 +91,11 @@ fn slots_lie_as_the_device_has_them() {
     }
 }
 
-/// Many small squares are held several in a block, large ones swapped; tiles of words of 8 bytes are
-/// small enough for two blocks a multiprocessor, super-elements of bytes multiples of a wide word.
+/// Many small squares are kept on chip, several per block; large squares are swapped in memory.
+/// Tiles of 8-byte words let two blocks fit on a multiprocessor. Units of 1-byte elements are
+/// multiples of a wide word.
 #[test]
-fn what_the_h200_was_measured_to_want() {
+fn h200_plans_match_measurements() {
     let of = |batch, rows, cols, elem_bytes| {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
         Planner::new(Chip::h200()).plan(&problem).unwrap()
@@ -114,9 +115,9 @@ fn what_the_h200_was_measured_to_want() {
     );
 }
 
-/// Whatever a plan says holds together.
+/// All values of a plan are consistent.
 #[test]
-fn every_candidate_keeps_to_its_limits() {
+fn candidates_stay_within_limits() {
     for planner in planners(&[16]) {
         for (batch, rows, cols, elem_bytes) in [
             (1, 7200, 1800, 4),
@@ -139,8 +140,8 @@ fn every_candidate_keeps_to_its_limits() {
                 for stage in plan.stages() {
                     assert!(!stage.map.is_identity(), "{plan:#}");
                     match stage.implementation.launch_config.get::<CpuKernelConfig>() {
-                        Some(way) => {
-                            assert!((1..=16).contains(&way.resources().threads), "{plan:#}")
+                        Some(config) => {
+                            assert!((1..=16).contains(&config.resources().threads), "{plan:#}")
                         }
                         None => {
                             assert_on_chip(&plan, stage.implementation.launch_config.get().unwrap())
@@ -154,27 +155,36 @@ fn every_candidate_keeps_to_its_limits() {
     }
 }
 
-/// Where no cap is said: 2% and 1 MiB a thread, of 32 at most; on a GPU 2% or 16 MiB, and what is kept of gaps.
+/// Default caps: on a host 2% plus 1 MiB per thread, for at most 32 threads. On a GPU the larger of
+/// 2% and 16 MiB, plus the saved gaps.
 #[test]
-fn caps_by_default() {
+fn default_cap_depends_on_threads_and_device() {
     const MIB: usize = 1 << 20;
     for problem in [Problem::new(300, 200, 4), Problem::new(16_381, 20_011, 4)].map(Result::unwrap)
     {
-        let share = problem.bytes() / 50;
+        let fraction = problem.bytes() / 50;
         for (threads, counted) in [(1, 1), (16, 16), (32, 32), (64, 32)] {
-            assert_eq!(CpuDevice::new(threads).cap(&problem), share + counted * MIB, "{problem}");
+            assert_eq!(
+                CpuDevice::new(threads).cap(&problem),
+                fraction + counted * MIB,
+                "{problem}"
+            );
         }
         for chip in Chip::presets() {
-            assert_eq!(chip.cap(&problem), share.max(16 * MIB), "{problem}");
-            let apart = problem.with_leading(problem.cols() + 7, problem.rows() + 9).unwrap();
-            assert!(apart.saved_gap_bytes() > 0 && apart.saved_gap_bytes().is_multiple_of(16));
-            assert_eq!(chip.cap(&apart), share.max(16 * MIB) + apart.saved_gap_bytes(), "{apart}");
+            assert_eq!(chip.cap(&problem), fraction.max(16 * MIB), "{problem}");
+            let leading = problem.with_leading(problem.cols() + 7, problem.rows() + 9).unwrap();
+            assert!(leading.saved_gap_bytes() > 0 && leading.saved_gap_bytes().is_multiple_of(16));
+            assert_eq!(
+                chip.cap(&leading),
+                fraction.max(16 * MIB) + leading.saved_gap_bytes(),
+                "{leading}"
+            );
         }
         assert_eq!(CpuDevice::new(2).cap(&problem.with_cap(5)), 5);
     }
 }
 
-/// Launches of blocks that a multiprocessor has room for.
+/// Checks that the blocks of each launch fit on a multiprocessor.
 fn assert_on_chip(plan: &Plan, launches: &Launches) {
     let chip = Chip::preset(&plan.device).unwrap();
     assert!(!launches.calls().is_empty(), "{plan:#}");
@@ -185,7 +195,7 @@ fn assert_on_chip(plan: &Plan, launches: &Launches) {
 }
 
 #[test]
-fn a_plan_prints_on_a_line_and_in_full() {
+fn plan_prints_on_one_line_and_in_full() {
     let planner = planner("h200").with_route(Route::THREE_STAGE);
     let plan = planner.plan(&Problem::new(20_000, 12_000, 4).unwrap()).unwrap();
     let line = plan.to_string();
@@ -204,9 +214,9 @@ fn a_plan_prints_on_a_line_and_in_full() {
     }
 }
 
-/// Planning leaves out what cannot win; the survey leaves out nothing.
+/// Planning skips candidates that cannot win; the survey skips none.
 #[test]
-fn the_plan_is_the_survey_s_first() {
+fn plan_equals_first_candidate_of_survey() {
     for planner in planners(&[2, 64]) {
         for (rows, cols) in [
             (72, 80),
@@ -229,9 +239,9 @@ fn the_plan_is_the_survey_s_first() {
     }
 }
 
-/// With every tile asked for, plans beyond the best so far are looked at too, and must not replace it.
+/// With exhaustive tiles the planner also evaluates slower plans, which must not replace the best.
 #[test]
-fn every_tile_takes_the_fastest_too() {
+fn plan_is_fastest_when_tiles_are_exhaustive() {
     for planner in planners(&[1]) {
         let planner = planner.with_tiles(TileRule::Exhaustive);
         for (rows, cols) in [(300, 200), (2048, 2048), (1440, 720)] {
@@ -243,25 +253,26 @@ fn every_tile_takes_the_fastest_too() {
     }
 }
 
-/// A cap that all threads together would exceed is kept by fewer of them, or by shorter slots.
+/// If all threads together would exceed a cap, the plan uses fewer threads or shorter slots.
 #[test]
-fn fewer_threads_share_a_small_cap() {
+fn more_threads_are_never_slower_when_cap_is_small() {
     let plan = |threads, cap| {
         let problem = Problem::new(4001, 3989, 4).unwrap().with_cap(cap);
         Planner::new(CpuDevice::new(threads)).plan(&problem).unwrap()
     };
     for cap in [1 << 20, 2 << 20, 8 << 20] {
-        let alone = plan(1, cap);
+        let single = plan(1, cap);
         for threads in [2, 4, 16, 64] {
-            let together = plan(threads, cap);
-            assert!(together.seconds <= alone.seconds, "{together:#}\n{alone:#}");
+            let parallel = plan(threads, cap);
+            assert!(parallel.seconds <= single.seconds, "{parallel:#}\n{single:#}");
         }
     }
 }
 
-/// What a caller settles reaches the planner: threads the device, a rule the tiles that are measured.
+/// The caller's options reach the planner: threads determine the device, the tile rule determines
+/// the measured tiles.
 #[test]
-fn threads_and_tiles_are_the_caller_s() {
+fn planner_uses_threads_and_tile_rule_of_caller() {
     let on = |threads: usize| {
         let planned = turntile::Transpose::of::<f32>(720, 180).threads(threads).plan().unwrap();
         planned.plan().device.clone()
@@ -271,14 +282,14 @@ fn threads_and_tiles_are_the_caller_s() {
         let of = turntile::Transpose::of::<f32>(24, 36).route(Route::THREE_STAGE).threads(1);
         of.tiles(rule).tune(Duration::from_secs(60)).unwrap().len()
     };
-    // Sides that divide 24 and 36, all of them and the best by estimate.
+    // All sides that divide 24 and 36, compared with the best by estimate.
     assert!(measured(TileRule::Exhaustive) > measured(TileRule::CostModel));
 }
 
-/// Axes that are no matrices, on devices of which the whole holds far more on chip than a group: what is left out of the
-/// search is slower.
+/// Random axis permutations, on devices whose total on-chip memory far exceeds that of a group.
+/// Candidates skipped by the search are slower.
 #[test]
-fn drawn_axes_take_the_fastest_of_the_survey() {
+fn plan_is_fastest_of_survey_when_axes_are_random() {
     let mut state = 12345_u64;
     let mut below = |most: usize| {
         state =
@@ -293,7 +304,8 @@ fn drawn_axes_take_the_fastest_of_the_survey() {
         (1..rank).rev().for_each(|i| order.swap(i, below(i + 1)));
         (shape, order, 1 << below(5))
     };
-    // On the small chip launches take longer than the bytes: one pass over short elements is faster than two.
+    // On the small chip, launches take longer than the transfers, so one pass over short elements
+    // beats two.
     let limits =
         Limits { units: 13, shared_bytes: 48 << 10, unit_shared_bytes: 48 << 10, ..Limits::H200 };
     let small =

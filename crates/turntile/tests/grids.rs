@@ -1,4 +1,4 @@
-//! Layouts of grids: chosen, and brought there in place.
+//! Layouts of grids: selection and in-place conversion.
 
 use std::mem;
 
@@ -24,13 +24,13 @@ fn extents(layout: &Flattening) -> Vec<usize> {
     layout.parts().iter().map(|part| part.extent).collect()
 }
 
-/// A layout as (dimension, first bit) from the outermost axis inwards.
+/// Returns a layout as `(dimension, first bit)`, outermost axis first.
 fn axes(layout: &Flattening) -> Vec<(usize, u32)> {
     layout.parts().iter().map(|part| (part.dim, part.over.ilog2())).collect()
 }
 
 #[test]
-fn listing_6_1() {
+fn select_reproduces_listing_6_1() {
     let listing = listing();
     let accesses: Vec<&[i64]> = listing.iter().map(|access| &access[..]).collect();
     let pattern = common_pattern(3, 2, &accesses).unwrap();
@@ -50,7 +50,7 @@ fn listing_6_1() {
 }
 
 #[test]
-fn neighbours_have_one_pattern() {
+fn common_pattern_ignores_constant_offsets() {
     // [x+1][y] and [x-1][y-1].
     let pattern = common_pattern(2, 2, &[&[1, 0, 1, 0, 1, 0], &[1, 0, -1, 0, 1, -1]]);
     assert_eq!(pattern.unwrap(), [[1, 0], [0, 1]]);
@@ -62,7 +62,7 @@ fn neighbours_have_one_pattern() {
 }
 
 #[test]
-fn what_no_layout_is_chosen_for() {
+fn select_fails_when_element_or_pattern_is_unsupported() {
     let indices = [Index::Block(8), Index::Thread(64)];
     let by = |bytes, access: &[i64]| select(Memory::T10, bytes, &[9, 9], &indices, &[access]);
     assert_eq!(by(12, &[1, 0, 0, 0, 1, 0]), Err(SelectError::Element { bytes: 12 }));
@@ -76,36 +76,36 @@ fn what_no_layout_is_chosen_for() {
     assert!(by(4, &far).is_ok());
 }
 
-/// What the thesis leaves open.
+/// Cases that the thesis leaves open.
 #[test]
-fn masks_orders_and_coefficients() {
+fn select_orders_axes_by_masks_and_coefficients() {
     let plane = |memory, bytes, indices: &[Index], access: &[i64]| {
         let layout = select(memory, bytes, &[512, 512], indices, &[access]).unwrap();
         axes(&layout)
     };
     let plain = [1, 0, 0, 0, 1, 0];
-    // No steering bits: strips of a line, the rest row-major.
+    // Without steering bits: strips of one line, the rest row-major.
     assert_eq!(plane(Memory::H200, 4, &BUSY, &plain), [(0, 0), (1, 5), (1, 0)]);
-    // Of 8 bytes an element, a bit of coalescing less: 3 + 8 bits, 7 of threads, 4 of blocks.
+    // With 8 bytes per element, one coalescing bit less: 3 + 8 bits, 7 of threads, 4 of blocks.
     assert_eq!(plane(Memory::T10, 8, &BUSY, &plain), [(0, 4), (1, 7), (0, 0), (1, 0)]);
-    // Steering is full after 8 bits, the threads' first.
+    // Steering is complete after 8 bits, those of threads first.
     let many = [Index::Block(512), Index::Thread(512)];
     assert_eq!(plane(Memory::T10, 4, &many, &plain), [(0, 3), (1, 9), (0, 0), (1, 0)]);
-    // Few threads: coalescing bits are the dimension's lowest, busy or not.
+    // With few threads, the coalescing bits are the lowest of the dimension, whether busy or not.
     let few = [Index::Block(32), Index::Thread(4)];
     assert_eq!(plane(Memory::T10, 4, &few, &plain), [(0, 5), (1, 4), (0, 0), (1, 0)]);
-    // Red-black: of each other cell, bit 0 is not busy and goes outward.
+    // Red-black, every second cell: bit 0 is not busy and becomes an outer axis.
     let red = [1, 0, 0, 0, 2, 1];
     assert_eq!(plane(Memory::T10, 4, &BUSY, &red), [(0, 5), (1, 8), (1, 0), (0, 0), (1, 1)]);
-    // An odd factor changes which value bits have, no more; nor does a sign.
+    // An odd factor or a sign only changes the values of bits, not which bits are busy.
     for factor in [3, -1, 5, 127] {
         let odd = [factor, 0, 0, 0, -factor, 0];
         assert_eq!(plane(Memory::T10, 4, &BUSY, &odd), plane(Memory::T10, 4, &BUSY, &plain));
     }
-    // A dimension that follows block and thread is busy in the bits of both.
+    // A dimension indexed by block and thread is busy in the bits of both.
     let both = [0, 0, 0, 128, 1, 0];
     assert_eq!(plane(Memory::T10, 4, &BUSY, &both), [(0, 0), (1, 9), (1, 0)]);
-    // Blocks in three axes, x fastest.
+    // Blocks along three axes, x fastest.
     assert_eq!(
         Index::blocks(264, [100, 2, 50]),
         [Index::Block(100), Index::Block(2), Index::Block(1)]
@@ -117,7 +117,7 @@ fn masks_orders_and_coefficients() {
     assert_eq!(Index::blocks(0, [0, 1, 1]), [Index::Block(1); 3]);
 }
 
-/// Elements that say which they are, in a buffer that goes on behind them.
+/// Returns numbered elements, followed by a filled buffer of the given total length.
 fn numbered(dims: &[usize], length: usize) -> Vec<u32> {
     let count = dims.iter().product::<usize>() as u32;
     (0..count).chain(std::iter::repeat(u32::MAX)).take(length.max(count as usize)).collect()
@@ -138,7 +138,7 @@ fn check(buffer: &mut [u32], layouts: &[Flattening]) {
 }
 
 #[test]
-fn grids_are_converted_in_place_and_back() {
+fn grid_converts_in_place_and_back() {
     let listing = listing();
     for (ny, nx) in [(64, 256), (70, 300), (1, 1), (33, 129), (31, 127)] {
         let dims = [ny, nx, 4];
@@ -148,13 +148,16 @@ fn grids_are_converted_in_place_and_back() {
         for more in [0, 7] {
             let mut buffer = numbered(&dims, span + more);
             check(&mut buffer, &all);
-            assert!(buffer[span..].iter().all(|&k| k == u32::MAX), "written behind the span");
+            assert!(
+                buffer[span..].iter().all(|&k| k == u32::MAX),
+                "elements after the span were written"
+            );
         }
     }
 }
 
 #[test]
-fn a_short_buffer_is_refused_and_untouched() {
+fn convert_fails_when_buffer_is_short() {
     let plain = Flattening::row_major(&[70, 30]).unwrap();
     let layout = plain.clone().strip_mined(1, 16).unwrap().permuted(&[1, 0, 2]).unwrap();
     let mut buffer = numbered(&[70, 30], 70 * 32 - 1);
@@ -170,40 +173,41 @@ fn a_short_buffer_is_refused_and_untouched() {
     assert_eq!(short.unwrap_err(), FlatteningError::Short { need: 2240, got: 2239 });
 }
 
-/// Table 6.1: assignments take a layout along, a transformation changes it, and a pointer into a grid that was transformed has
-/// none. The row of `p1 = p2 + t` asks for the layout of `p2`, which the thesis's table does not.
+/// Table 6.1: assignment copies a layout, a transformation changes it, and a pointer into a
+/// transformed grid has none. For `p1 = p2 + t` the test checks the layout of `p2`, which the
+/// thesis's table does not.
 #[test]
-fn a_layout_goes_with_its_grid() {
+fn layout_moves_with_its_grid() {
     let plain = Flattening::row_major(&[4, 6]).unwrap();
-    let turned = plain.clone().permuted(&[1, 0]).unwrap();
+    let transposed = plain.clone().permuted(&[1, 0]).unwrap();
     let (mut first, mut second) = (numbered(&[4, 6], 24), vec![9; 24]);
     let mut now = Grid::new(&mut first, plain.clone()).unwrap();
-    let mut next = Grid::new(&mut second, turned.clone()).unwrap();
+    let mut next = Grid::new(&mut second, transposed.clone()).unwrap();
     assert_eq!(now.layout().meet(next.layout()), None);
-    // What iterative solvers do after a step.
+    // Iterative solvers swap the grids after each step.
     mem::swap(&mut now, &mut next);
-    assert_eq!((now.layout(), next.layout()), (&turned, &plain));
+    assert_eq!((now.layout(), next.layout()), (&transposed, &plain));
     let assigned = next;
     assert_eq!((assigned.get(&[2, 3]), assigned.layout()), (Some(&15), &plain));
     assert_eq!(assigned.tail(22), Some(&[22, 23][..]));
     assert_eq!((assigned.tail(24), assigned.tail(25)), (Some(&[][..]), None));
     let mut next = assigned;
-    next.convert(&turned).unwrap();
-    assert_eq!(next.layout().meet(now.layout()), Some(turned));
+    next.convert(&transposed).unwrap();
+    assert_eq!(next.layout().meet(now.layout()), Some(transposed));
     assert_eq!((next.get(&[2, 3]), next.tail(22)), (Some(&15), None));
     assert_eq!((next.get(&[4, 0]), next.get(&[0, 6]), next.get(&[0])), (None, None, None));
     *next.get_mut(&[1, 1]).unwrap() = 99;
     next.convert(&plain).unwrap();
     assert_eq!(next.tail(7).unwrap()[0], 99);
-    // Of elements without a byte.
-    let mut nothing = [(); 24];
-    let mut nothing = Grid::new(&mut nothing, plain).unwrap();
-    nothing.convert(now.layout()).unwrap();
+    // Zero-sized elements.
+    let mut empty = [(); 24];
+    let mut empty = Grid::new(&mut empty, plain).unwrap();
+    empty.convert(now.layout()).unwrap();
 }
 
-/// The same steps have launches on a GPU.
+/// The steps of a conversion can be planned for a GPU.
 #[test]
-fn conversions_are_planned_for_a_gpu() {
+fn conversion_steps_are_planned_for_gpu() {
     let listing = listing();
     let dims = [1000, 1000, 4];
     let layout = select(Memory::T10, 4, &dims, &BUSY, &[&listing[0]]).unwrap();
@@ -221,7 +225,7 @@ fn conversions_are_planned_for_a_gpu() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_grid_between_any_layouts(
+    fn grid_converts_between_any_layouts(
         dims in prop::collection::vec(1usize..40, 2..4),
         cuts in prop::collection::vec((0usize..5, 1usize..9, any::<[u8; 8]>()), 2..6),
     ) {

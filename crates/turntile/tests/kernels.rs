@@ -1,16 +1,16 @@
-//! Every micro-kernel that this machine can run, forced in turn, under every route.
+//! Every SIMD kernel set that this machine supports, with every route.
 
-#[allow(dead_code, reason = "a part of it")]
+#[allow(dead_code, reason = "this program uses only a part of the module")]
 mod common;
 
 use common::{check_all, oracle};
 use turntile::Transpose;
 use turntile::plan::{CpuDevice, Planner, Problem, Route};
 
-/// Sides below, at and above the extents of every vector's tiles, and larger than a block; a process
-/// of its own, since the choice holds for all of it.
+/// Sides are below, at and above the tile sides of all vector widths, and larger than a block. The
+/// test has its own process because the choice is process-wide.
 #[test]
-fn every_route_on_every_kernel() {
+fn routes_are_correct_on_every_kernel_set() {
     let mut ran = Vec::new();
     for kernel in turntile_simd::KERNELS {
         if !turntile_simd::force(kernel.name) {
@@ -33,28 +33,28 @@ fn every_route_on_every_kernel() {
             for elem_bytes in [1, 2, 4, 8, 16, 12] {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
                 let candidates = planner.survey(&problem).candidates;
-                // Cycles of single elements use no kernel.
+                // Cycles of single elements use no SIMD kernel.
                 let blocks = candidates.into_iter().filter(|plan| plan.route() != Route::ONE_STAGE);
                 check_all(blocks, 2);
             }
         }
-        // Straight across, and through the buffer that is written past the caches.
+        // Out-of-place: directly, and through the buffer that is written with non-temporal stores.
         for (rows, cols) in
             [(3, 50), (127, 129), (130, 130), (1100, 1099), (1027, 1040), (9, 300_000)]
         {
-            into::<1>(rows, cols);
-            into::<2>(rows, cols);
-            into::<4>(rows, cols);
-            into::<8>(rows, cols);
-            into::<16>(rows, cols);
-            into::<12>(rows, cols);
+            check_out_of_place::<1>(rows, cols);
+            check_out_of_place::<2>(rows, cols);
+            check_out_of_place::<4>(rows, cols);
+            check_out_of_place::<8>(rows, cols);
+            check_out_of_place::<16>(rows, cols);
+            check_out_of_place::<12>(rows, cols);
         }
         ran.push(kernel.name);
     }
     assert!(ran.contains(&"portable"), "{ran:?}");
 }
 
-fn into<const N: usize>(rows: usize, cols: usize) {
+fn check_out_of_place<const N: usize>(rows: usize, cols: usize) {
     let before = oracle::numbered(rows * cols, N);
     let want = oracle::transposed(&before, 1, rows, cols, N);
     let src: &[[u8; N]] = before.as_chunks().0;

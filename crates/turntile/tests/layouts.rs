@@ -1,12 +1,12 @@
-//! Records from layout to layout through the library's calls.
+//! Conversion of records between layouts.
 
 use proptest::prelude::*;
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
 use turntile::plan::{Chip, PlanError, Planner, Route};
 use turntile::{Error, RawElements, Transpose};
 
-/// The bytes of each field of each record, where the layout has them.
-fn lie(layout: RecordOrder, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
+/// Returns the expected bytes of the records in a layout.
+fn expected_bytes(layout: RecordOrder, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let tile = match layout {
         RecordOrder::Aos => 1,
         RecordOrder::Soa => records.max(1),
@@ -38,17 +38,17 @@ fn check(
     to: RecordOrder,
     change: impl Fn(Transpose) -> Transpose,
 ) {
-    let (fields, relayout) = (fields(records, sizes), RecordConversion::new(records, sizes));
-    let mut data = lie(from, records, &fields);
-    let planned = change(relayout.clone().from(from).to(to)).plan().unwrap();
+    let (fields, conversion) = (fields(records, sizes), RecordConversion::new(records, sizes));
+    let mut data = expected_bytes(from, records, &fields);
+    let planned = change(conversion.clone().from(from).to(to)).plan().unwrap();
     planned.run(&mut RawElements(&mut data[..])).unwrap();
-    assert!(data == lie(to, records, &fields), "{planned}");
+    assert!(data == expected_bytes(to, records, &fields), "{planned}");
     for (f, field) in fields.iter().enumerate() {
         if to == RecordOrder::Soa {
-            assert_eq!(data[relayout.column(f)], field.concat(), "{planned}: field {f}");
+            assert_eq!(data[conversion.column(f)], field.concat(), "{planned}: field {f}");
         }
         for (i, bytes) in field.iter().enumerate().step_by(1 + records / 64) {
-            assert_eq!(&data[relayout.offset(to, i, f)..][..bytes.len()], bytes, "{planned}");
+            assert_eq!(&data[conversion.offset(to, i, f)..][..bytes.len()], bytes, "{planned}");
         }
     }
 }
@@ -63,7 +63,7 @@ fn layouts() -> impl Iterator<Item = (RecordOrder, RecordOrder)> {
 }
 
 #[test]
-fn every_small_record() {
+fn conversion_is_correct_for_all_small_records() {
     let sizes: [&[usize]; 8] = [
         &[1],
         &[4, 4],
@@ -82,7 +82,7 @@ fn every_small_record() {
 }
 
 #[test]
-fn any_workspace_and_threads() {
+fn conversion_is_correct_for_any_workspace_and_threads() {
     for sizes in [&[4, 12, 1, 8][..], &[4; 7], &[3, 3, 2]] {
         for (from, to) in layouts() {
             for (threads, cap) in [(1, 0), (2, 0), (3, 1 << 20)] {
@@ -93,8 +93,8 @@ fn any_workspace_and_threads() {
 }
 
 #[test]
-fn fields_by_offsets_keep_what_lies_between() {
-    // A byte, three of padding, four, one, seven.
+fn by_offsets_keeps_gaps() {
+    // One byte, three of padding, four bytes, one byte, seven of padding.
     let layout = RecordConversion::by_offsets(3, 16, &[(4, 4), (0, 1), (8, 1)]).unwrap();
     assert_eq!(layout.record_bytes(), 16);
     assert_eq!([0, 1, 2].map(|f| layout.column(f)), [0..12, 12..15, 15..18]);
@@ -109,15 +109,15 @@ fn fields_by_offsets_keep_what_lies_between() {
         .unwrap();
     assert_eq!(data[layout.column(0)], [4, 5, 6, 7, 20, 21, 22, 23, 36, 37, 38, 39]);
     assert_eq!(data[layout.column(2)], [8, 24, 40]);
-    let back = layout.from(RecordOrder::Soa).to(RecordOrder::Aos);
-    back.plan().unwrap().run(&mut RawElements(&mut data[..])).unwrap();
+    let to_aos = layout.from(RecordOrder::Soa).to(RecordOrder::Aos);
+    to_aos.plan().unwrap().run(&mut RawElements(&mut data[..])).unwrap();
     assert_eq!(data, before);
 }
 
-/// Records of some shapes, their fields in any order, in every layout: each byte where [`RecordConversion::offset`] says, every column
-/// in the order that was given.
+/// Records with fields in different orders, in every layout. Each byte is stored at
+/// [`RecordConversion::offset`], and columns follow the given order.
 #[test]
-fn columns_lie_as_the_fields_are_given() {
+fn columns_follow_order_of_fields() {
     for (record_bytes, given) in [
         (16, &[(8, 8), (0, 4), (4, 1)][..]),
         (25, &[(17, 8), (4, 12), (0, 4), (16, 1)]),
@@ -153,27 +153,27 @@ fn columns_lie_as_the_fields_are_given() {
 }
 
 #[test]
-fn what_is_no_layout_is_refused() {
+fn invalid_layouts_are_rejected() {
     let planned =
         |layout: RecordConversion, to| layout.to(to).plan().map(|planned| planned.to_string());
-    let refused = |layout: RecordConversion, to| match planned(layout, to) {
+    let rejected = |layout: RecordConversion, to| match planned(layout, to) {
         Err(Error::Layout(error)) => error,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refused(RecordConversion::new(3, &[]), RecordOrder::Soa), LayoutError::NoFields);
+    assert_eq!(rejected(RecordConversion::new(3, &[]), RecordOrder::Soa), LayoutError::NoFields);
     assert!(matches!(RecordConversion::by_offsets(3, 3, &[]), Err(LayoutError::NoFields)));
     assert_eq!(
-        refused(RecordConversion::new(3, &[1, 0]), RecordOrder::Soa),
+        rejected(RecordConversion::new(3, &[1, 0]), RecordOrder::Soa),
         LayoutError::EmptyField { field: 1 }
     );
     assert_eq!(
-        refused(RecordConversion::new(3, &[1, 2]), RecordOrder::Asta(0)),
+        rejected(RecordConversion::new(3, &[1, 2]), RecordOrder::Asta(0)),
         LayoutError::EmptyTile
     );
     let from = RecordConversion::new(3, &[1, 2]).from(RecordOrder::Asta(0));
-    assert_eq!(refused(from, RecordOrder::Soa), LayoutError::EmptyTile);
+    assert_eq!(rejected(from, RecordOrder::Soa), LayoutError::EmptyTile);
     let many = RecordConversion::new(usize::MAX / 2, &[1, 2]);
-    assert_eq!(refused(many, RecordOrder::Soa), LayoutError::TooLarge { records: usize::MAX / 2 });
+    assert_eq!(rejected(many, RecordOrder::Soa), LayoutError::TooLarge { records: usize::MAX / 2 });
     let by_offsets = |fields: &[(usize, usize)]| RecordConversion::by_offsets(3, 8, fields);
     for (fields, why) in [
         (&[(0, 4), (2, 2)][..], LayoutError::Overlap { first: 0, second: 1, begins: 2, ends: 4 }),
@@ -210,9 +210,10 @@ fn what_is_no_layout_is_refused() {
     }
 }
 
-/// Columns of fields of one size are axes, others go by slots: as many records as you like, in two passes.
+/// Fields of equal size are planned as axes, others as slots: any number of records takes at most
+/// two passes.
 #[test]
-fn a_gpu_takes_any_records_to_tiles_and_columns() {
+fn gpu_plans_any_records_to_tiles_and_columns() {
     let planner = Planner::new(Chip::h200());
     let plan = |records, sizes: &[usize], to| {
         planner.plan(&RecordConversion::new(records, sizes).to(to).problem().unwrap())
@@ -235,14 +236,14 @@ fn a_gpu_takes_any_records_to_tiles_and_columns() {
             assert_eq!(plan.dest(offset), plan.problem.dest(offset), "{plan} at {offset}");
         }
     }
-    // More fields than the kernels have room for.
+    // The kernels support at most 64 fields of unequal sizes.
     let sizes: Vec<usize> = (0..65).map(|f| 1 + f % 2).collect();
-    let refused = plan(400_096, &sizes, RecordOrder::Soa);
-    assert!(matches!(refused, Err(PlanError::Infeasible { .. })));
+    let rejected = plan(400_096, &sizes, RecordOrder::Soa);
+    assert!(matches!(rejected, Err(PlanError::Infeasible { .. })));
 }
 
 #[test]
-fn data_of_another_length_stay_as_they_are() {
+fn run_keeps_data_when_length_is_wrong() {
     let planned = RecordConversion::new(5, &[1, 2]).to(RecordOrder::Soa).plan().unwrap();
     let mut short = *b"aA1bB2cC3dD4eE";
     assert!(matches!(planned.run(&mut RawElements(&mut short[..])), Err(Error::Run(_))));
@@ -252,7 +253,7 @@ fn data_of_another_length_stay_as_they_are() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn any_records(records in 0usize..5000, sizes in prop::collection::vec(1usize..24, 1..8),
+    fn conversion_is_correct_for_any_records(records in 0usize..5000, sizes in prop::collection::vec(1usize..24, 1..8),
                    from in 0usize..70, to in 0usize..70) {
         let layout = |tile| match tile {
             0 => RecordOrder::Soa,
@@ -263,9 +264,9 @@ proptest! {
     }
 }
 
-/// Sizes that cannot be counted end at the greatest number, and are refused by the plan.
+/// Sizes that overflow are `usize::MAX`, and planning fails.
 #[test]
-fn sizes_beyond_counting_saturate() {
+fn sizes_saturate_when_they_overflow() {
     let huge = RecordConversion::new(usize::MAX, &[2]);
     assert_eq!(huge.column(0), 0..usize::MAX);
     assert_eq!(RecordConversion::new(5, &[usize::MAX, 2]).record_bytes(), usize::MAX);
@@ -273,10 +274,10 @@ fn sizes_beyond_counting_saturate() {
     assert!(huge.to(RecordOrder::Soa).plan().is_err());
 }
 
-/// Records that stay go by any route of the table, as axes do.
+/// Records that do not move accept any route, like axis permutations.
 #[test]
-fn records_that_stay_take_any_route() {
-    let stays =
+fn route_is_accepted_when_nothing_moves() {
+    let planned =
         RecordConversion::new(64, &[4]).to(RecordOrder::Soa).route(Route::ON_CHIP).plan().unwrap();
-    assert_eq!(stays.plan().passes(), 0);
+    assert_eq!(planned.plan().passes(), 0);
 }

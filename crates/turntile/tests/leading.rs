@@ -1,4 +1,4 @@
-//! Leading dimensions, scale and conjugate through the library, against plain loops.
+//! Leading dimensions, scaling and conjugation, compared with plain loops.
 
 use proptest::prelude::*;
 use turntile::plan::{
@@ -12,13 +12,13 @@ use turntile::{
 const OPERATIONS: [MatrixOp; 4] =
     [MatrixOp::Keep, MatrixOp::Transpose, MatrixOp::Conjugate, MatrixOp::ConjugateTranspose];
 
-/// Numbers that show where they came from, and of which small products are exact.
+/// Numbers that show their origin and whose small products are exact.
 trait Numbered: Scalar + std::fmt::Debug {
     fn numbered(k: usize) -> Self;
-    /// `alpha` times the number or its conjugate, by the definition.
+    /// Returns `alpha` times the number or its conjugate, by definition.
     fn scaled(self, alpha: Self, conjugate: bool) -> Self;
     fn bits(self) -> [u64; 2];
-    /// Factors to try, 0 and 1 among them.
+    /// Returns the factors to test, including 0 and 1.
     fn alphas() -> Vec<Self>;
 }
 
@@ -66,7 +66,7 @@ macro_rules! numbered {
 numbered!(f32);
 numbered!(f64);
 
-/// The matrix moved and scaled, and offsets of which nothing is said.
+/// Returns the moved and scaled matrix, and the offsets whose contents are unspecified.
 fn moved<S: Numbered>(
     data: &[S],
     op: MatrixOp,
@@ -91,9 +91,9 @@ fn check<S: Numbered>(op: MatrixOp, sides: [usize; 2], gaps: [usize; 2], alpha: 
     let lds @ [lda, ldb] = [cols + gaps[0], wide + gaps[1]];
     let span = (rows * lda).max(if op.transposes() { cols } else { rows } * ldb);
     let mut data: Vec<S> = (0..span + 2).map(S::numbered).collect();
-    let (want, unsaid) = moved(&data, op, sides, alpha, lds);
+    let (want, unspecified) = moved(&data, op, sides, alpha, lds);
     imatcopy(&mut data, op, rows, cols, alpha, lda, ldb).unwrap();
-    for at in (0..data.len()).filter(|at| !unsaid.contains(at)) {
+    for at in (0..data.len()).filter(|at| !unspecified.contains(at)) {
         let same = data[at].bits() == want[at].bits();
         assert!(same, "{at}: {:?} {:?} {op:?} {sides:?} {gaps:?} {alpha:?}", data[at], want[at]);
     }
@@ -106,7 +106,7 @@ fn check_all<S: Numbered>(sides: [usize; 2], gaps: [usize; 2]) {
 }
 
 #[test]
-fn all_small_matrices_scaled() {
+fn imatcopy_matches_reference_for_all_small_matrices() {
     for (rows, cols) in (0..6).flat_map(|rows| (0..6).map(move |cols| (rows, cols))) {
         for gaps in (0..3).flat_map(|a| (0..3).map(move |b| [a, b])) {
             check_all::<f32>([rows, cols], gaps);
@@ -121,24 +121,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn any_matrix_scaled(
+    fn imatcopy_matches_reference_for_any_matrix(
         rows in 1usize..80, cols in 1usize..80, before in 0usize..30, after in 0usize..30, equal: bool,
     ) {
-        // With that the leading dimensions of a transposition are equal.
+        // This makes the leading dimensions of a transposition equal.
         let gaps = if equal { [rows + before, cols + before] } else { [before, after] };
         check_all::<f32>([rows, cols], gaps);
         check_all::<Complex<f64>>([rows, cols], gaps);
     }
 }
 
-/// Planned, on several threads and without workspace, as large as is shared out: element by element.
+/// Plans with several threads and without workspace, for matrices large enough to use all threads.
 #[test]
-fn large_matrices_scaled() {
+fn run_scaled_matches_definition_for_large_matrices() {
     for (sides @ [rows, cols], lds @ [lda, ldb], elements) in [
         ([900, 900], [1000, 1000], 900_000),
         ([1100, 700], [1203, 1203], 1_400_000),
         ([1000, 700], [710, 1005], 720_000),
-        // More rows than threads have in equal shares, and more behind the last.
+        // The rows do not divide evenly among the threads, and elements follow the last row.
         ([700, 1000], [1005, 715], 720_000),
     ] {
         let before: Vec<Complex<f32>> = (0..elements).map(Complex::numbered).collect();
@@ -150,8 +150,8 @@ fn large_matrices_scaled() {
                 let planned = transpose.threads(threads).workspace_cap(cap).leading(lda, ldb);
                 let planned = planned.plan().unwrap();
                 let mut passes = Vec::new();
-                let mut tell = |done| passes.push(done);
-                let options = RunOptions::new().progress(&mut tell);
+                let mut record = |done| passes.push(done);
+                let options = RunOptions::new().progress(&mut record);
                 planned.run_scaled(&mut data, &Scale::conjugated(alpha), options).unwrap();
                 assert_eq!(passes.last(), Some(&planned.plan().passes()), "{planned}");
                 assert!(passes.is_sorted_by(|a, b| a < b), "{passes:?} {planned}");
@@ -169,15 +169,16 @@ fn large_matrices_scaled() {
     }
 }
 
-/// As `Scale` says: nothing multiplied by 1, nothing read for 0, products as IEEE 754 has them.
+/// Checks the rules of `Scale`: a factor of 1 multiplies nothing, 0 reads nothing, other products
+/// follow IEEE 754.
 #[test]
-fn nan_and_infinity() {
+fn imatcopy_handles_nan_and_infinity_like_blas() {
     let odd = f64::from_bits(0x7FF0_0000_0000_0123);
     for (lda, ldb) in [(2, 2), (3, 4)] {
         let all = |x: f64| vec![x; 12];
         let mut data = all(odd);
         imatcopy(&mut data, MatrixOp::Transpose, 2, 2, 1.0, lda, ldb).unwrap();
-        assert!(data.iter().all(|x| x.to_bits() == odd.to_bits()), "every bit is kept");
+        assert!(data.iter().all(|x| x.to_bits() == odd.to_bits()), "every bit is unchanged");
         imatcopy(&mut data, MatrixOp::Transpose, 2, 2, 0.0, lda, ldb).unwrap();
         for (i, x) in data.iter().enumerate() {
             let of_result = i / ldb < 2 && i % ldb < 2;
@@ -202,7 +203,7 @@ fn nan_and_infinity() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
+fn invalid_calls_return_errors_and_keep_data() {
     let before: Vec<u32> = (0..20).collect();
     let mut data = before.clone();
     let by = |axes: [usize; 2], [rows, cols, lda, ldb]: [usize; 4]| {
@@ -213,12 +214,12 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     assert_eq!(by([1, 0], [3, 5, 4, 3]).err(), too_small("lda", 5, 4));
     assert_eq!(by([1, 0], [3, 5, 5, 2]).err(), too_small("ldb", 3, 2));
     assert_eq!(by([0, 1], [3, 5, 5, 4]).err(), too_small("ldb", 5, 4));
-    // 2 · 9 + 5 before; 4 · 5 + 3 after.
+    // The source of the first case spans 2 · 9 + 5 elements, the result of the second 4 · 5 + 3.
     let short = Err(Error::Short { expected: 23, got: 20 });
     let mut within = |sizes| by([1, 0], sizes).unwrap().run_within(&mut data, RunOptions::new());
     assert_eq!(within([3, 5, 9, 3]), short);
     assert_eq!(within([3, 5, 5, 5]), short);
-    assert_eq!(within([3, 5, 7, 4]), Ok(()), "2 · 7 + 5 and 4 · 4 + 3 are fine");
+    assert_eq!(within([3, 5, 7, 4]), Ok(()), "2 · 7 + 5 and 4 · 4 + 3 fit");
     data.clone_from(&before);
     for sizes @ [rows, cols, lda, ldb] in
         [[3, 5, usize::MAX / 2, 3], [3, 5, 5, usize::MAX / 8], [1, 1 << 60, 1 << 60, 2]]
@@ -238,13 +239,13 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
         (Transpose::of_axes::<u32>(&[2, 3, 4], &[2, 0, 1]), "other axes"),
         (Transpose::of_axes::<u32>(&[3], &[0]), "other axes"),
     ] {
-        let refused = Some(Error::Problem(ProblemError::Leading { with }));
-        assert_eq!(transpose.leading(4, 4).plan().err(), refused);
+        let rejected = Some(Error::Problem(ProblemError::Leading { with }));
+        assert_eq!(transpose.leading(4, 4).plan().err(), rejected);
     }
-    let refused = |with| Some(Error::Problem(ProblemError::Leading { with }));
+    let rejected = |with| Some(Error::Problem(ProblemError::Leading { with }));
     let tuned = of().leading(4, 4).tune(std::time::Duration::ZERO);
-    assert_eq!(tuned.err(), refused("measuring"));
-    assert_eq!(of().leading(4, 4).stored(1 << 20).err(), refused("stored arrays"));
+    assert_eq!(tuned.err(), rejected("measuring"));
+    assert_eq!(of().leading(4, 4).stored(1 << 20).err(), rejected("stored arrays"));
     let planned = of().leading(4, 5).plan().unwrap();
     let bytes = Error::ElementSize { expected: 4, got: 8 };
     assert_eq!(planned.run_within(&mut [0u64; 100], RunOptions::new()), Err(bytes.clone()));
@@ -254,7 +255,7 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
     );
     let short = Err(Error::Short { expected: 10, got: 9 });
     assert_eq!(planned.run_within(&mut data[..9], RunOptions::new()), short);
-    // Elements that may not be copied are not moved so.
+    // `run` takes elements that may not be `Copy`, so it rejects the plan.
     let copies = Err(Error::Run(RunError::Plan(InvalidPlan::Copies)));
     assert_eq!(planned.run(&mut data[..10]), copies);
     let mut numbers = [1f32; 9];
@@ -270,7 +271,7 @@ fn what_is_wrong_is_told_with_the_numbers_and_nothing_is_touched() {
 }
 
 #[test]
-fn bytes_vectors_and_nothing() {
+fn run_within_accepts_bytes_vectors_and_empty_matrices() {
     let planned = Transpose::of_bytes(2, 2, 3).leading(3, 2).plan().unwrap();
     let mut bytes: Vec<u8> = (0..20).collect();
     planned.run_within(&mut RawElements(&mut bytes), RunOptions::new()).unwrap();
@@ -291,9 +292,9 @@ fn bytes_vectors_and_nothing() {
     assert_eq!(nothing.err(), Some(Error::Problem(ProblemError::ZeroSizedElement)));
 }
 
-/// A plan without leading dimensions scales too, and runs on data that are exactly its matrix.
+/// A plan without leading dimensions can scale too, and requires data of exactly the matrix size.
 #[test]
-fn dense_matrices_are_scaled() {
+fn run_scaled_accepts_plans_without_leading_dimensions() {
     let mut data: Vec<f32> = (0..6).map(|k| k as f32).collect();
     let planned = Transpose::of::<f32>(2, 3).plan().unwrap();
     planned.run_scaled(&mut data, &Scale::by(2.0), RunOptions::new()).unwrap();
@@ -302,36 +303,39 @@ fn dense_matrices_are_scaled() {
     assert_eq!(data, [0.0; 6]);
     let long = planned.run_scaled(&mut [0f32; 7], &Scale::by(2.0), RunOptions::new());
     assert!(matches!(long, Err(Error::Length { expected: 6, got: 7, .. })));
-    let elsewhere = Transpose::of::<f32>(2, 3).out_of_place().plan().unwrap();
-    let refused = elsewhere.run_scaled(&mut data, &Scale::by(0.0), RunOptions::new());
-    assert_eq!(refused, Err(Error::Run(RunError::Plan(InvalidPlan::Place { out_of_place: true }))));
+    let out_of_place = Transpose::of::<f32>(2, 3).out_of_place().plan().unwrap();
+    let rejected = out_of_place.run_scaled(&mut data, &Scale::by(0.0), RunOptions::new());
+    assert_eq!(
+        rejected,
+        Err(Error::Run(RunError::Plan(InvalidPlan::Place { out_of_place: true })))
+    );
 }
 
 fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) -> Problem {
     Problem::new(rows, cols, elem_bytes).unwrap().with_leading(lda, ldb).unwrap()
 }
 
-/// On a GPU a matrix goes through workspace where that has room, around its gaps where these have, and not otherwise: what
-/// it needs is said.
+/// On a GPU a matrix is copied through the workspace if it fits. Otherwise its gaps are saved in
+/// the workspace; if they do not fit, the error reports the required size.
 #[test]
-fn gpus_keep_gaps_in_workspace() {
+fn gpu_plan_saves_gaps_in_workspace() {
     let matrix = problem([3000, 2000], [2500, 3600], 4);
     let planner = Planner::new(Chip::h200());
     let need = matrix.saved_gap_bytes();
     let routes = |plan: Plan| (plan.phases[0].route, plan.stages().next().unwrap().to_string());
-    let way = |cap: usize| planner.plan(&matrix.with_cap(cap)).map(routes);
+    let route_for = |cap: usize| planner.plan(&matrix.with_cap(cap)).map(routes);
     let through = "turn(3000x2000, pitch 2500 to 3600) through-workspace".to_owned();
-    assert_eq!(way(matrix.bytes()), Ok((Route::ONE_STAGE, through)));
-    assert!(matches!(way(matrix.bytes() - 1), Ok((Route::TOGETHER, _))));
-    assert!(matches!(way(need), Ok((Route::TOGETHER, _))));
-    let refusal = PlanError::Infeasible {
+    assert_eq!(route_for(matrix.bytes()), Ok((Route::ONE_STAGE, through)));
+    assert!(matches!(route_for(matrix.bytes() - 1), Ok((Route::TOGETHER, _))));
+    assert!(matches!(route_for(need), Ok((Route::TOGETHER, _))));
+    let rejection = PlanError::Infeasible {
         route: Route::TOGETHER,
         problem: Box::new(matrix.with_cap(need - 1)),
         device: "h200".into(),
         why: Infeasible::Workspace { need, cap: need - 1 },
     };
-    assert_eq!(way(need - 1), Err(refusal));
-    // Not within 2%, nor 16 MiB: room for the gaps comes on top.
+    assert_eq!(route_for(need - 1), Err(rejection));
+    // The gaps exceed 2% and 16 MiB: the default cap grows by their size.
     let large = problem([30_000, 20_000], [40_000, 60_000], 4);
     let plan = planner.plan(&large).unwrap();
     assert!(plan.saved_gap_bytes() > large.bytes() / 5, "{plan}");
@@ -339,18 +343,18 @@ fn gpus_keep_gaps_in_workspace() {
 }
 
 #[test]
-fn plans_are_explained() {
+fn plan_text_lists_stages() {
     let planned = Transpose::of::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
     let kept = planned.plan().problem.leading().unwrap().saved_gap_len();
     let text = format!("{planned:#}");
-    for told in [
+    for expected in [
         "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",
         &format!("gaps({kept} elements) keep"),
         "slide(3000x2000, pitch 2008 to 2000)",
         "slide(2000x3000, pitch 3000 to 3016)",
         &format!("gaps back({kept} elements) keep"),
     ] {
-        assert!(text.contains(told), "{told} in\n{text}");
+        assert!(text.contains(expected), "{expected} in\n{text}");
     }
     let square = Transpose::of::<f32>(30, 30).leading(40, 40).plan().unwrap();
     let line = "30x30 w4, lda 40, ldb 40 on host: one-stage: turn(30x30, pitch 40 to 40) tile-swap; \
@@ -358,13 +362,14 @@ fn plans_are_explained() {
     assert_eq!(square.to_string(), line);
 }
 
-/// A route is for the matrix without gaps; where none is made it is one-stage or an error, and never dropped.
+/// A route applies to the dense matrix. If there is no dense matrix, only one-stage is accepted; a
+/// route is never ignored.
 #[test]
-fn routes_act_or_are_errors() {
+fn route_is_used_or_rejected() {
     let by = |[rows, cols, lda, ldb]: [usize; 4], axes: [usize; 2], route| {
         let transpose = Transpose::of_axes::<u32>(&[rows, cols], &axes).leading(lda, ldb);
         match transpose.route(route).plan() {
-            Ok(planned) => Ok(planned.plan().phases.iter().any(|leg| leg.route == route)),
+            Ok(planned) => Ok(planned.plan().phases.iter().any(|phase| phase.route == route)),
             Err(Error::Plan(PlanError::Infeasible { why, .. })) => Err(why),
             Err(other) => panic!("{other}"),
         }
@@ -382,7 +387,7 @@ fn routes_act_or_are_errors() {
     let dense = |route| Transpose::of::<u32>(30, 50).route(route).plan().map(drop);
     let Err(Error::Plan(PlanError::Infeasible { why, .. })) = dense(Route::APART) else { panic!() };
     assert_eq!(why, Infeasible::UnknownRoute);
-    // Nothing is mirrored in a single stage.
+    // A single stage has no mirrored form.
     let problem = Problem::new(100, 70, 4).unwrap().with_leading(71, 71);
     assert!(problem.is_err(), "ldb is less than the rows");
     let problem = Problem::new(70, 70, 4).unwrap().with_leading(71, 71).unwrap();
@@ -391,9 +396,10 @@ fn routes_act_or_are_errors() {
     assert!(planner.with_mirrored(false).plan(&problem).is_ok());
 }
 
-/// Tiles that lie where gaps travel are square-tile's: another route or a mirrored one does not get them.
+/// Tiles between gaps that move with the rows belong to square-tile: other or mirrored routes do
+/// not use them.
 #[test]
-fn tiles_around_gaps_are_not_given_for_another_route() {
+fn survey_has_only_requested_route_when_route_is_set() {
     let problem = Problem::new(98, 98, 2).unwrap().with_leading(110, 98).unwrap();
     let planner = Planner::new(Chip::a100());
     let all = planner.survey(&problem).candidates;
@@ -409,9 +415,9 @@ fn tiles_around_gaps_are_not_given_for_another_route() {
     }
 }
 
-/// A plan put together for a matrix without elements has no stages.
+/// A plan for a matrix without elements must have no stages.
 #[test]
-fn an_empty_matrix_takes_no_stage() {
+fn check_fails_when_empty_matrix_has_stages() {
     let planner = Planner::new(turntile::plan::CpuDevice::new(1));
     let full = Problem::new(3, 5, 4).unwrap().with_leading(5, 3).unwrap();
     let mut plan = planner.plan(&full).unwrap();

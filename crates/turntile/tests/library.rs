@@ -1,4 +1,4 @@
-//! The calls people make, and everything that can be wrong with one.
+//! The main functions of the library, and their errors.
 
 use proptest::prelude::*;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn check<T: Clone + PartialEq + std::fmt::Debug>(data: Vec<T>, rows: usize, cols
 }
 
 #[test]
-fn elements_of_any_type() {
+fn transpose_in_place_moves_elements_of_any_type() {
     for (rows, cols) in [(3, 5), (64, 48), (123, 77), (1, 9), (200, 200), (1000, 3), (2, 999)] {
         let len = rows * cols;
         check((0..len as u32).collect::<Vec<_>>(), rows, cols);
@@ -50,7 +50,7 @@ fn elements_are_dropped_once() {
 }
 
 #[test]
-fn sides_of_zero_and_one() {
+fn transpose_in_place_keeps_data_when_a_side_is_zero_or_one() {
     for (rows, cols) in [(0, 0), (0, 7), (7, 0), (1, 1), (1, 7), (7, 1)] {
         let before: Vec<u32> = (0..(rows * cols) as u32).collect();
         let mut data = before.clone();
@@ -64,7 +64,7 @@ fn sides_of_zero_and_one() {
 }
 
 #[test]
-fn wrong_calls_are_typed_errors_and_leave_the_data() {
+fn invalid_calls_return_errors_and_keep_data() {
     let before: Vec<u32> = (0..12).collect();
     let mut data = before.clone();
     assert_eq!(
@@ -115,7 +115,7 @@ fn wrong_calls_are_typed_errors_and_leave_the_data() {
 }
 
 #[test]
-fn routes_are_chosen() {
+fn route_is_used_when_requested() {
     for route in [
         Route::THREE_STAGE,
         Route::PANEL,
@@ -131,7 +131,7 @@ fn routes_are_chosen() {
     let Error::Plan(PlanError::Infeasible { why, .. }) =
         Transpose::of::<u32>(60, 84).route(Route::SQUARE).plan().unwrap_err()
     else {
-        panic!("60 x 84 is not square")
+        panic!("the square route must be infeasible for 60 x 84")
     };
     assert_eq!(why, Infeasible::NotSquare { rows: 60, cols: 84 });
     let Error::Plan(PlanError::Infeasible { why: Infeasible::Workspace { need, cap }, .. }) =
@@ -141,12 +141,12 @@ fn routes_are_chosen() {
             .plan()
             .unwrap_err()
     else {
-        panic!("100 bytes are too few")
+        panic!("100 bytes must not be enough")
     };
     assert!(need > 100 && cap == 100);
 }
 
-/// Miri sees whether pointers keep what they point to, and bytes that nobody initialised.
+/// Under Miri this checks the provenance of pointers and the handling of uninitialised bytes.
 #[test]
 fn elements_with_pointers_and_padding() {
     let mut boxes: Vec<Box<usize>> = (0..64).map(Box::new).collect();
@@ -160,7 +160,7 @@ fn elements_with_pointers_and_padding() {
 }
 
 #[test]
-fn plan_once_run_many() {
+fn plan_runs_many_times() {
     let planned = Transpose::of::<u64>(150, 70).batch(3).threads(2).plan().unwrap();
     let mut workspace = planned.workspace().unwrap();
     for round in 0..4u64 {
@@ -172,9 +172,9 @@ fn plan_once_run_many() {
     }
 }
 
-/// The same plan, each run with a workspace of its own.
+/// All threads use the same plan, each run with a separate workspace.
 #[test]
-fn one_plan_runs_on_several_threads() {
+fn plan_runs_on_several_threads_at_once() {
     let planned = Transpose::of::<u32>(211, 307).threads(2).plan().unwrap();
     assert!(planned.workspace_bytes() > 0, "{planned}");
     let run = |first: u32| {
@@ -191,28 +191,29 @@ fn one_plan_runs_on_several_threads() {
 }
 
 #[test]
-fn stages_are_reported_as_they_finish() {
+fn progress_reports_each_stage() {
     let planned = Transpose::of::<u32>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
     assert_eq!(planned.plan().passes(), 3);
     let mut data = vec![0u8; 60 * 84 * 4];
     let mut done = Vec::new();
-    let mut tell = |k| done.push(k);
-    planned.run_with(&mut RawElements(&mut data), RunOptions::new().progress(&mut tell)).unwrap();
+    let mut record = |k| done.push(k);
+    planned.run_with(&mut RawElements(&mut data), RunOptions::new().progress(&mut record)).unwrap();
     assert_eq!(done, [1, 2, 3]);
 }
 
-/// A panic of the caller's own goes on once the data are transposed, and nothing more is reported.
+/// A panic of the progress callback continues after the data are transposed, without further
+/// reports.
 #[test]
-fn a_panic_while_reported_of_the_progress_leaves_the_data_transposed() {
+fn data_are_transposed_when_progress_panics() {
     let planned = Transpose::of::<String>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
     let mut data: Vec<String> = (0..60 * 84).map(|k| k.to_string()).collect();
     let want = naive(&data, 60, 84);
     let mut reported = Vec::new();
-    let mut tell = |stages| {
+    let mut record = |stages| {
         reported.push(stages);
         assert!(stages < 2, "enough at {stages}");
     };
-    let options = RunOptions::new().progress(&mut tell);
+    let options = RunOptions::new().progress(&mut record);
     let run = || planned.run_with(&mut data, options);
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).unwrap_err();
     assert_eq!(panic.downcast_ref::<String>().unwrap(), "enough at 2");
@@ -220,9 +221,9 @@ fn a_panic_while_reported_of_the_progress_leaves_the_data_transposed() {
     assert!(data == want);
 }
 
-/// Slices, parts of them, arrays, vectors and bytes are the same to a plan.
+/// A plan runs on slices, subslices, arrays, vectors and raw bytes.
 #[test]
-fn data_of_every_kind() {
+fn plan_runs_on_every_kind_of_data() {
     let planned = Transpose::of::<u16>(2, 3).plan().unwrap();
     let want = [1u16, 4, 2, 5, 3, 6];
     let mut array = [1u16, 2, 3, 4, 5, 6];
@@ -244,8 +245,8 @@ fn data_of_every_kind() {
     planned.run(&mut parts[1..7]).unwrap();
     assert_eq!(parts, [9, 1, 4, 2, 5, 3, 6, 9]);
     for len in [0, 11, 13] {
-        let answer = planned.run(&mut RawElements(vec![0u8; len]));
-        assert_eq!(answer, Err(Error::Run(RunError::Length { expected: 12, got: len })));
+        let result = planned.run(&mut RawElements(vec![0u8; len]));
+        assert_eq!(result, Err(Error::Run(RunError::Length { expected: 12, got: len })));
     }
     let sized = Transpose::of_bytes(2, 2, 6).plan().unwrap();
     let mut triples = [[1u16, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]];
@@ -254,14 +255,14 @@ fn data_of_every_kind() {
 }
 
 #[test]
-fn threads_are_those_of_the_pool() {
+fn plan_uses_threads_of_current_pool() {
     for threads in [1, 2, 5] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let planned = Transpose::of::<u64>(700, 500).plan().unwrap();
             for stage in planned.plan().stages() {
-                let way = stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();
-                assert!((1..=threads).contains(&way.resources().threads), "{planned:#}");
+                let config = stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();
+                assert!((1..=threads).contains(&config.resources().threads), "{planned:#}");
             }
             let mut data: Vec<u64> = (0..350_000).collect();
             let want = naive(&data, 700, 500);
@@ -271,36 +272,38 @@ fn threads_are_those_of_the_pool() {
     }
 }
 
-/// Whatever a plan says that somebody changed, nothing is read or written outside the data and the workspace: a stage's
-/// geometry runs for that stage alone, and a method that does its shape does what the shape says.
+/// A plan with modified fields never accesses memory outside the data and the workspace. A launch
+/// configuration only runs for its own stage, and any method that supports an index map executes
+/// that map.
 #[test]
-fn plans_put_together_by_hand_are_safe() {
+fn modified_plans_are_safe() {
     let problem = Problem::new(60, 84, 4).unwrap();
     let want = naive(&(0..60 * 84).collect::<Vec<u32>>(), 60, 84);
     let flawed = |plan| matches!(Transposer::new(plan, 2), Err(Error::Run(RunError::Plan(_))));
     for planner in [Planner::new(CpuDevice::new(2)), Planner::new(Chip::h200())] {
         let candidates = planner.survey(&problem).candidates;
-        let ways: Vec<LaunchConfig> = candidates
+        let configs: Vec<LaunchConfig> = candidates
             .iter()
             .flat_map(|plan| plan.stages().map(|stage| stage.implementation.launch_config.clone()))
             .collect();
         for (plan, number) in candidates.iter().zip([0, 1, 2, 1000, usize::MAX].iter().cycle()) {
-            // What it says of its workspace is not believed.
-            let mut lying = plan.clone();
-            lying.workspace_bytes = *number;
-            lying
+            // The stated workspace is not trusted.
+            let mut modified = plan.clone();
+            modified.workspace_bytes = *number;
+            modified
                 .phases
                 .iter_mut()
-                .flat_map(|leg| &mut leg.stages)
+                .flat_map(|phase| &mut phase.stages)
                 .for_each(|stage| stage.implementation.workspace_bytes = *number);
             let mut data: Vec<u32> = (0..60 * 84).collect();
-            Transposer::new(lying, *number).unwrap().run(&mut data).unwrap();
+            Transposer::new(modified, *number).unwrap().run(&mut data).unwrap();
             assert_eq!(data, want, "{plan}");
             for k in 0..plan.passes() {
-                // Another stage's geometry, of another shape or method; the device's own or none of the host's.
-                let (way, on_host) =
+                // Use the configuration of another stage, with another index map or method, for the
+                // same or another device.
+                let (config, on_host) =
                     (&plan.phases[0].stages[k].implementation.launch_config, plan.device == "host");
-                for other in ways.iter().filter(|&other| other != way) {
+                for other in configs.iter().filter(|&other| other != config) {
                     let mut swapped = plan.clone();
                     swapped.phases[0].stages[k].implementation.launch_config = other.clone();
                     let same = other.get::<CpuKernelConfig>().is_some_and(|other| {
@@ -323,15 +326,15 @@ fn plans_put_together_by_hand_are_safe() {
     }
     let mut plan = Transpose::of::<u32>(60, 84).plan().unwrap().plan().clone();
     plan.problem = Problem::new(61, 84, 4).unwrap();
-    let refused = Transposer::new(plan.clone(), 1).unwrap_err();
-    assert!(matches!(refused, Error::Run(RunError::Plan(InvalidPlan::Length { number: 1, .. }))));
-    // Elements of another size: as many bytes in all, and other places.
+    let rejected = Transposer::new(plan.clone(), 1).unwrap_err();
+    assert!(matches!(rejected, Error::Run(RunError::Plan(InvalidPlan::Length { number: 1, .. }))));
+    // Elements of another size have the same total size but other offsets.
     plan.problem = Problem::new(30, 84, 8).unwrap();
     assert!(flawed(plan));
 }
 
 #[test]
-fn absurd_wishes_are_served() {
+fn extreme_problems_are_planned() {
     let planned = Transpose::of::<u32>(30, 20).threads(usize::MAX).plan().unwrap();
     let mut data: Vec<u32> = (0..600).collect();
     let want = naive(&data, 30, 20);
@@ -356,11 +359,11 @@ fn absurd_wishes_are_served() {
 }
 
 #[test]
-fn without_a_gpu_there_is_a_typed_error() {
+fn gpu_returns_error_when_no_device_is_available() {
     use turntile::gpu::{CudaError, Gpu};
     let error = Gpu::current().unwrap_err();
     if cfg!(all(feature = "cuda", target_os = "linux")) {
-        // No driver, or no context that was made current.
+        // There is no driver, or no current context.
         let expected = matches!(error, CudaError::NoDriver { .. } | CudaError::Driver { .. });
         assert!(expected, "{error:?}");
     } else {
@@ -370,7 +373,7 @@ fn without_a_gpu_there_is_a_typed_error() {
 
 proptest! {
     #[test]
-    fn any_shape_within_any_cap(rows in 1usize..300, cols in 1usize..300, cap in 0usize..50_000) {
+    fn transpose_is_correct_for_any_shape_and_cap(rows in 1usize..300, cols in 1usize..300, cap in 0usize..50_000) {
         let before: Vec<u32> = (0..(rows * cols) as u32).collect();
         let mut data = before.clone();
         Transpose::of::<u32>(rows, cols).workspace_cap(cap).plan().unwrap().run(&mut data).unwrap();
@@ -378,9 +381,10 @@ proptest! {
     }
 }
 
-/// The calls for sizes that are known at run time do what those for types do, small and large, and refuse what is not so long.
+/// The functions of `bytes` match the typed functions for small and large data, and reject other
+/// lengths.
 #[test]
-fn bytes_of_any_size() {
+fn bytes_functions_match_reference_for_any_element_size() {
     for elem_bytes in [1, 3, 4, 16] {
         for (rows, cols) in [(0, 3), (1, 7), (5, 1), (12, 30), (130, 257)] {
             let len = rows * cols * elem_bytes;
@@ -408,7 +412,7 @@ fn bytes_of_any_size() {
             );
             assert_eq!(bytes::transpose_into(&before, &mut long, rows, cols, elem_bytes), length);
             assert_eq!(bytes::transpose_into(&long, &mut dst, rows, cols, elem_bytes), length);
-            assert_eq!(dst, want, "left as it was");
+            assert_eq!(dst, want, "`dst` is unchanged");
         }
     }
     let none = bytes::transpose_in_place(&mut [], 2, 3, 0);
@@ -417,9 +421,10 @@ fn bytes_of_any_size() {
     assert!(small(64, 64) && !small(64, 65));
 }
 
-/// Of patches, small and large, in a call and in a plan, against index arithmetic; of elements that can be moved alone.
+/// Compares patches, small and large, by function and by plan, with index arithmetic. Elements are
+/// not `Copy`.
 #[test]
-fn patterns_split_permute_and_join() {
+fn rearrange_matches_index_arithmetic() {
     let pattern = "b c (h p) (w q) -> b (h w) (p q c)";
     for (b, c, h, w, p, q) in [(2, 3, 2, 5, 4, 2), (3, 4, 20, 30, 8, 4), (2, 0, 3, 3, 2, 2)] {
         let shape = [b, c, h * p, w * q];
@@ -444,19 +449,19 @@ fn patterns_split_permute_and_join() {
     assert_eq!(rearrange(&mut [(); 6], &[6], "(a b) -> b a", &[("a", 2)]), Ok(vec![3, 2]));
 
     let mut data = [1, 2, 3, 4, 5, 6];
-    let mut refused = |shape: &[usize], pattern, sizes: &[(&str, usize)]| {
+    let mut rejected = |shape: &[usize], pattern, sizes: &[(&str, usize)]| {
         let error = rearrange(&mut data, shape, pattern, sizes).unwrap_err();
         assert_eq!(data, [1, 2, 3, 4, 5, 6]);
         error
     };
-    let Error::Pattern(PatternError { pattern, fault }) = refused(&[2, 3], "a b -> a", &[]) else {
+    let Error::Pattern(PatternError { pattern, fault }) = rejected(&[2, 3], "a b -> a", &[]) else {
         panic!("another error")
     };
     assert!(pattern == "a b -> a" && matches!(fault, PatternFault::OneSided { .. }));
     let length = Error::Length { shape: vec![2, 4], expected: 8, got: 6 };
-    assert_eq!(refused(&[2, 4], "a (b c) -> c b a", &[("b", 2)]), length);
-    let huge = refused(&[1 << 40, 1 << 40, 0], "a b c -> (a b) c", &[]);
+    assert_eq!(rejected(&[2, 4], "a (b c) -> c b a", &[("b", 2)]), length);
+    let huge = rejected(&[1 << 40, 1 << 40, 0], "a b c -> (a b) c", &[]);
     assert!(matches!(huge, Error::Length { .. } | Error::Overflow { .. }), "{huge:?}");
-    let refused = Transpose::of_pattern_bytes(&[2], "a -> a a", &[], 4);
-    assert!(matches!(refused, Err(Error::Pattern(_))));
+    let rejected = Transpose::of_pattern_bytes(&[2], "a -> a a", &[], 4);
+    assert!(matches!(rejected, Err(Error::Pattern(_))));
 }

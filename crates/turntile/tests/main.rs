@@ -1,4 +1,4 @@
-//! The integration tests, one program: each is linked anew.
+//! Integration tests, in one program to save link time.
 
 use std::env;
 
@@ -28,7 +28,8 @@ mod routes;
 mod tracked;
 mod tuned;
 
-/// The largest side of matrices of which every shape is tried: 36 with `TURNTILE_EXHAUSTIVE` in the environment, as CI has it.
+/// Returns the largest side for exhaustive tests of small shapes: 20, or 36 if
+/// `TURNTILE_EXHAUSTIVE` is set, as in CI.
 fn largest_side() -> usize {
     if env::var_os("TURNTILE_EXHAUSTIVE").is_some() { 36 } else { 20 }
 }

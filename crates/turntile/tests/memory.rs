@@ -1,6 +1,6 @@
-//! What calls allocate, counted: a workspace is no more than was said, and with one of the caller's there is none.
+//! Allocations of calls: at most the stated workspace, and none with the caller's workspace.
 
-#![expect(unsafe_code, reason = "an allocator that refuses")]
+#![expect(unsafe_code, reason = "an allocator that can fail")]
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use turntile::{
 
 static COUNTED: PeakAlloc = PeakAlloc;
 
-/// Allocates less than so many bytes at a time.
+/// Allocations of at least this many bytes fail.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[global_allocator]
@@ -23,27 +23,27 @@ static LIMITED: Limited = Limited;
 
 struct Limited;
 
-// SAFETY: another allocator's answers, or none.
+// SAFETY: returns the results of another allocator, or null.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() >= LIMIT.load(Ordering::Relaxed) {
             return std::ptr::null_mut();
         }
-        // SAFETY: as the caller asks.
+        // SAFETY: the caller's layout is passed on.
         unsafe { COUNTED.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: that allocator's.
+        // SAFETY: `at` was allocated by `COUNTED`.
         unsafe { COUNTED.dealloc(at, layout) }
     }
 }
 
-/// What runs allocate beside workspaces: lists of shares, and jobs of the pool.
-const LITTLE: usize = 32 << 10;
+/// Bytes that a run may allocate in addition to its workspace, for lists and jobs of the pool.
+const EXTRA_BYTES: usize = 32 << 10;
 const MIB: usize = 1 << 20;
 
-/// The most bytes that there were at a time more than before.
+/// Returns the peak of the bytes that `work` allocates.
 fn allocated<T>(work: impl FnOnce() -> T) -> usize {
     let before = COUNTED.current_usage();
     COUNTED.reset_peak_usage();
@@ -51,12 +51,12 @@ fn allocated<T>(work: impl FnOnce() -> T) -> usize {
     COUNTED.peak_usage() - before
 }
 
-/// One test, since all threads of the process are counted.
+/// All checks are one test, because the counter covers all threads of the process.
 #[test]
-fn calls_allocate_their_workspace_and_no_more() {
+fn calls_allocate_at_most_their_workspace() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     pool.install(|| {
-        // Threads start, and what they keep is allocated.
+        // Start the threads, so that their own allocations are not counted.
         transpose_in_place(&mut vec![0u32; 1009 * 1013], 1009, 1013).unwrap();
         plans_in_place();
         calls_without_a_plan();
@@ -64,12 +64,12 @@ fn calls_allocate_their_workspace_and_no_more() {
         leading_dimensions();
         stored();
         offsets_of_records_allocate_nothing();
-        what_cannot_be_had_is_a_typed_error();
-        buffers_that_cannot_be_had_are_a_typed_error();
+        call_fails_when_memory_cannot_be_allocated();
+        call_fails_when_buffer_cannot_be_allocated();
     });
 }
 
-/// By every candidate.
+/// Checks every candidate.
 fn plans_in_place() {
     let mut with_workspace = 0;
     for (rows, cols) in [(1009, 1013), (720, 960), (300_000, 3)] {
@@ -79,7 +79,7 @@ fn plans_in_place() {
             for plan in planner.survey(&Problem::new(rows, cols, 4).unwrap()).candidates {
                 let planned = Transposer::new(plan, threads).unwrap();
                 let need = planned.workspace_bytes();
-                with_workspace += usize::from(need > 2 * LITTLE);
+                with_workspace += usize::from(need > 2 * EXTRA_BYTES);
                 let mut workspace = planned.workspace().unwrap();
                 let run = || {
                     planned
@@ -87,13 +87,16 @@ fn plans_in_place() {
                         .unwrap()
                 };
                 let bytes = allocated(run);
-                assert!(bytes <= LITTLE, "{bytes} bytes beside the caller's: {planned}");
+                assert!(
+                    bytes <= EXTRA_BYTES,
+                    "{bytes} bytes in addition to the caller's: {planned}"
+                );
                 let bytes = allocated(|| planned.run(&mut data).unwrap());
-                assert!(bytes <= need + LITTLE, "{bytes} bytes: {planned}");
+                assert!(bytes <= need + EXTRA_BYTES, "{bytes} bytes: {planned}");
             }
         }
     }
-    assert!(with_workspace > 0, "no plan has a workspace to speak of");
+    assert!(with_workspace > 0, "no plan has a large workspace");
 }
 
 fn calls_without_a_plan() {
@@ -101,7 +104,7 @@ fn calls_without_a_plan() {
     assert_eq!(allocated(|| transpose_in_place(&mut small, 128, 32).unwrap()), 0, "16 KiB");
     assert_eq!(allocated(|| permute_in_place(&mut small, &[8, 64, 8], &[2, 1, 0]).unwrap()), 0);
     let mut data = vec![0u32; 2003 * 3001];
-    let most = data.len() * 4 / 50 + 3 * MIB + LITTLE;
+    let most = data.len() * 4 / 50 + 3 * MIB + EXTRA_BYTES;
     for _ in 0..2 {
         let bytes = allocated(|| transpose_in_place(&mut data, 2003, 3001).unwrap());
         assert!(bytes <= most, "{bytes} bytes of {most}");
@@ -111,11 +114,11 @@ fn calls_without_a_plan() {
     }
 }
 
-/// Buffers of 128 KB a thread at most.
+/// Buffers have at most 128 KB per thread.
 fn out_of_place() {
     let (rows, cols) = (2003, 1501);
     let (mut to, from) = (vec![0u32; rows * cols], vec![0u32; rows * cols]);
-    let most = 3 * 128_000 + LITTLE;
+    let most = 3 * 128_000 + EXTRA_BYTES;
     let bytes = allocated(|| transpose_into(&from, &mut to, rows, cols).unwrap());
     assert!(bytes <= most, "{bytes} bytes");
     let planned = Transpose::of::<u32>(rows, cols).out_of_place().plan().unwrap();
@@ -123,7 +126,7 @@ fn out_of_place() {
     assert!(bytes <= most, "{bytes} bytes: {planned}");
 }
 
-/// None where they are equal, nor with a cap of 0 where rows slide.
+/// No workspace is needed for equal leading dimensions, or if rows are only moved and the cap is 0.
 fn leading_dimensions() {
     let mut data = vec![0f32; 1300 * 1300];
     for (axes, lda, ldb, cap) in [
@@ -143,25 +146,25 @@ fn leading_dimensions() {
         assert!(planned.workspace_bytes() <= most, "{planned}");
         let run = || planned.run_scaled(&mut data, &Scale::by(2.0), RunOptions::new()).unwrap();
         let bytes = allocated(run);
-        assert!(bytes <= planned.workspace_bytes() + LITTLE, "{bytes} bytes: {planned}");
+        assert!(bytes <= planned.workspace_bytes() + EXTRA_BYTES, "{bytes} bytes: {planned}");
     }
 }
 
-/// Blocks and workspace in the memory that may be used.
+/// Blocks and workspace fit in the given memory.
 fn stored() {
     let (rows, cols) = (4001, 3001);
     let (from, mut to) = (vec![1u8; rows * cols * 4], vec![0u8; rows * cols * 4]);
-    // With debug assertions blocks of up to 1 MiB are watched, by four bytes for each.
-    let watched = if cfg!(debug_assertions) { 4 * MIB } else { 0 };
+    // With debug assertions, blocks of up to 1 MiB are tracked with four bytes per byte.
+    let debug_bytes = if cfg!(debug_assertions) { 4 * MIB } else { 0 };
     for memory in [8 << 20, 16 << 20] {
         let stored = Transpose::of::<u32>(rows, cols).stored(memory).unwrap();
         let bytes = allocated(|| stored.run(&from[..], &mut to[..]).unwrap());
-        assert!(bytes <= memory + watched + LITTLE, "{bytes} bytes of {memory}");
+        assert!(bytes <= memory + debug_bytes + EXTRA_BYTES, "{bytes} bytes of {memory}");
     }
 }
 
-/// More than any address space has, for a workspace and to measure on.
-fn what_cannot_be_had_is_a_typed_error() {
+/// Workspaces and measuring buffers exceed any address space.
+fn call_fails_when_memory_cannot_be_allocated() {
     let huge = || Transpose::of_bytes(1 << 30, (1 << 30) + 1, 1).threads(1);
     let out_of_memory = |answer: Result<(), Error>, least: usize| {
         let Err(Error::Run(RunError::OutOfMemory { bytes })) = answer else { panic!("{answer:?}") };
@@ -179,7 +182,7 @@ fn what_cannot_be_had_is_a_typed_error() {
     assert_eq!(data, [7; 9]);
 }
 
-/// They are asked for by the element.
+/// Offsets are computed for each element, so they must not allocate.
 fn offsets_of_records_allocate_nothing() {
     use turntile::layout::{RecordConversion, RecordOrder};
     let records = RecordConversion::new(100, &[4, 12, 1]);
@@ -193,16 +196,17 @@ fn offsets_of_records_allocate_nothing() {
     }
 }
 
-/// Where no workspace is needed, tiles have buffers: they are allocated before anything moves.
-fn buffers_that_cannot_be_had_are_a_typed_error() {
+/// Buffers of tiles, used without a workspace, are allocated before anything moves.
+fn call_fails_when_buffer_cannot_be_allocated() {
     let (rows, cols) = (1500, 1000);
     let from: Vec<u32> = (0..1_500_000).collect();
     let limited = |run: &mut dyn FnMut() -> Result<(), Error>| {
         LIMIT.store(8 << 10, Ordering::Relaxed);
         let answer = run();
         LIMIT.store(usize::MAX, Ordering::Relaxed);
-        let refused = matches!(answer, Err(Error::Run(RunError::OutOfMemory { bytes: 8192.. })));
-        assert!(refused, "{answer:?}");
+        let is_out_of_memory =
+            matches!(answer, Err(Error::Run(RunError::OutOfMemory { bytes: 8192.. })));
+        assert!(is_out_of_memory, "{answer:?}");
     };
     for threads in [1, 3] {
         let transpose = Transpose::of::<u32>(rows, cols).threads(threads);

@@ -1,4 +1,4 @@
-//! Transpositions from one buffer to another on the host, planned and not, against the naive one.
+//! Out-of-place transpositions on the host, with and without a plan, compared with the reference.
 
 use proptest::prelude::*;
 use turntile::plan::{
@@ -10,7 +10,7 @@ use turntile_plan::RejectedRoute;
 use crate::common::oracle;
 use crate::largest_side;
 
-/// Elements of `N` bytes.
+/// Checks matrices of `N`-byte elements.
 fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize) {
     let before = oracle::numbered(batch * rows * cols, N);
     let want = oracle::transposed(&before, batch, rows, cols, N);
@@ -22,7 +22,7 @@ fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize)
     assert_eq!(planned.workspace_bytes(), 0, "{planned}");
     planned.run_into(&src, &mut dst).unwrap();
     assert!(dst == want, "{batch} x {rows} x {cols}, {N} bytes, {threads} threads");
-    assert!(src == elements(&before), "what is read stays as it is");
+    assert!(src == elements(&before), "the source is unchanged");
     if batch == 1 {
         dst.fill([0x5A; N]);
         transpose_into(&src, &mut dst, rows, cols).unwrap();
@@ -30,7 +30,7 @@ fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize)
     }
 }
 
-fn every_word(batch: usize, rows: usize, cols: usize, threads: usize) {
+fn check_every_size(batch: usize, rows: usize, cols: usize, threads: usize) {
     check::<1>(batch, rows, cols, threads);
     check::<2>(batch, rows, cols, threads);
     check::<3>(batch, rows, cols, threads);
@@ -43,16 +43,16 @@ fn every_word(batch: usize, rows: usize, cols: usize, threads: usize) {
 }
 
 #[test]
-fn all_small_shapes() {
+fn run_into_is_correct_for_all_small_shapes() {
     for rows in 0..=largest_side() {
         for cols in 0..=largest_side() {
-            every_word(1 + (rows + cols) % 3, rows, cols, 1);
+            check_every_size(1 + (rows + cols) % 3, rows, cols, 1);
         }
     }
 }
 
 #[test]
-fn shapes_that_threads_share() {
+fn run_into_is_correct_when_threads_share_the_work() {
     for (batch, rows, cols) in [
         (1, 1000, 777),
         (1, 300_000, 3),
@@ -68,53 +68,54 @@ fn shapes_that_threads_share() {
 }
 
 #[test]
-fn lengths_are_checked_and_nothing_is_touched() {
+fn run_into_keeps_result_when_lengths_differ() {
     let src: Vec<u32> = (0..6).collect();
     for (got, dst_len, src_len) in [(5, 5, 6), (5, 6, 5), (0, 0, 6), (7, 7, 6)] {
         let mut dst = vec![9u32; dst_len];
         let src: Vec<u32> = src.iter().copied().cycle().take(src_len).collect();
-        let answer = transpose_into(&src, &mut dst, 2, 3);
-        assert_eq!(answer, Err(Error::Length { shape: vec![2, 3], expected: 6, got }));
+        let result = transpose_into(&src, &mut dst, 2, 3);
+        assert_eq!(result, Err(Error::Length { shape: vec![2, 3], expected: 6, got }));
         let planned = Transpose::of::<u32>(2, 3).out_of_place().plan().unwrap();
-        assert_eq!(planned.run_into(&src, &mut dst), answer);
+        assert_eq!(planned.run_into(&src, &mut dst), result);
         assert!(dst.iter().all(|&x| x == 9));
     }
-    let answer = transpose_into(&[0; 2], &mut [0u8; 2], usize::MAX, 3);
-    assert_eq!(answer, Err(Error::Overflow { shape: vec![usize::MAX, 3] }));
+    let result = transpose_into(&[0; 2], &mut [0u8; 2], usize::MAX, 3);
+    assert_eq!(result, Err(Error::Overflow { shape: vec![usize::MAX, 3] }));
     transpose_into(&[(); 6], &mut [(); 6], 2, 3).unwrap();
     transpose_into::<u8>(&[], &mut [], 0, usize::MAX).unwrap();
 }
 
-/// Plans are for one place; buffers have elements of the size planned for, given by type or as bytes.
+/// A plan is either in-place or out-of-place, and its buffers have elements of the planned size,
+/// typed or as raw bytes.
 #[test]
-fn plans_run_where_they_are_for() {
+fn run_fails_when_plan_is_for_other_placement() {
     let into = Transpose::of::<u16>(2, 3).out_of_place().plan().unwrap();
-    let inside = Transpose::of::<u16>(2, 3).plan().unwrap();
+    let in_place = Transpose::of::<u16>(2, 3).plan().unwrap();
     let (mut dst, src) = ([0u16; 6], [1u16, 2, 3, 4, 5, 6]);
     let flaw = |out_of_place| Err(Error::Run(RunError::Plan(InvalidPlan::Place { out_of_place })));
     assert_eq!(into.run(&mut dst), flaw(true));
-    assert_eq!(inside.run_into(&src, &mut dst), flaw(false));
-    let error = inside.run_into(&src, &mut dst).unwrap_err().to_string();
-    let says =
+    assert_eq!(in_place.run_into(&src, &mut dst), flaw(false));
+    let error = in_place.run_into(&src, &mut dst).unwrap_err().to_string();
+    let expected =
         "the plan cannot run: the plan is in place: run it by run, or plan with out_of_place()";
-    assert_eq!(error, says);
+    assert_eq!(error, expected);
     let wider = into.run_into(&[0; 6], &mut [0u32; 6]);
     assert_eq!(wider, Err(Error::ElementSize { expected: 2, got: 4 }));
     let short = into.run_into(&RawElements(&[0; 11]), &mut RawElements(&mut [0; 12]));
     assert_eq!(short, Err(Error::Run(RunError::Length { expected: 12, got: 11 })));
     assert_eq!(dst, [0; 6]);
-    // From a vector into a part of a slice, and as bytes.
+    // From a vector into a subslice, and as raw bytes.
     into.run_into(&src.to_vec(), &mut dst[..]).unwrap();
     assert_eq!(dst, [1, 4, 2, 5, 3, 6]);
     let bytes: Vec<u8> = src.iter().flat_map(|x| x.to_ne_bytes()).collect();
-    let mut turned = vec![0; 12];
-    into.run_into(&RawElements(&bytes), &mut RawElements(&mut turned)).unwrap();
-    assert_eq!(turned, dst.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
+    let mut transposed = vec![0; 12];
+    into.run_into(&RawElements(&bytes), &mut RawElements(&mut transposed)).unwrap();
+    assert_eq!(transposed, dst.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
 }
 
-/// A row, a column: in place nothing moves, into another buffer all of it does.
+/// A single row or column: in-place nothing moves, out-of-place everything is copied.
 #[test]
-fn rows_and_columns_are_copied() {
+fn transpose_into_copies_single_rows_and_columns() {
     for (rows, cols) in [(1, 1000), (1000, 1), (1, 1), (0, 7), (1, 1_000_003), (2_000_001, 1)] {
         let src: Vec<u32> = (7..).take(rows * cols).collect();
         let mut dst = vec![0; src.len()];
@@ -127,9 +128,9 @@ fn rows_and_columns_are_copied() {
     }
 }
 
-/// Every device plans them by its own tiles, and every plan runs on the host.
+/// Every device plans with its own tiles, and every plan runs on the host.
 #[test]
-fn plans_for_every_device_run_on_the_host() {
+fn plans_of_every_device_run_on_the_host() {
     let chips = Chip::presets().into_iter().map(Planner::new);
     for planner in chips.chain([Planner::new(CpuDevice::new(3))]) {
         let planner = planner.with_tiles(TileRule::Exhaustive);
@@ -150,14 +151,14 @@ fn plans_for_every_device_run_on_the_host() {
 }
 
 #[test]
-fn routes_are_for_one_place() {
+fn route_is_rejected_when_placement_differs() {
     let problem = Problem::new(64, 64, 4).unwrap();
     for (problem, route) in
         [(problem, Route::OUT_OF_PLACE), (problem.out_of_place().unwrap(), Route::SQUARE)]
     {
         let planner = Planner::new(CpuDevice::new(1)).with_route(route);
-        let refused = planner.plan(&problem).unwrap_err();
-        let PlanError::Infeasible { why, .. } = refused else { panic!("{refused}") };
+        let rejected = planner.plan(&problem).unwrap_err();
+        let PlanError::Infeasible { why, .. } = rejected else { panic!("{rejected}") };
         assert_eq!(why, Infeasible::Place { out_of_place: route == Route::OUT_OF_PLACE });
         let survey = planner.survey(&problem);
         assert_eq!(survey.candidates, []);
@@ -168,9 +169,9 @@ fn routes_are_for_one_place() {
     }
 }
 
-/// Measured and remembered as plans in place are.
+/// Out-of-place plans are measured and recorded like in-place plans.
 #[test]
-fn tuning_remembers_them() {
+fn tuning_records_out_of_place_plans() {
     let folder = std::env::temp_dir().join(format!("turntile-into-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
@@ -184,7 +185,7 @@ fn tuning_remembers_them() {
     let planned = transpose.plan().unwrap();
     assert_eq!(planned.plan().phases, measured[0].plan.phases);
     assert_eq!(planned.refused_wisdom(), None);
-    // A row, of which a copy is made, and axes that are no matrices.
+    // A single row, which is copied, and axes that are not a matrix transposition.
     let row = Transpose::of::<u32>(1, 70_000);
     let axes = Transpose::of_axes::<u32>(&[30, 20, 7], &[2, 1, 0]);
     for transpose in [row, axes].map(|transpose| transpose.threads(1).out_of_place().wisdom(&file))
@@ -201,14 +202,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if largest_side() > 20 { 256 } else { 64 }))]
 
     #[test]
-    fn any_shape(batch in 1usize..4, rows in 0usize..400, cols in 0usize..400, threads in 1usize..5) {
+    fn run_into_is_correct_for_any_shape(batch in 1usize..4, rows in 0usize..400, cols in 0usize..400, threads in 1usize..5) {
         check::<2>(batch, rows, cols, threads);
         check::<4>(batch, rows, cols, threads);
         check::<8>(batch, rows, cols, threads);
     }
 
     #[test]
-    fn one_short_side(short in 1usize..70, long in 1usize..20_000, threads in 1usize..5) {
+    fn run_into_is_correct_when_one_side_is_short(short in 1usize..70, long in 1usize..20_000, threads in 1usize..5) {
         check::<4>(1, long, short, threads);
         check::<1>(1, short, long, threads);
     }

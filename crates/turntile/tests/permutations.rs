@@ -1,4 +1,5 @@
-//! Any permutation of axes: every order of drawn shapes by every candidate plan, against the naive oracle.
+//! Axis permutations: all permutations of random shapes, by every candidate plan, compared with the
+//! reference.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -23,17 +24,17 @@ fn orders(rank: usize) -> Vec<Vec<usize>> {
     })
 }
 
-/// Shapes drawn with a seed, so that every run has the same: `count` of `rank` axes of at most `most`, and of at most
-/// `elements` in all.
-fn drawn(rank: usize, count: usize, most: usize, elements: usize) -> Vec<Vec<usize>> {
+/// Returns `count` random shapes with `rank` axes of at most `most` and at most `elements`
+/// elements. The seed is fixed.
+fn random_shapes(rank: usize, count: usize, most: usize, elements: usize) -> Vec<Vec<usize>> {
     let config = Config { failure_persistence: None, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[rank as u8; 32]);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let shapes = prop::collection::vec(1..=most, rank);
-    let mut drawn = || shapes.new_tree(&mut runner).unwrap().current();
+    let mut draw = || shapes.new_tree(&mut runner).unwrap().current();
     let mut found = Vec::new();
     while found.len() < count {
-        let shape = drawn();
+        let shape = draw();
         if shape.iter().product::<usize>() <= elements {
             found.push(shape);
         }
@@ -41,52 +42,53 @@ fn drawn(rank: usize, count: usize, most: usize, elements: usize) -> Vec<Vec<usi
     found
 }
 
-/// Every candidate of every order of a shape; returns the most legs that one has.
-fn every_order(planner: &Planner, extents: &[usize], elem_bytes: usize) -> usize {
-    let mut legs = 0;
+/// Checks every candidate of every permutation of a shape. Returns the maximum number of phases.
+fn check_every_order(planner: &Planner, extents: &[usize], elem_bytes: usize) -> usize {
+    let mut phases = 0;
     for order in orders(extents.len()) {
         let problem = Problem::permuted(extents, &order, elem_bytes).unwrap().with_cap(1 << 20);
         let candidates = planner.survey(&problem).candidates;
         assert!(!candidates.is_empty(), "{problem}");
-        legs = candidates.iter().map(|plan| plan.phases.len()).fold(legs, usize::max);
+        phases = candidates.iter().map(|plan| plan.phases.len()).fold(phases, usize::max);
         check_all(candidates, 2);
     }
-    legs
+    phases
 }
 
 #[test]
-fn every_order_of_drawn_shapes_by_every_candidate() {
-    // With scratch as small as these, what larger arrays meet is met.
+fn candidates_are_correct_for_every_order_of_random_shapes() {
+    // Small scratch sizes exercise the code paths of larger arrays.
     let planners = [512, 1 << 20].map(|scratch| {
         Planner::new(CpuDevice::new(2).with_scratch(scratch)).with_tiles(TileRule::Exhaustive)
     });
-    let mut legs = 0;
+    let mut phases = 0;
     for (rank, count) in [(2, 24), (3, 24), (4, 8)] {
-        for (k, extents) in drawn(rank, count, 12, 4000).iter().enumerate() {
+        for (k, extents) in random_shapes(rank, count, 12, 4000).iter().enumerate() {
             let elem_bytes = ELEM_BYTES[k % ELEM_BYTES.len()];
-            legs = legs.max(every_order(&planners[k % 2], extents, elem_bytes));
+            phases = phases.max(check_every_order(&planners[k % 2], extents, elem_bytes));
         }
     }
-    assert!(legs > 1, "no plan has several legs");
+    assert!(phases > 1, "no plan has several phases");
 }
 
 #[test]
-fn five_and_six_axes_by_the_best_plans() {
+fn candidates_are_correct_for_five_and_six_axes() {
     let planner = Planner::new(CpuDevice::new(1).with_scratch(256));
     for (rank, count) in [(5, 4), (6, 1)] {
-        for (k, extents) in drawn(rank, count, 6, 3000).iter().enumerate() {
-            every_order(&planner, extents, ELEM_BYTES[(k + 3) % ELEM_BYTES.len()]);
+        for (k, extents) in random_shapes(rank, count, 6, 3000).iter().enumerate() {
+            check_every_order(&planner, extents, ELEM_BYTES[(k + 3) % ELEM_BYTES.len()]);
         }
     }
 }
 
-/// Cycles of equal axes, which two steps of axes that change places in pairs may permute; and more axes than most devices
-/// permute at a time.
+/// Cycles of equal axes, which two steps of pairwise swaps can permute, and more axes than most
+/// devices permute at a time.
 #[test]
-fn axes_of_one_extent() {
+fn candidates_are_correct_when_axes_have_equal_extents() {
     let planner = Planner::new(CpuDevice::new(2));
-    let legs = [&[3; 5][..], &[2, 3, 2, 3, 2]].map(|extents| every_order(&planner, extents, 4));
-    assert!(legs.into_iter().all(|legs| legs > 1));
+    let phases =
+        [&[3; 5][..], &[2, 3, 2, 3, 2]].map(|extents| check_every_order(&planner, extents, 4));
+    assert!(phases.into_iter().all(|phases| phases > 1));
     for step in 1..7 {
         let order: Vec<usize> = (0..13).map(|axis| axis * step % 13).collect();
         let problem = Problem::permuted(&[2; 13], &order, 2).unwrap();
@@ -95,10 +97,10 @@ fn axes_of_one_extent() {
     }
 }
 
-/// Without workspace there is always a way.
+/// A plan without workspace always exists.
 #[test]
-fn no_workspace() {
-    for extents in drawn(4, 6, 9, 3000) {
+fn plan_is_correct_when_cap_is_zero() {
+    for extents in random_shapes(4, 6, 9, 3000) {
         for order in orders(4) {
             let problem = Problem::permuted(&extents, &order, 4).unwrap().with_cap(0);
             let plan = Planner::new(CpuDevice::new(2)).plan(&problem).unwrap();
@@ -108,11 +110,11 @@ fn no_workspace() {
     }
 }
 
-/// Plans for GPUs, run on the host as their shapes say.
+/// Plans for GPUs, executed on the host by their index maps.
 #[test]
-fn plans_for_every_device() {
+fn plans_of_every_device_run_on_the_host() {
     for planner in Chip::presets().into_iter().map(Planner::new) {
-        for extents in drawn(4, 3, 9, 4000) {
+        for extents in random_shapes(4, 3, 9, 4000) {
             for order in orders(4) {
                 let problem = Problem::permuted(&extents, &order, 4).unwrap();
                 check_all(planner.survey(&problem).candidates, 2);
@@ -121,10 +123,10 @@ fn plans_for_every_device() {
     }
 }
 
-/// Into another buffer.
+/// Out-of-place plans.
 #[test]
-fn out_of_place() {
-    for extents in drawn(4, 12, 11, 10_000).into_iter().chain([vec![3, 300, 5, 290]]) {
+fn out_of_place_plans_are_correct() {
+    for extents in random_shapes(4, 12, 11, 10_000).into_iter().chain([vec![3, 300, 5, 290]]) {
         for order in orders(4) {
             let problem = Problem::permuted(&extents, &order, 4).unwrap().out_of_place().unwrap();
             let plan = Planner::new(CpuDevice::new(3)).plan(&problem).unwrap();
@@ -133,9 +135,9 @@ fn out_of_place() {
     }
 }
 
-/// Larger arrays, where several threads share cycles and blocks.
+/// Larger arrays, where several threads process cycles and blocks.
 #[test]
-fn larger_arrays() {
+fn plans_are_correct_for_larger_arrays() {
     for (extents, order) in [
         (&[60, 70, 80][..], &[2, 1, 0][..]),
         (&[61, 67, 71], &[2, 1, 0]),
@@ -152,9 +154,9 @@ fn larger_arrays() {
     }
 }
 
-/// More axes than one permutation holds: bits reversed, by groups.
+/// More axes than one permutation supports: bit reversal, in groups of axes.
 #[test]
-fn many_axes() {
+fn permute_in_place_supports_up_to_64_axes() {
     for rank in [9, 14, 18] {
         let (extents, order) = (vec![2; rank], (0..rank).rev().collect::<Vec<_>>());
         let mut data: Vec<u32> = (0..1 << rank).collect();
@@ -167,7 +169,7 @@ fn many_axes() {
 }
 
 #[test]
-fn wrong_axes_are_typed_errors_and_leave_the_data() {
+fn invalid_axes_return_errors_and_keep_data() {
     let before: Vec<u32> = (0..24).collect();
     let mut data = before.clone();
     for axes in [&[0, 1][..], &[0, 1, 1], &[1, 2, 3], &[0, 1, 2, 3]] {
@@ -175,12 +177,12 @@ fn wrong_axes_are_typed_errors_and_leave_the_data() {
         assert!(matches!(error, Error::Problem(ProblemError::Axes(_))), "{error}");
         assert!(Transpose::of_axes::<u32>(&[2, 3, 4], axes).plan().is_err());
     }
-    // In the caller's numbers, with a batch and of matrices too.
-    for (transpose, told) in [
+    // Errors have the caller's axis numbers, also for batches and matrices.
+    for (transpose, message) in [
         (Transpose::of_axes::<u32>(&[3, 4], &[1]), "[1] is no order of 2 axes"),
         (Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 1]).batch(5), "[0, 1] is no order of 3 axes"),
     ] {
-        assert_eq!(transpose.plan().unwrap_err().to_string(), told);
+        assert_eq!(transpose.plan().unwrap_err().to_string(), message);
     }
     assert_eq!(
         permute_in_place(&mut data, &[2, 3, 5], &[2, 1, 0]),
@@ -196,9 +198,9 @@ fn wrong_axes_are_typed_errors_and_leave_the_data() {
     assert_eq!(data, before);
 }
 
-/// Every route by name does what it is asked or says why not.
+/// Every route is used if requested, or the error has the reason.
 #[test]
-fn routes_by_name() {
+fn route_is_used_or_rejected() {
     let problem = Problem::permuted(&[12, 7, 18], &[2, 1, 0], 4).unwrap();
     for route in turntile_plan::ROUTES.each_ref().map(|row| row.route) {
         let planner = Planner::new(CpuDevice::new(2)).with_route(route);
@@ -210,7 +212,7 @@ fn routes_by_name() {
             Err(PlanError::Infeasible { why, .. }) => match route {
                 Route::SQUARE => assert_eq!(why, Infeasible::NotSwapped),
                 Route::OUT_OF_PLACE => assert_eq!(why, Infeasible::Place { out_of_place: true }),
-                // Runs of 64 bytes at least.
+                // Runs have at least 64 bytes.
                 Route::PANEL => {
                     assert_eq!(why, Infeasible::NoDivisor { side: 18, least: 16, most: 17 });
                 }
@@ -227,7 +229,7 @@ fn routes_by_name() {
 }
 
 #[test]
-fn nothing_to_move() {
+fn permute_in_place_keeps_data_when_nothing_moves() {
     permute_in_place::<u8>(&mut [], &[3, 0, 2], &[2, 1, 0]).unwrap();
     permute_in_place(&mut [5u8], &[], &[]).unwrap();
     permute_in_place(&mut [(); 24], &[2, 3, 4], &[2, 1, 0]).unwrap();
@@ -236,14 +238,14 @@ fn nothing_to_move() {
     assert_eq!(row, [1, 2, 3]);
     let plan = Transpose::of_axes::<u8>(&[1, 3, 1], &[2, 1, 0]).plan().unwrap();
     assert_eq!(plan.plan().passes(), 0);
-    // What owns memory is moved, not cloned or dropped.
+    // Elements that own memory are moved, not cloned or dropped.
     let mut owned: Vec<String> = (0..24).map(|k| k.to_string()).collect();
     permute_in_place(&mut owned, &[2, 3, 4], &[1, 2, 0]).unwrap();
     assert_eq!(owned[..3], ["0", "12", "1"]);
 }
 
 #[test]
-fn plans_of_a_batch_are_remembered() {
+fn wisdom_is_used_for_batches() {
     let file = std::env::temp_dir().join(format!("turntile-permuted-{}.json", std::process::id()));
     let transpose = Transpose::of_axes::<u32>(&[30, 20, 7], &[2, 1, 0]).batch(3).wisdom(&file);
     let measured = transpose.tune(std::time::Duration::from_millis(200)).unwrap();

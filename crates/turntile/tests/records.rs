@@ -1,4 +1,4 @@
-//! Records whose type says how they lie, against columns collected one by one.
+//! Typed records, compared with columns that are collected record by record.
 
 use std::fmt::Debug;
 
@@ -12,12 +12,12 @@ use turntile::layout::{
 use turntile::plan::{Chip, Planner};
 use turntile::{Complex, Error};
 
-/// Records that know their columns.
-trait Known: Record + Debug {
+/// Records that can check their columns.
+trait CheckColumns: Record + Debug {
     fn check_columns(tile: &RecordTile<Self>, want: &[Self]);
 }
 
-/// Structures, each field with its column's name.
+/// Defines structures, with the name of each field's column.
 macro_rules! records {
     ($($name:ident { $($field:ident $column:ident: $ty:ty),+ })+) => {$(
         #[derive(Record, Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ macro_rules! records {
             $($field: $ty),+
         }
 
-        impl Known for $name {
+        impl CheckColumns for $name {
             fn check_columns(tile: &RecordTile<Self>, want: &[Self]) {
                 assert_eq!((tile.len(), tile.is_empty()), (want.len(), want.is_empty()));
                 $({
@@ -48,18 +48,18 @@ records! {
     Mixed { a A: [u16; 4], z Z: Complex<f64>, b B: [u32; 2] }
 }
 
-/// A layout in which records are looked at.
-trait Lies<R: Record> {
+/// Records in a layout that can be checked.
+trait CheckRecords<R: Record> {
     fn check(&mut self, want: &[R]);
 }
 
-impl<R: Known> Lies<R> for Records<R, Aos> {
+impl<R: CheckColumns> CheckRecords<R> for Records<R, Aos> {
     fn check(&mut self, want: &[R]) {
         assert!(cast_slice::<R, u8>(self) == cast_slice::<R, u8>(want));
     }
 }
 
-impl<R: Known> Lies<R> for Records<R, Soa> {
+impl<R: CheckColumns> CheckRecords<R> for Records<R, Soa> {
     fn check(&mut self, want: &[R]) {
         R::check_columns(self, want);
         check_single(want, |i| self.get(i));
@@ -71,10 +71,11 @@ impl<R: Known> Lies<R> for Records<R, Soa> {
     }
 }
 
-impl<R: Known, const T: usize> Lies<R> for Records<R, Asta<T>> {
+impl<R: CheckColumns, const T: usize> CheckRecords<R> for Records<R, Asta<T>> {
     fn check(&mut self, want: &[R]) {
-        let pairs = |tiles: Self| assert_eq!(tiles.tiles().len(), want.len().div_ceil(T));
-        pairs(self.clone());
+        let check_tile_count =
+            |tiles: Self| assert_eq!(tiles.tiles().len(), want.len().div_ceil(T));
+        check_tile_count(self.clone());
         let both = self.tiles().zip(want.chunks(T));
         both.for_each(|(tile, want)| R::check_columns(tile, want));
         check_single(want, |i| self.get(i));
@@ -99,8 +100,8 @@ fn assert_same<R: Record>(got: Option<R>, want: Option<&R>) {
     assert_eq!(got.as_ref().map(bytemuck::bytes_of), want.map(bytemuck::bytes_of));
 }
 
-/// Records of any bits.
-fn drawn<R: Record>(count: usize, seed: u32) -> Vec<R> {
+/// Returns records of random bits.
+fn random_records<R: Record>(count: usize, seed: u32) -> Vec<R> {
     let mut records = vec![R::zeroed(); count];
     let mut next = seed;
     for byte in bytemuck::cast_slice_mut::<R, u8>(&mut records) {
@@ -112,68 +113,71 @@ fn drawn<R: Record>(count: usize, seed: u32) -> Vec<R> {
 
 type Converted<R, L, M> = Result<Records<R, M>, RejectedRecords<R, L>>;
 
-fn arrives<R: Known, L: RecordLayout + Clone, M>(
-    lying: &Records<R, L>,
+fn convert<R: CheckColumns, L: RecordLayout + Clone, M>(
+    records: &Records<R, L>,
     want: &[R],
     into: fn(Records<R, L>) -> Converted<R, L, M>,
 ) -> Records<R, M>
 where
     M: RecordLayout,
-    Records<R, M>: Lies<R>,
+    Records<R, M>: CheckRecords<R>,
 {
-    let lying = lying.clone();
-    let address = lying.as_bytes().as_ptr();
-    let mut there = into(lying).unwrap();
-    assert_eq!((there.as_bytes().as_ptr(), there.len()), (address, want.len()));
-    there.check(want);
-    there
+    let records = records.clone();
+    let address = records.as_bytes().as_ptr();
+    let mut converted = into(records).unwrap();
+    assert_eq!((converted.as_bytes().as_ptr(), converted.len()), (address, want.len()));
+    converted.check(want);
+    converted
 }
 
-fn from_here<R: Known, L: RecordLayout + Clone>(lying: Records<R, L>, want: &[R]) {
-    arrives(&lying, want, Records::into_aos);
-    arrives(&lying, want, Records::into_soa);
-    arrives(&lying, want, Records::into_asta::<1>);
-    arrives(&lying, want, Records::into_asta::<2>);
-    arrives(&lying, want, Records::into_asta::<5>);
-    arrives(&lying, want, Records::into_asta::<32>);
-    arrives(&lying, want, Records::into_asta::<64>);
-    arrives(&lying, want, Records::into_asta::<{ usize::MAX }>);
+fn convert_to_every_layout<R: CheckColumns, L: RecordLayout + Clone>(
+    records: Records<R, L>,
+    want: &[R],
+) {
+    convert(&records, want, Records::into_aos);
+    convert(&records, want, Records::into_soa);
+    convert(&records, want, Records::into_asta::<1>);
+    convert(&records, want, Records::into_asta::<2>);
+    convert(&records, want, Records::into_asta::<5>);
+    convert(&records, want, Records::into_asta::<32>);
+    convert(&records, want, Records::into_asta::<64>);
+    convert(&records, want, Records::into_asta::<{ usize::MAX }>);
 }
 
-/// From every layout to every other.
-fn every_path<R: Known>(want: &[R]) {
+/// Converts from every layout to every other.
+fn check_all_conversions<R: CheckColumns>(want: &[R]) {
     let aos = Records::from(want.to_vec());
-    from_here(arrives(&aos, want, Records::into_soa), want);
-    from_here(arrives(&aos, want, Records::into_asta::<1>), want);
-    from_here(arrives(&aos, want, Records::into_asta::<2>), want);
-    from_here(arrives(&aos, want, Records::into_asta::<5>), want);
-    from_here(arrives(&aos, want, Records::into_asta::<32>), want);
-    from_here(arrives(&aos, want, Records::into_asta::<64>), want);
-    from_here(arrives(&aos, want, Records::into_asta::<{ usize::MAX }>), want);
-    from_here(aos, want);
+    convert_to_every_layout(convert(&aos, want, Records::into_soa), want);
+    convert_to_every_layout(convert(&aos, want, Records::into_asta::<1>), want);
+    convert_to_every_layout(convert(&aos, want, Records::into_asta::<2>), want);
+    convert_to_every_layout(convert(&aos, want, Records::into_asta::<5>), want);
+    convert_to_every_layout(convert(&aos, want, Records::into_asta::<32>), want);
+    convert_to_every_layout(convert(&aos, want, Records::into_asta::<64>), want);
+    convert_to_every_layout(convert(&aos, want, Records::into_asta::<{ usize::MAX }>), want);
+    convert_to_every_layout(aos, want);
 }
 
-fn small<R: Known>() {
+fn check_small_counts<R: CheckColumns>() {
     for count in [0, 1, 2, 3, 4, 5, 7, 31, 32, 33, 63, 64, 65, 70] {
-        every_path(&drawn::<R>(count, count as u32));
+        check_all_conversions(&random_records::<R>(count, count as u32));
     }
 }
 
 #[test]
-fn every_small_record_on_every_path() {
-    small::<Cell>();
-    small::<Rising>();
-    small::<Odd>();
-    small::<Nested>();
-    small::<Bytes>();
-    small::<Floats>();
-    small::<Mixed>();
+fn conversions_are_correct_for_small_counts() {
+    check_small_counts::<Cell>();
+    check_small_counts::<Rising>();
+    check_small_counts::<Odd>();
+    check_small_counts::<Nested>();
+    check_small_counts::<Bytes>();
+    check_small_counts::<Floats>();
+    check_small_counts::<Mixed>();
 }
 
-/// The memory is the vector's, and no other.
+/// Conversions reuse the vector's memory.
 #[test]
-fn vectors_come_and_go_without_a_copy() {
-    let cells = drawn::<Cell>(1000, 1);
+fn conversions_keep_allocation_of_vector() {
+    let cells = random_records::<Cell>(1000, 1);
     let (address, capacity, before) = (cells.as_ptr(), cells.capacity(), cells.clone());
     let cells = Records::from(cells).into_soa().unwrap().into_asta::<7>().unwrap();
     let cells: Vec<Cell> = cells.into_aos().unwrap().into();
@@ -182,8 +186,8 @@ fn vectors_come_and_go_without_a_copy() {
 }
 
 #[test]
-fn columns_change_alone_and_together() {
-    let before = drawn::<Floats>(70, 3);
+fn columns_can_be_modified() {
+    let before = random_records::<Floats>(70, 3);
     let mut records = Records::from(before.clone()).into_asta::<32>().unwrap();
     records.par_tiles_mut().enumerate().for_each(|(k, tile)| {
         tile.column_mut(Floats::TYPE).fill(k as f32);
@@ -203,18 +207,22 @@ fn columns_change_alone_and_together() {
     let mut all = Records::from(before).into_soa().unwrap();
     let (a, b, c, d, e, f, ..) =
         all.columns_mut((Floats::TYPE, Floats::B, Floats::C, Floats::D, Floats::E, Floats::F));
-    let lies = [&a[0], &b[0], &c[0], &d[0], &e[0], &f[0]].map(|first| (&raw const *first).addr());
-    assert!(lies.windows(2).all(|two| two[1] == two[0] + 70 * 4), "as they are given: {lies:?}");
+    let addresses =
+        [&a[0], &b[0], &c[0], &d[0], &e[0], &f[0]].map(|first| (&raw const *first).addr());
+    assert!(
+        addresses.windows(2).all(|two| two[1] == two[0] + 70 * 4),
+        "not in given order: {addresses:?}"
+    );
 }
 
 #[test]
-#[should_panic = "a column is named once"]
-fn a_column_is_not_changed_twice_at_a_time() {
-    let mut cells = Records::from(drawn::<Cell>(3, 1)).into_soa().unwrap();
+#[should_panic = "each column is given once"]
+fn columns_mut_panics_when_column_is_repeated() {
+    let mut cells = Records::from(random_records::<Cell>(3, 1)).into_soa().unwrap();
     cells.columns_mut((Cell::RHO, Cell::FLAG, Cell::RHO));
 }
 
-/// A record that is `Pod` by itself, without a derive of that.
+/// A record whose `Pod` is derived by bytemuck.
 #[derive(Record, Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 #[bytemuck(crate = "turntile::layout::bytemuck")]
 #[record(pod)]
@@ -225,8 +233,8 @@ struct AlreadyPod {
 }
 
 #[test]
-fn bytes_lie_where_relayout_says() {
-    let records = drawn::<Rising>(33, 9);
+fn bytes_are_stored_at_offset_of_conversion() {
+    let records = random_records::<Rising>(33, 9);
     let by_offsets = [(16, 16), (8, 8), (4, 4), (2, 2), (0, 1), (1, 1)];
     let layout = RecordConversion::of_record::<Rising>(33);
     assert_eq!(layout, RecordConversion::by_offsets(33, 32, &by_offsets).unwrap());
@@ -238,10 +246,10 @@ fn bytes_lie_where_relayout_says() {
     tiles.as_bytes_mut().fill(7);
     assert_eq!(tiles.get(32).unwrap().c, 0x0707);
     assert_eq!(AlreadyPod::FIELDS.len(), 2);
-    let pods = Records::from(drawn::<AlreadyPod>(5, 2)).into_soa().unwrap();
+    let pods = Records::from(random_records::<AlreadyPod>(5, 2)).into_soa().unwrap();
     assert_eq!(pods.column(AlreadyPod::B).len() + pods.column(AlreadyPod::A).len(), 10);
 
-    // On a GPU as on a host.
+    // GPUs can plan the same conversion.
     let conversion = RecordConversion::of_record::<Rising>(4096).to(RecordOrder::Asta(32));
     let plan = Planner::new(Chip::h200()).plan(&conversion.problem().unwrap()).unwrap();
     assert_eq!(plan.check(), Ok(()));
@@ -251,8 +259,8 @@ fn bytes_lie_where_relayout_says() {
 }
 
 #[test]
-fn they_print_what_they_are() {
-    let cells = Records::from(drawn::<Cell>(70, 1)).into_asta::<32>().unwrap();
+fn records_tiles_and_columns_have_debug_text() {
+    let cells = Records::from(random_records::<Cell>(70, 1)).into_asta::<32>().unwrap();
     assert_eq!(format!("{cells:?}"), "70 records as asta:32");
     assert_eq!(format!("{:?}", cells.tiles().last().unwrap()), "a tile of 6 records");
     let column: Column<Cell, [f32; 3]> = Cell::U;
@@ -262,9 +270,9 @@ fn they_print_what_they_are() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
-    fn any_records(count in 0usize..20_000, seed: u32) {
-        every_path(&drawn::<Cell>(count, seed));
-        every_path(&drawn::<Nested>(count, seed));
-        every_path(&drawn::<Rising>(count / 4, seed));
+    fn conversions_are_correct_for_any_count(count in 0usize..20_000, seed: u32) {
+        check_all_conversions(&random_records::<Cell>(count, seed));
+        check_all_conversions(&random_records::<Nested>(count, seed));
+        check_all_conversions(&random_records::<Rising>(count / 4, seed));
     }
 }

@@ -1,4 +1,5 @@
-//! Every route, with every tile, on every device, against the naive oracle: the losers too.
+//! Every route, with every tile size, on every device, compared with the reference: not only the
+//! fastest plans.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,8 @@ use crate::largest_side;
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 
-/// Every preset, and a device of old: little on chip, no clusters and no launches whose blocks all wait for each other.
+/// Returns every preset, and an old device: little on-chip memory, no clusters and no cooperative
+/// launches.
 fn chips() -> Vec<Chip> {
     let limits = Limits {
         units: 13,
@@ -24,9 +26,9 @@ fn chips() -> Vec<Chip> {
     Chip::presets().into_iter().chain([Chip::like_h200("old", limits, 2.08e11)]).collect()
 }
 
-/// All shapes up to the largest side, every element size, every route, every feasible tile.
+/// All shapes up to the largest side, with every element size, route and feasible tile size.
 #[test]
-fn all_small_shapes_on_every_route_and_tile() {
+fn routes_are_correct_for_all_small_shapes() {
     let planner = Planner::new(CpuDevice::new(2)).with_tiles(TileRule::Exhaustive);
     let mut served: HashMap<(Route, bool), usize> = HashMap::new();
     for rows in 0..=largest_side() {
@@ -54,9 +56,9 @@ fn all_small_shapes_on_every_route_and_tile() {
     }
 }
 
-/// The best plan of each route on every preset device, as it is, executed on the host.
+/// The plans of every preset device, executed unchanged on the host.
 #[test]
-fn plans_for_every_device_run_on_the_host() {
+fn plans_of_every_device_run_on_the_host() {
     for planner in chips().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(3))]) {
         for rows in 1..=largest_side() {
             for cols in 1..=largest_side() {
@@ -84,17 +86,17 @@ fn plans_for_every_device_run_on_the_host() {
     }
 }
 
-/// Flags in memory are what it takes when a device has hardly any memory on chip.
+/// With very little on-chip memory, plans use flags in device memory.
 #[test]
-fn a_device_with_little_on_chip_memory_still_transposes() {
+fn plans_are_correct_when_on_chip_memory_is_small() {
     for bytes in [16, 64, 256, 1024] {
-        let little = |chip: Chip| {
+        let reduced = |chip: Chip| {
             let limits = *chip.limits();
             let limits = Limits { shared_bytes: bytes, registers: 0, cluster: 1, ..limits };
             Planner::new(chip.with_limits(limits))
         };
         let host = Planner::new(CpuDevice::new(2).with_scratch(bytes));
-        for planner in chips().into_iter().map(little).chain([host]) {
+        for planner in chips().into_iter().map(reduced).chain([host]) {
             let planner = planner.with_tiles(TileRule::Exhaustive);
             for (rows, cols) in [(12, 18), (13, 7), (30, 30), (1, 9), (25, 60)] {
                 let problem = Problem::new(rows, cols, 4).unwrap();
@@ -104,9 +106,9 @@ fn a_device_with_little_on_chip_memory_still_transposes() {
     }
 }
 
-/// Every cap from nothing up: the plan keeps to it, and there always is one.
+/// For every cap from 0 up a plan exists and does not exceed it.
 #[test]
-fn caps_are_obeyed_down_to_zero() {
+fn plans_stay_within_cap() {
     for (rows, cols) in [(48, 36), (37, 41), (60, 60), (2, 900), (700, 3)] {
         for cap in [0, 1, 8, 100, 1_000, 5_000, 20_000, 1 << 20] {
             let host = Planner::new(CpuDevice::new(2));
@@ -131,7 +133,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn random_problems_on_every_route(
+    fn routes_are_correct_for_random_problems(
         planner in any_planner(),
         batch in 1usize..4,
         rows in 1usize..400,
@@ -145,9 +147,9 @@ proptest! {
 }
 
 proptest! {
-    /// Offsets folded through the stages, without any memory: sides up to 2^20.
+    /// Offsets are mapped through the stages without moving data, for sides up to 2^20.
     #[test]
-    fn offsets_of_large_problems_end_where_they_must(
+    fn plans_map_offsets_correctly_for_large_problems(
         planner in any_planner(),
         batch in 1usize..3,
         rows in 1usize..=1 << 20,
@@ -156,7 +158,8 @@ proptest! {
         elem_bytes in 1usize..32,
         offsets: [usize; 8],
     ) {
-        // Random sides rarely share useful divisors: half the time give them some.
+        // Random sides rarely share useful divisors, so round them down to multiples of a power of
+        // two.
         let (rows, cols) = (rows >> friendly << friendly, cols >> friendly << friendly);
         let problem = Problem::with_batch(batch, rows.max(1), cols.max(1), elem_bytes).unwrap();
         for plan in planner.survey(&problem).candidates {

@@ -1,4 +1,5 @@
-//! Buffers that know how their records lie: every event in every state, and the thesis's trace.
+//! Buffers that track the layout of their records: every event in every state, and the thesis's
+//! trace.
 
 use turntile::layout::{RecordConversion, RecordOrder, Tracked};
 use turntile::{Error, RawElements};
@@ -13,9 +14,9 @@ fn in_layout(records: &RecordConversion, layout: RecordOrder, aos: &[u8]) -> Vec
     data
 }
 
-/// Section 5.5: a kernel wants 1024 items as ASTA, another the same, the host reads them.
+/// Section 5.5: two kernels use 1024 items as ASTA, then the host reads them.
 #[test]
-fn the_trace_of_1024_items() {
+fn tracked_reproduces_trace_of_thesis() {
     let foo = RecordConversion::new(1024, &[4, 4, 4]);
     let host: Vec<u8> = (0..1024 * 12).map(|k| (k % 251) as u8).collect();
     let mut f = Tracked::new(RawElements(vec![0; host.len()]));
@@ -29,15 +30,15 @@ fn the_trace_of_1024_items() {
     assert_eq!((f.layout(), f.marshals()), (Some((&foo, asta)), 1));
     assert_eq!(f.read().unwrap().0, host);
     assert_eq!((f.layout(), f.marshals()), (None, 2));
-    // An output that is written as a whole is not converted.
+    // An output that is overwritten completely is not converted.
     f.fill(&foo, asta).0.copy_from_slice(&in_layout(&foo, asta, &host));
     assert_eq!((f.layout(), f.marshals()), (Some((&foo, asta)), 2));
     assert_eq!(f.into_inner().unwrap().0, host);
 }
 
-/// Conversions from what is known to what is wanted: none, one, or back and then there.
+/// Checks the conversions from each state to each request: none, one, or two via AoS.
 #[test]
-fn every_event_in_every_state() {
+fn tracked_converts_as_needed_in_every_state() {
     let all = [RecordConversion::new(9, &[1, 3]), RecordConversion::new(6, &[2, 4])];
     let host: Vec<u8> = (0..36).collect();
     for (known, before) in all.iter().flat_map(|known| LAYOUTS.map(|layout| (known, layout))) {
@@ -57,14 +58,14 @@ fn every_event_in_every_state() {
             } else {
                 transformed + there
             };
-            let lies = (after != RecordOrder::Aos).then_some((wanted, after));
+            let expected_layout = (after != RecordOrder::Aos).then_some((wanted, after));
             assert_eq!(buffer.bind(wanted, after).unwrap().0, in_layout(wanted, after, &host));
             assert_eq!(buffer.marshals(), transformed + conversions, "{before} to {after}");
-            assert_eq!(buffer.layout(), lies);
+            assert_eq!(buffer.layout(), expected_layout);
 
             let mut buffer = begin();
             buffer.fill(wanted, after);
-            assert_eq!((buffer.layout(), buffer.marshals()), (lies, transformed));
+            assert_eq!((buffer.layout(), buffer.marshals()), (expected_layout, transformed));
         }
         let mut buffer = begin();
         assert_eq!(buffer.raw().unwrap().0, host);
@@ -81,11 +82,11 @@ fn every_event_in_every_state() {
 }
 
 #[test]
-fn what_cannot_be_leaves_everything_as_it_is() {
+fn tracked_keeps_layout_when_bind_fails() {
     let (records, host) = (RecordConversion::new(3, &[1, 2]), b"aA1bB2cC3");
     let mut buffer = Tracked::new(RawElements(host.to_vec()));
     buffer.bind(&records, RecordOrder::Soa).unwrap();
-    let lies = buffer.write().0.clone();
+    let bytes = buffer.write().0.clone();
     buffer.fill(&records, RecordOrder::Soa);
     for (other, layout) in [
         (RecordConversion::new(3, &[0, 3]), RecordOrder::Soa),
@@ -94,8 +95,8 @@ fn what_cannot_be_leaves_everything_as_it_is() {
         assert!(matches!(buffer.bind(&other, layout), Err(Error::Layout(_))));
         assert_eq!(buffer.layout(), Some((&records, RecordOrder::Soa)));
     }
-    assert_eq!(buffer.fill(&records, RecordOrder::Soa).0, lies);
-    // Records of another length: untransformed, and no more than that.
+    assert_eq!(buffer.fill(&records, RecordOrder::Soa).0, bytes);
+    // Records of another length: the buffer is converted to AoS, then the error is returned.
     assert!(matches!(
         buffer.bind(&RecordConversion::new(9, &[1, 2]), RecordOrder::Soa),
         Err(Error::Run(_))

@@ -1,4 +1,4 @@
-//! Tuning, wisdom files and tables of costs: what is planned by beside the built-in tables.
+//! Tuning, wisdom files and custom cost tables.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use turntile::{Effort, Error, Transpose};
 use crate::library::naive;
 
 #[test]
-fn tuning_measures_remembers_and_is_used() {
+fn tuning_is_recorded_and_used() {
     let budget = Duration::from_millis(500);
     let folder = std::env::temp_dir().join(format!("turntile-library-{}", std::process::id()));
     let file = folder.join("wisdom.json");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
     let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
-    // A file that is not there is made by measuring alone, and never its folder.
+    // Only measuring creates a missing file, and nothing creates a missing folder.
     let missing = |file: std::path::PathBuf| Transpose::of::<u32>(240, 180).wisdom(file);
     let nowhere = missing(folder.join("mistyped").join("wisdom.json"));
     for error in [
@@ -31,7 +31,7 @@ fn tuning_measures_remembers_and_is_used() {
     let measured = tuned.tune(budget).unwrap();
     assert!(measured.len() > 1 && measured.is_sorted_by_key(|m| m.time));
     let planned = transpose.plan().unwrap();
-    // A plan from the file does not say which routes were declined.
+    // A plan from the file does not list the rejected routes.
     let (used, winner) = (planned.plan(), &measured[0].plan);
     assert_eq!(
         (used.route(), &used.phases),
@@ -43,11 +43,11 @@ fn tuning_measures_remembers_and_is_used() {
     let want = naive(&data, 240, 180);
     planned.run(&mut data).unwrap();
     assert_eq!(data, want);
-    // Measuring while planning does the same, and another library's entry is refused and replaced.
+    // Measuring while planning does the same; an entry of another version is rejected and replaced.
     let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
     std::fs::write(&file, stale).unwrap();
-    let again = transpose.effort(Effort::Measure(budget)).plan().unwrap();
-    assert!(again.refused_wisdom().unwrap().to_string().contains("turntile 99"));
+    let remeasured = transpose.effort(Effort::Measure(budget)).plan().unwrap();
+    assert!(remeasured.refused_wisdom().unwrap().to_string().contains("turntile 99"));
     std::fs::write(&file, "not wisdom").unwrap();
     let damaged = Transpose::of::<u32>(240, 180).wisdom(&file);
     for damaged in [damaged.plan().unwrap_err(), damaged.tune(budget).unwrap_err()] {
@@ -57,9 +57,10 @@ fn tuning_measures_remembers_and_is_used() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Entries of former versions, which had other routes, ways and room behind the data, are ignored one by one.
+/// Entries of earlier versions, with unknown routes, configurations or keys, are ignored
+/// individually.
 #[test]
-fn wisdom_of_what_there_is_no_more_is_ignored() {
+fn wisdom_is_ignored_when_entry_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wisdom.json");
     let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
@@ -84,24 +85,28 @@ fn wisdom_of_what_there_is_no_more_is_ignored() {
         let want = naive(&matrix, 240, 180);
         planned.run(&mut matrix).unwrap();
         assert!(matrix == want, "{field}");
-        // What is measured anew takes its place.
+        // A new measurement replaces it.
         transpose.tune(Duration::ZERO).unwrap();
         assert_eq!(transpose.plan().unwrap().refused_wisdom(), None);
     }
     let planned = planned_with(&|old| old["entries"][format!("{key} room 57600")] = entry.clone());
-    assert_eq!((planned.plan(), planned.refused_wisdom()), (&winner, None), "other entries count");
+    assert_eq!(
+        (planned.plan(), planned.refused_wisdom()),
+        (&winner, None),
+        "another entry was used"
+    );
 }
 
-/// A table of costs is data: it is planned by, on the device that it is of.
+/// A custom cost table is used for planning, but only on its own device.
 #[test]
-fn costs_of_another_device_are_refused() {
+fn plan_fails_when_costs_are_of_another_device() {
     let here = CpuDevice::here(1);
     let own = || Transpose::of::<u32>(2000, 1500).threads(1);
     let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
-    // A table changed by hand, so that no time is a number: no plan, and no panic.
+    // An edited table whose estimates are not finite gives an error, not a panic.
     for speed in [0.0, f64::NAN] {
-        let still = slow(here.processor()).with_constant(0, speed);
-        let error = own().costs(still).plan().unwrap_err();
+        let stalled = slow(here.processor()).with_constant(0, speed);
+        let error = own().costs(stalled).plan().unwrap_err();
         let none = matches!(error, Error::Plan(PlanError::Infeasible { .. }));
         assert!(none, "{speed}: {error}");
     }
@@ -116,9 +121,9 @@ fn costs_of_another_device_are_refused() {
     }
 }
 
-/// What was measured of one route alone is used by calls that ask for that route, and by no others.
+/// Measurements of one route are only used by calls that request that route.
 #[test]
-fn wisdom_of_one_route_does_not_replace_the_winner_of_all() {
+fn wisdom_of_one_route_is_unused_when_no_route_is_requested() {
     let folder = tempfile::tempdir().unwrap();
     let transpose = Transpose::of::<u32>(1440, 720).threads(1).wisdom(folder.path().join("w.json"));
     let measure = Effort::Measure(Duration::from_millis(50));
@@ -130,9 +135,9 @@ fn wisdom_of_one_route_does_not_replace_the_winner_of_all() {
     assert_eq!(single.plan().unwrap().plan().route(), Route::ONE_STAGE);
 }
 
-/// Axes that fuse to the same are one problem.
+/// Axis permutations with the same fused form are the same problem.
 #[test]
-fn wisdom_knows_axes_that_fuse_to_the_same() {
+fn wisdom_is_shared_when_axes_fuse_to_the_same_problem() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("w.json");
     let of = |shape: &[usize], axes: &[usize]| {
@@ -149,9 +154,9 @@ fn wisdom_knows_axes_that_fuse_to_the_same() {
     );
 }
 
-/// A file of a later format is told by its format, whatever else is in it.
+/// A file of a later format is recognised by its format number, regardless of its other contents.
 #[test]
-fn wisdom_of_a_later_format_is_not_called_damaged() {
+fn wisdom_reports_format_when_file_is_newer() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("w.json");
     std::fs::write(&file, r#"{"format": 99, "entries": {"k": {"v": 1}}}"#).unwrap();
@@ -159,16 +164,16 @@ fn wisdom_of_a_later_format_is_not_called_damaged() {
     assert!(matches!(error, Error::Wisdom(WisdomError::Format { got: 99, .. })), "{error}");
 }
 
-/// The table that this machine is planned by is no other device's, on a processor without a table of its own too.
+/// The table in use on this machine is accepted, even if it was measured on another processor.
 #[test]
-fn the_table_of_this_machine_is_accepted() {
+fn costs_of_this_machine_are_accepted() {
     let own = CpuDevice::here(2).costs().clone();
     Transpose::of::<f32>(300, 200).threads(2).costs(own).plan().unwrap();
 }
 
-/// What does not move is remembered, and used, as a plan without passes.
+/// A problem that moves nothing is recorded and used as a plan without passes.
 #[test]
-fn wisdom_of_what_stays_is_used() {
+fn wisdom_is_used_when_nothing_moves() {
     let folder = tempfile::tempdir().unwrap();
     let stays = Transpose::of::<u32>(1, 900).threads(1).wisdom(folder.path().join("w.json"));
     stays.tune(Duration::ZERO).unwrap();

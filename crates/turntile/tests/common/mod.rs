@@ -1,4 +1,4 @@
-//! One checker for everything that runs plans.
+//! Checks of plans against the reference transposition.
 
 pub mod oracle;
 
@@ -7,13 +7,13 @@ use turntile::{RawElements, Transposer};
 use turntile_cpu::{Executor, Workspace};
 use turntile_plan::Device;
 
-/// Runs `plan` on numbered elements with exactly the workspace it asks for, poisoned, and compares
-/// every byte with the oracle.
+/// Runs `plan` on numbered elements with exactly the required workspace, filled with a pattern, and
+/// compares every byte with the reference.
 pub fn check(plan: Plan, threads: usize) {
     check_all([plan], threads);
 }
 
-/// The same of plans for one problem, whose oracle is asked once.
+/// Checks plans of one problem, computing the reference once.
 pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };
@@ -23,7 +23,7 @@ pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     plans.for_each(|plan| check_against(plan, threads, &want));
 }
 
-/// The same with the transposed elements given.
+/// Checks `plan` against the given result.
 pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     let problem = plan.problem;
     let mut data = oracle::numbered(problem.len(), problem.elem_bytes());
@@ -33,8 +33,8 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     let executor = Executor::new(plan, threads).unwrap();
     let (need, stated) = (executor.workspace_bytes(), executor.plan().workspace_bytes);
     let host = CpuDevice::new(1);
-    let kept = executor.plan().device != host.name() || need <= stated;
-    assert!(kept, "takes {need} bytes and says {stated}: {:#}", executor.plan());
+    let is_bounded = executor.plan().device != host.name() || need <= stated;
+    assert!(is_bounded, "needs {need} bytes, the plan states {stated}: {:#}", executor.plan());
     let mut workspace = Workspace::new(need).unwrap();
     workspace.poison(0x5A);
     executor.run_bytes(&mut data, &mut workspace).unwrap();
@@ -43,7 +43,7 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     }
 }
 
-/// The same of a plan from one buffer to another; what is read stays as it was.
+/// Checks an out-of-place plan against the given result.
 fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
     let problem = plan.problem;
     let planned = Transposer::new(plan, threads).unwrap();
@@ -63,9 +63,9 @@ fn report(problem: &Problem, got: &[u8], want: &[u8], plan: &Plan) -> ! {
         .zip(want.chunks(e))
         .enumerate()
         .find(|(_, (got, want))| got != want)
-        .expect("they differ");
+        .expect("the buffers differ");
     panic!(
-        "{wrong} of {} elements wrong, the first at {at}: {got:?} not {want:?}\n{plan:#}",
+        "{wrong} of {} elements wrong, the first at {at}: {got:?} instead of {want:?}\n{plan:#}",
         problem.len()
     );
 }

@@ -1,9 +1,10 @@
-//! The naive transposition that everything is tested against: out of place, obviously right.
+//! Reference transposition for tests: naive and out-of-place.
 
-/// `batch` row-major `rows` by `cols` matrices of `elem_bytes`-byte elements, each transposed.
+/// Returns the transposes of `batch` row-major `rows` by `cols` matrices of `elem_bytes`-byte
+/// elements.
 ///
 /// # Panics
-/// When `data` is not `batch · rows · cols · elem_bytes` long.
+/// If `data` does not have `batch · rows · cols · elem_bytes` bytes.
 pub fn transposed(
     data: &[u8],
     batch: usize,
@@ -24,10 +25,11 @@ pub fn transposed(
     out
 }
 
-/// A row-major array of `elem_bytes`-byte elements with its axes permuted: axis `i` of the result is axis `order[i]`.
+/// Returns a row-major array of `elem_bytes`-byte elements with permuted axes: axis `i` of the
+/// result is axis `order[i]`.
 ///
 /// # Panics
-/// When `data` is not as long as the array.
+/// If the length of `data` does not match `extents`.
 pub fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem_bytes: usize) -> Vec<u8> {
     assert_eq!(data.len(), extents.iter().product::<usize>() * elem_bytes);
     let mut out = Vec::with_capacity(data.len());
@@ -35,7 +37,7 @@ pub fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem_bytes: usi
     while out.len() < data.len() {
         let at = index.iter().zip(extents).fold(0, |at, (i, extent)| at * extent + i) * elem_bytes;
         out.extend_from_slice(&data[at..at + elem_bytes]);
-        // The last axis of the result first, as an odometer.
+        // Advance the last axis of the result first, like an odometer.
         for &axis in order.iter().rev() {
             index[axis] += 1;
             if index[axis] < extents[axis] {
@@ -47,8 +49,8 @@ pub fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem_bytes: usi
     out
 }
 
-/// Element `k` filled with `k`, so that a wrong element tells where it came from; elements of one
-/// or two bytes hold a hash of `k`.
+/// Returns elements filled with their index, so a misplaced element shows its origin. Elements of
+/// up to three bytes hold a hash of the index.
 pub fn numbered(len: usize, elem_bytes: usize) -> Vec<u8> {
     let mut data = Vec::with_capacity(len * elem_bytes);
     for k in 0..len as u64 {
@@ -64,13 +66,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_by_three() {
+    fn transposed_swaps_rows_and_columns() {
         assert_eq!(transposed(b"abcdefABCDEF", 2, 2, 3, 1), b"adbecfADBECF");
         assert_eq!(transposed(b"aabbccdd", 1, 2, 2, 2), b"aaccbbdd");
     }
 
     #[test]
-    fn two_by_three_by_two() {
+    fn permuted_equals_numpy_transpose() {
         // np.frombuffer(b"abcdefghijkl", "S1").reshape(2, 3, 2).transpose(2, 0, 1)
         assert_eq!(permuted(b"abcdefghijkl", &[2, 3, 2], &[2, 0, 1], 1), b"acegikbdfhjl");
         assert_eq!(permuted(b"xyz", &[], &[], 3), b"xyz");
@@ -78,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_tell_elements_apart() {
+    fn numbered_elements_are_distinct() {
         assert_eq!(&numbered(300, 4)[4 * 299..], 299u32.to_le_bytes());
         let data = numbered(1000, 2);
         assert_ne!(data[..1000], data[1000..]);
