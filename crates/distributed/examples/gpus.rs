@@ -1,9 +1,11 @@
-//! Arrays over GPUs of this process, every element compared with the host, then timed beside peer copies of what must cross.
+//! Tests and times redistributions over the GPUs of this process. Every element is compared with
+//! the host. Times are compared with peer copies of the bytes that must be sent.
 //!
 //!     gpus [small | squares | errors | large | time]... [ROWSxCOLSxRANKS]...
 //!
-//! All parts without arguments. Ranks take the GPUs that there are in turn: with one GPU all are on it. `time` takes floats, of
-//! the given sizes or of its own; what changes places tile by tile also by copies.
+//! Without arguments all parts run. Ranks are assigned to the available GPUs in rotation: with one
+//! GPU all ranks share it. `time` uses matrices of floats, of the given sizes or of default sizes.
+//! If tiles are swapped, `time` also measures the same matrix with copies.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -16,26 +18,26 @@ use turntile_cuda::peers::{Buffer, Queue};
 use turntile_distributed::{MultiGpu, Partition, Redistribution, Schedule};
 
 #[path = "../tests/common/mod.rs"]
-#[allow(dead_code, reason = "ranks of threads and processes need more of it")]
+#[allow(dead_code, reason = "tests of threads and processes use more of it")]
 mod common;
 use common::{Case, cases};
 
-type Answer<T> = Result<T, Box<dyn Error>>;
+type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const REPEATS: usize = 7;
 /// Bytes filled and compared at a time.
 const PIECE: usize = 64 << 20;
 
-/// A rank's memory, and a queue to fill and read it.
-struct Local {
-    queue: Queue,
+/// Device memory of one rank, and a stream to fill and read it.
+struct RankMemory {
+    stream: Queue,
     buffer: Buffer,
 }
 
-impl Local {
+impl RankMemory {
     fn all(gpus: &[Gpu], bytes: impl Fn(usize) -> usize) -> Result<Vec<Self>, CudaError> {
         let local = |(rank, gpu)| {
-            Ok(Local { queue: Queue::new(gpu)?, buffer: Buffer::new(gpu, bytes(rank))? })
+            Ok(RankMemory { stream: Queue::new(gpu)?, buffer: Buffer::new(gpu, bytes(rank))? })
         };
         gpus.iter().enumerate().map(local).collect()
     }
@@ -45,32 +47,33 @@ impl Local {
     }
 
     fn put(&mut self, at: usize, bytes: &[u8]) -> Result<(), CudaError> {
-        self.queue.put(&mut self.buffer, at, bytes)
+        self.stream.put(&mut self.buffer, at, bytes)
     }
 
     fn take(&self, at: usize, bytes: usize) -> Result<Vec<u8>, CudaError> {
         let mut taken = vec![0; bytes];
-        self.queue.take(&self.buffer, at, &mut taken)?;
+        self.stream.take(&self.buffer, at, &mut taken)?;
         Ok(taken)
     }
 }
 
-fn run(planned: &mut MultiGpu, locals: &[Local]) -> Result<(), turntile_distributed::Error> {
-    let data: Vec<DeviceMemory> = locals.iter().map(Local::memory).collect();
-    // SAFETY: the buffers were made on the plan's GPUs, filled by calls that waited, and nothing else uses them.
+fn run(planned: &mut MultiGpu, locals: &[RankMemory]) -> Result<(), turntile_distributed::Error> {
+    let data: Vec<DeviceMemory> = locals.iter().map(RankMemory::memory).collect();
+    // SAFETY: the buffers were allocated on the plan's GPUs. The calls that filled them waited for
+    // completion, and nothing else uses them.
     unsafe { planned.run(&data) }
 }
 
-/// As many ranks on the GPUs that there are.
-fn in_turn(gpus: &[Gpu], ranks: usize) -> Vec<Gpu> {
+/// Assigns `ranks` ranks to the available GPUs in rotation.
+fn assign(gpus: &[Gpu], ranks: usize) -> Vec<Gpu> {
     gpus.iter().cycle().take(ranks).cloned().collect()
 }
 
-/// Drawn shapes, axes, parts and elements over 1 to 4 ranks.
-fn small(gpus: &[Gpu]) -> Answer<usize> {
+/// Checks random shapes, axes, parts and element sizes over 1 to 4 ranks.
+fn small(gpus: &[Gpu]) -> Outcome<usize> {
     let (mut runner, mut failures) = (TestRunner::deterministic(), 0);
-    for turn in 0..200 {
-        let ranks = 1 + turn % 4;
+    for index in 0..200 {
+        let ranks = 1 + index % 4;
         let tree = cases(ranks).new_tree(&mut runner).map_err(|why| why.to_string())?;
         for chunk in [64, 1 << 20] {
             failures += check(&tree.current(), ranks, chunk, gpus)?;
@@ -79,8 +82,9 @@ fn small(gpus: &[Gpu]) -> Answer<usize> {
     Ok(failures)
 }
 
-/// Squares in equal parts over 2 to 5 ranks, and rectangles, of whole tiles and of others.
-fn squares(gpus: &[Gpu]) -> Answer<usize> {
+/// Checks squares and rectangles in equal parts over 2 to 5 ranks. Some sides are not a multiple of
+/// a tile.
+fn squares(gpus: &[Gpu]) -> Outcome<usize> {
     let mut failures = 0;
     let equal = [4, 52, 64, 132, 260].map(|side| (side, side));
     let sides = [&equal[..], &[(64, 128), (192, 128), (68, 204)]].concat();
@@ -95,20 +99,20 @@ fn squares(gpus: &[Gpu]) -> Answer<usize> {
     Ok(failures)
 }
 
-fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Answer<usize> {
-    let (in_order, gpus): (Vec<usize>, _) = ((0..case.shape.len()).collect(), in_turn(gpus, ranks));
+fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Outcome<usize> {
+    let (identity, gpus): (Vec<usize>, _) = ((0..case.shape.len()).collect(), assign(gpus, ranks));
     let (mut planned, mut failures) = (case.change().chunk(chunk).plan_on(&gpus)?, 0);
-    // What is behind the part must stay.
-    let mut locals = Local::all(&gpus, |rank| planned.capacity(rank) + 3)?;
+    // Bytes after the part must not change.
+    let mut locals = RankMemory::all(&gpus, |rank| planned.capacity(rank) + 3)?;
     for (rank, local) in locals.iter_mut().enumerate() {
-        local.put(0, &case.part(&in_order, &case.before, rank))?;
+        local.put(0, &case.part(&identity, &case.before, rank))?;
         local.put(planned.capacity(rank), &[0xA5; 3])?;
     }
     run(&mut planned, &locals)?;
     for (rank, local) in locals.iter().enumerate() {
         let want = case.part(&case.axes, &case.after, rank);
-        let behind = local.take(planned.capacity(rank), 3)?;
-        if local.take(0, want.len())? != want || behind != [0xA5; 3] {
+        let after_part = local.take(planned.capacity(rank), 3)?;
+        if local.take(0, want.len())? != want || after_part != [0xA5; 3] {
             println!("WRONG on rank {rank}: {case:?}\n{planned}");
             failures += 1;
         }
@@ -116,23 +120,24 @@ fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Answer<usize>
     Ok(failures)
 }
 
-/// What is refused leaves the data as they were: a square, a rectangle, and parts that are copied.
-fn errors(gpus: &[Gpu]) -> Answer<usize> {
-    let (gpus, mut failures) = (in_turn(gpus, 2), 0);
+/// Checks that rejected calls leave the data unchanged: for a square, a rectangle, and parts that
+/// are copied.
+fn errors(gpus: &[Gpu]) -> Outcome<usize> {
+    let (gpus, mut failures) = (assign(gpus, 2), 0);
     for sides in [[64, 64], [128, 256], [60, 68]] {
         let [rows, cols] = sides.map(|side| Partition::balanced(side, 2));
         let change = Redistribution::transpose(rows, cols, 4);
         let mut planned = change.plan_on(&gpus)?;
-        let mut locals = Local::all(&gpus, |rank| planned.capacity(rank) + 16)?;
+        let mut locals = RankMemory::all(&gpus, |rank| planned.capacity(rank) + 16)?;
         let before: Vec<u8> = (0..planned.capacity(0)).map(|k| k as u8).collect();
         locals.iter_mut().try_for_each(|local| local.put(0, &before))?;
-        let place = |rank: usize| locals[rank].memory().place();
-        let [first, (address, bytes)] = [place(0), place(1)];
+        let buffer = |rank: usize| locals[rank].memory().place();
+        let [first, (address, bytes)] = [buffer(0), buffer(1)];
         for second in [(address, before.len() - 1), (address + 4, bytes - 4), first] {
-            // SAFETY: memory of the ranks' GPUs, or refused.
-            let refused = unsafe { planned.run(&[first.into(), second.into()]) };
-            failures += usize::from(refused.is_ok());
-            println!("  refused: {}", refused.err().map_or("no".into(), |why| why.to_string()));
+            // SAFETY: `run` rejects the second buffer. Both are memory of the ranks' GPUs.
+            let result = unsafe { planned.run(&[first.into(), second.into()]) };
+            failures += usize::from(result.is_ok());
+            println!("  rejected: {}", result.err().map_or("no".into(), |why| why.to_string()));
             for local in &locals {
                 failures += usize::from(local.take(0, before.len())? != before);
             }
@@ -142,8 +147,8 @@ fn errors(gpus: &[Gpu]) -> Answer<usize> {
     Ok(failures)
 }
 
-/// A matrix of 4-byte numbers that counts its elements, from 0 again after 2^32.
-fn fill(local: &mut Local, first: usize, bytes: usize) -> Result<(), CudaError> {
+/// Fills memory with consecutive 4-byte numbers from `first` on, modulo 2^32.
+fn fill(local: &mut RankMemory, first: usize, bytes: usize) -> Result<(), CudaError> {
     for at in (0..bytes).step_by(PIECE) {
         let numbers = at / 4..(at + PIECE).min(bytes) / 4;
         let piece: Vec<u32> = numbers.map(|k| (first + k) as u32).collect();
@@ -152,9 +157,9 @@ fn fill(local: &mut Local, first: usize, bytes: usize) -> Result<(), CudaError> 
     Ok(())
 }
 
-/// Elements of rank `r` that are not the transpose's.
-fn wrong(
-    local: &Local,
+/// Counts the elements of rank `r` that differ from the transpose.
+fn count_wrong(
+    local: &RankMemory,
     [rows, cols]: [usize; 2],
     parts: &Partition,
     r: usize,
@@ -163,46 +168,47 @@ fn wrong(
     let mut piece = vec![0u32; PIECE.min(bytes) / 4];
     for at in (0..bytes).step_by(PIECE) {
         let piece = &mut piece[..PIECE.min(bytes - at) / 4];
-        local.queue.take(&local.buffer, at, bytemuck::cast_slice_mut(piece))?;
+        local.stream.take(&local.buffer, at, bytemuck::cast_slice_mut(piece))?;
         let mut first = parts.begin(r) * rows + at / 4;
         let mut rest = &*piece;
         while !rest.is_empty() {
-            // What there is of a row.
+            // The rest of the row, as far as this piece has it.
             let (row, col) = (first / rows, first % rows);
-            let (some, others) = rest.split_at(rest.len().min(rows - col));
+            let (in_row, others) = rest.split_at(rest.len().min(rows - col));
             let want = |k: usize| ((col + k) * cols + row) as u32;
-            wrong += some.iter().enumerate().filter(|&(k, &value)| value != want(k)).count();
-            (first, rest) = (first + some.len(), others);
+            wrong += in_row.iter().enumerate().filter(|&(k, &value)| value != want(k)).count();
+            (first, rest) = (first + in_row.len(), others);
         }
     }
     Ok(wrong)
 }
 
-struct Sized {
+/// A matrix of floats, planned and allocated on all ranks.
+struct TestMatrix {
     sides: [usize; 2],
     parts: [Partition; 2],
     planned: MultiGpu,
-    locals: Vec<Local>,
+    locals: Vec<RankMemory>,
     gpus: Vec<Gpu>,
 }
 
-impl Sized {
+impl TestMatrix {
     fn new(
         gpus: &[Gpu],
         sides: [usize; 2],
         ranks: usize,
-        asked: impl FnOnce(Redistribution) -> Redistribution,
-    ) -> Answer<Self> {
+        options: impl FnOnce(Redistribution) -> Redistribution,
+    ) -> Outcome<Self> {
         let (gpus, parts) =
-            (in_turn(gpus, ranks), sides.map(|side| Partition::balanced(side, ranks)));
+            (assign(gpus, ranks), sides.map(|side| Partition::balanced(side, ranks)));
         let [rows, cols] = parts.clone();
-        let planned = asked(Redistribution::transpose(rows, cols, 4)).plan_on(&gpus)?;
-        let locals = Local::all(&gpus, |rank| planned.capacity(rank))?;
-        Ok(Sized { sides, parts, planned, locals, gpus })
+        let planned = options(Redistribution::transpose(rows, cols, 4)).plan_on(&gpus)?;
+        let locals = RankMemory::all(&gpus, |rank| planned.capacity(rank))?;
+        Ok(TestMatrix { sides, parts, planned, locals, gpus })
     }
 
-    /// Every element, after one run; ranks fill and compare at once.
-    fn check(&mut self) -> Answer<usize> {
+    /// Runs the plan once and counts wrong elements. Ranks are filled and compared in parallel.
+    fn check(&mut self) -> Outcome<usize> {
         let (sides, [rows, cols]) = (self.sides, &self.parts);
         std::thread::scope(|scope| {
             let fill = |(r, local)| {
@@ -210,15 +216,17 @@ impl Sized {
                 scope.spawn(move || fill(local, first, bytes))
             };
             let filled: Vec<_> = self.locals.iter_mut().enumerate().map(fill).collect();
-            filled.into_iter().try_for_each(|filled| filled.join().expect("no panic"))
+            filled
+                .into_iter()
+                .try_for_each(|filled| filled.join().expect("the thread must not panic"))
         })?;
         run(&mut self.planned, &self.locals)?;
         let wrong = std::thread::scope(|scope| {
-            let wrong = |(r, local)| scope.spawn(move || wrong(local, sides, cols, r));
+            let wrong = |(r, local)| scope.spawn(move || count_wrong(local, sides, cols, r));
             let counted: Vec<_> = self.locals.iter().enumerate().map(wrong).collect();
             counted
                 .into_iter()
-                .map(|count| count.join().expect("no panic"))
+                .map(|count| count.join().expect("the thread must not panic"))
                 .sum::<Result<usize, _>>()
         })?;
         if wrong > 0 {
@@ -227,44 +235,45 @@ impl Sized {
         Ok(wrong)
     }
 
-    /// Bytes that rank 0 sends.
-    fn crossing(&self) -> usize {
+    /// Returns the bytes that rank 0 sends.
+    fn sent_bytes(&self) -> usize {
         4 * self.parts[0].len(0) * (self.sides[1] - self.parts[1].len(0))
     }
 
-    /// As many bytes from each rank to the next, all at once: in pieces from the first half of its memory to the second half of
-    /// the next one's.
+    /// Copies the bytes that rank 0 sends from each rank to the next, all in parallel. The source
+    /// is the first half of a rank's memory, the destination the second half of the next rank's.
     fn copies(&self) -> Result<(), CudaError> {
         for (r, local) in self.locals.iter().enumerate() {
             let next = (r + 1) % self.locals.len();
             let other = &self.locals[next];
             let half = local.buffer.bytes().min(other.buffer.bytes()) / 2;
-            let mut left = self.crossing();
+            let mut left = self.sent_bytes();
             while left > 0 {
                 let bytes = left.min(half);
                 let to = (&self.gpus[next], other.buffer.address() + half as u64);
-                // SAFETY: halves of live buffers; first halves are only read, and the second of each is written on one queue.
-                unsafe { local.queue.copy(to, (&self.gpus[r], local.buffer.address()), bytes)? };
+                // SAFETY: both are halves of live buffers. First halves are only read. Each second
+                // half is written by one stream only.
+                unsafe { local.stream.copy(to, (&self.gpus[r], local.buffer.address()), bytes)? };
                 left -= bytes;
             }
         }
-        self.locals.iter().try_for_each(|local| local.queue.wait())
+        self.locals.iter().try_for_each(|local| local.stream.wait())
     }
 }
 
-/// Sides that fill the chip.
-fn large(gpus: &[Gpu]) -> Answer<usize> {
+/// Checks matrices that are large enough to use the whole GPU.
+fn large(gpus: &[Gpu]) -> Outcome<usize> {
     let sides =
         [[8208, 8208], [8191, 8209], [30_000, 20_000], [10_007, 40_009], [65_536, 3], [5, 999_983]];
     let mut failures = 0;
     for (sides, ranks) in sides.into_iter().flat_map(|sides| [2, 3, 4].map(|ranks| (sides, ranks)))
     {
-        failures += Sized::new(gpus, sides, ranks, |change| change)?.check()?.min(1);
+        failures += TestMatrix::new(gpus, sides, ranks, |change| change)?.check()?.min(1);
     }
     Ok(failures)
 }
 
-fn median(mut run: impl FnMut() -> Answer<()>) -> Answer<Duration> {
+fn median(mut run: impl FnMut() -> Outcome<()>) -> Outcome<Duration> {
     let mut times = Vec::new();
     for _ in 0..REPEATS {
         let start = Instant::now();
@@ -275,48 +284,48 @@ fn median(mut run: impl FnMut() -> Answer<()>) -> Answer<Duration> {
     Ok(times[REPEATS / 2])
 }
 
-fn time(gpus: &[Gpu], asked: &[[usize; 3]]) -> Answer<usize> {
+fn time(gpus: &[Gpu], sizes: &[[usize; 3]]) -> Outcome<usize> {
     let (mut failures, mut rows) = (0, Vec::new());
-    for &[m, n, ranks] in asked {
-        let copied = if m < n { Schedule::PanelsFirst } else { Schedule::AxesFirst };
-        for way in [None, Some(copied)] {
-            if way.is_some() && (m % ranks, n % ranks) != (0, 0) {
+    for &[m, n, ranks] in sizes {
+        let by_copies = if m < n { Schedule::PanelsFirst } else { Schedule::AxesFirst };
+        for schedule in [None, Some(by_copies)] {
+            if schedule.is_some() && (m % ranks, n % ranks) != (0, 0) {
                 continue;
             }
-            let by = |change: Redistribution| match way {
-                Some(way) => change.way(way),
+            let options = |change: Redistribution| match schedule {
+                Some(schedule) => change.way(schedule),
                 None => change,
             };
-            let mut sized = Sized::new(gpus, [m, n], ranks, by)?;
-            failures += sized.check()?.min(1);
-            println!("{}", sized.planned);
-            // The plan can run on what it left, whatever the sides are.
-            let Sized { planned, locals, .. } = &mut sized;
+            let mut matrix = TestMatrix::new(gpus, [m, n], ranks, options)?;
+            failures += matrix.check()?.min(1);
+            println!("{}", matrix.planned);
+            // The plan can run on its own result: only the time matters here.
+            let TestMatrix { planned, locals, .. } = &mut matrix;
             let run = median(|| Ok(run(planned, locals)?))?;
-            let copies = median(|| Ok(sized.copies()?))?;
-            let crossing = sized.crossing() as f64;
-            let [rate, copied] = [run, copies].map(|time| crossing / time.as_secs_f64() / 1e9);
+            let copies = median(|| Ok(matrix.copies()?))?;
+            let sent = matrix.sent_bytes() as f64;
+            let [rate, copy_rate] = [run, copies].map(|time| sent / time.as_secs_f64() / 1e9);
             let [run_ms, copies_ms] = [run, copies].map(|time| time.as_secs_f64() * 1e3);
-            let reached = if sized.planned.is_direct() { "direct" } else { "through the host" };
-            let way = way.map_or(String::new(), |way| format!(", {way:?}"));
-            let beside = sized.planned.workspace_bytes(0) as f64 / f64::from(1 << 20);
+            let path = if matrix.planned.is_direct() { "direct" } else { "through the host" };
+            let schedule = schedule.map_or(String::new(), |schedule| format!(", {schedule:?}"));
+            let workspace = matrix.planned.workspace_bytes(0) as f64 / f64::from(1 << 20);
             rows.push(format!(
-                "| {m} x {n}{way} | {ranks} | {} | {reached} | {:.2} | {run_ms:.2} | {rate:.0} | {copies_ms:.2} | {copied:.0} | {:.2} | {beside:.0} |",
+                "| {m} x {n}{schedule} | {ranks} | {} | {path} | {:.2} | {run_ms:.2} | {rate:.0} | {copies_ms:.2} | {copy_rate:.0} | {:.2} | {workspace:.0} |",
                 gpus.len().min(ranks),
-                crossing / 1e9,
+                sent / 1e9,
                 copies_ms / run_ms,
             ));
         }
     }
     println!(
-        "| floats | ranks | GPUs | copies | GB that rank 0 sends | ms | GB/s | copies of these bytes: ms | GB/s | of these copies | MiB beside the data |"
+        "| floats | ranks | GPUs | copies | GB that rank 0 sends | ms | GB/s | copies of these bytes: ms | GB/s | fraction of copies | MiB of workspace |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     rows.iter().for_each(|row| println!("{row}"));
     Ok(failures)
 }
 
-fn main() -> Answer<()> {
+fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let mut sizes: Vec<[usize; 3]> = Vec::new();
     for argument in arguments.iter().filter(|argument| argument.contains('x')) {
@@ -337,11 +346,11 @@ fn main() -> Answer<()> {
         gpus.push(gpu);
     }
     println!("{} GPUs", gpus.len());
-    let asked = |name: &str| {
+    let is_selected = |name: &str| {
         let none = arguments.iter().all(|argument| argument.contains('x'));
         none || arguments.iter().any(|argument| argument == name)
     };
-    let parts: [(&str, &dyn Fn() -> Answer<usize>); 5] = [
+    let parts: [(&str, &dyn Fn() -> Outcome<usize>); 5] = [
         ("small", &|| small(&gpus)),
         ("squares", &|| squares(&gpus)),
         ("errors", &|| errors(&gpus)),
@@ -350,13 +359,13 @@ fn main() -> Answer<()> {
     ];
     let mut failures = 0;
     for (name, part) in parts {
-        if asked(name) {
+        if is_selected(name) {
             let start = Instant::now();
             let failed = part()?;
             println!("{name}: {failed} failures, {:.1} s", start.elapsed().as_secs_f64());
             failures += failed;
         }
     }
-    println!("{}", if failures == 0 { "all right" } else { "FAILED" });
+    println!("{}", if failures == 0 { "all passed" } else { "FAILED" });
     std::process::exit(i32::from(failures > 0));
 }

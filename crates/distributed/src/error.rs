@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// One axis is partitioned both before and after, but into different parts.
     #[error(
-        "axis {axis} has different parts before and after: different parts need different axes"
+        "axis {axis} is partitioned before and after, but into different parts: use equal parts, or another axis"
     )]
     SameAxis {
         /// The axis.

@@ -110,18 +110,19 @@ pub fn tile_swaps(
 /// Returns the commands that run the local stages of `ranks` ranks and copy `blocks` in messages of
 /// at most `max_message` bytes.
 pub fn copies(ranks: usize, blocks: Option<&BlockExchange>, max_message: usize) -> Vec<Command> {
-    let mut builder =
-        Builder { commands: Vec::new(), max_message, bounce_uses: vec![0; ranks] };
+    let mut builder = Builder { commands: Vec::new(), max_message, bounce_uses: vec![0; ranks] };
     (0..ranks).for_each(|rank| builder.push(Command::Local { rank, step: 0 }));
     if let Some(blocks) = blocks {
-        (0..ranks).for_each(|r| builder.wait_for_all((r, StreamKind::Send), (r, StreamKind::Local)));
+        (0..ranks)
+            .for_each(|r| builder.wait_for_all((r, StreamKind::Send), (r, StreamKind::Local)));
         for round in 0..ranks {
             builder.round(blocks, round);
         }
         for receiver in blocks.receivers() {
             builder.receive_surplus(blocks, receiver);
         }
-        (0..ranks).for_each(|r| builder.wait_for_all((r, StreamKind::Local), (r, StreamKind::Send)));
+        (0..ranks)
+            .for_each(|r| builder.wait_for_all((r, StreamKind::Local), (r, StreamKind::Send)));
     }
     (0..ranks).for_each(|rank| builder.push(Command::Local { rank, step: 1 }));
     builder.commands

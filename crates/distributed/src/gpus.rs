@@ -1,4 +1,5 @@
-//! GPUs of one process as ranks, several to a GPU if wanted: one thread queues all that they do.
+//! GPUs of one process as ranks, one or more ranks per GPU. One thread queues the work of all
+//! ranks.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -9,126 +10,147 @@ use turntile_cuda::peers::{self, Buffer, Swap};
 use crate::block_exchange::BlockExchange;
 use crate::communicator::CommError;
 use crate::error::Error;
-use crate::gpu_schedule::{self, BOUNCES, Command, EventId, Location, MARKS, StreamId};
-use crate::local::{OfBytes, Ways, planned};
-use crate::redistribution::{Redistribution, Steps};
-use crate::tile_choice::fastest;
+use crate::gpu_schedule::{self, BOUNCE_BUFFERS, Command, EVENTS, EventId, Location, StreamId};
+use crate::local::{Alternatives, OnBytes, plan_stages};
+use crate::redistribution::{Redistribution, StageRequests};
+use crate::tile_choice::fastest_tiles;
 
-/// Most bytes of a message: what crosses in it takes longer than queueing it.
-const CHUNK_BYTES: usize = 16 << 20;
+/// Default message size in bytes. Transferring such a message takes longer than queueing it.
+const MESSAGE_BYTES: usize = 16 << 20;
 
-/// What local stages need of an address.
+/// Alignment in bytes that local stages require of a rank's data.
 const ALIGNMENT: u64 = 16;
 
-/// A [`Redistribution`] planned for GPUs of this process, one for each rank, to be run as often as wanted.
+/// A [`Redistribution`] planned for GPUs of this process, one GPU per rank. It can be run any
+/// number of times.
 ///
-/// `Display` prints each rank's stages, and whether what it sends goes straight to the others' memory.
+/// `Display` prints the stages of each rank, and the ranks that it reaches only through the host.
 #[derive(Debug)]
 pub struct MultiGpu {
-    ranks: Vec<OnRank>,
+    ranks: Vec<GpuRank>,
     blocks: Option<BlockExchange>,
     commands: Vec<Command>,
 }
 
 #[derive(Debug)]
-struct OnRank {
-    // Queues first: what is dropped before the memory that they use waits for nothing, and `run` has waited.
-    queues: [peers::Queue; 2],
-    marks: [Vec<peers::Mark>; 2],
-    local: [Vec<OfBytes<GpuTransposer>>; 2],
+struct GpuRank {
+    // The streams are dropped before the memory that they use. Dropping does not wait: `run` has
+    // already waited for all streams.
+    streams: [peers::Queue; 2],
+    events: [Vec<peers::Mark>; 2],
+    /// Local stages before and after the exchange.
+    local: [Vec<OnBytes<GpuTransposer>>; 2],
     workspace: Buffer,
     bounce: Buffer,
+    /// Bytes of the part, before and after.
     bytes: [usize; 2],
-    exchange: Exchanged,
+    exchange: RankExchange,
 }
 
-/// How a rank exchanges with others.
+/// Resources of one rank for the exchange with other ranks.
 #[derive(Debug)]
-struct Exchanged {
-    /// Blocks change places tile by tile.
+struct RankExchange {
+    /// Kernels that swap square tiles. `None` if blocks are copied.
     swap: Option<Swap>,
-    /// Bytes of a buffer that copies go through.
+    /// Bytes of one bounce buffer. 0 if tiles are swapped.
     bounce_bytes: usize,
-    /// Ranks whose memory can only be reached through the host.
-    far: Vec<usize>,
+    /// Ranks whose memory this rank reaches only through the host.
+    through_host: Vec<usize>,
 }
 
 impl Redistribution {
-    /// Plans it for GPUs of this process: rank `r` is on `gpus[r]`; several ranks may be on one. Loads the kernels, lets the
-    /// GPUs reach each other's memory where they can (it stays so), and allocates the workspace of each rank: the most that a
-    /// local stage needs, at most 2% or 16 MiB unless a cap says else, and three buffers of a message. Threads are not used.
+    /// Plans the redistribution for GPUs of this process. Rank `r` runs on `gpus[r]`; one GPU may
+    /// have several ranks.
     ///
-    /// Blocks of a matrix in equal parts change places tile by tile, in one pass and without workspace, where all GPUs reach each
-    /// other: elements have 4, 8 or 16 bytes, a side of a square that divides all parts is a multiple of 16 bytes, and of 256 at
-    /// least unless parts are squares themselves, and no [`way`](Self::way) was asked for.
+    /// Loads the kernels and permanently enables peer access between the GPUs where the hardware
+    /// supports it. Allocates the workspace of each rank: the maximum that a local stage needs, and
+    /// three message buffers. Without a [cap](Self::workspace_cap) a local stage needs at most 2%
+    /// of the rank's part or 16 MiB, whichever is larger. The [number of threads](Self::threads)
+    /// has no effect.
+    ///
+    /// Ranks swap square tiles of a matrix directly, in one pass and without message buffers, if
+    /// all of these hold:
+    ///
+    /// - The matrix is transposed, and its parts have equal sizes before and equal sizes after.
+    /// - All GPUs have peer access to each other.
+    /// - Elements have 4, 8 or 16 bytes.
+    /// - Some tile side divides all parts and is a multiple of 16 bytes. It is at least 256 bytes,
+    ///   unless every block is one square.
+    /// - No [`way`](Self::way) was set.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan); [`Error::Communicator`] where there are not as many GPUs as ranks; [`Error::Local`] where a
-    /// driver refuses or there is no memory.
+    /// Returns the errors of [`plan`](Self::plan). Returns [`Error::Communicator`] if the number of
+    /// GPUs is not the number of ranks, and [`Error::Local`] if the driver reports an error or
+    /// device memory is exhausted.
     pub fn plan_on(&self, gpus: &[Gpu]) -> Result<MultiGpu, Error> {
         let (ranks, got) = (self.ranks(), gpus.len());
         if ranks != got {
             return Err(Error::Communicator { planned: ranks, got });
         }
-        let chunk = self.asked_chunk().unwrap_or(CHUNK_BYTES);
-        let far = gpus.iter().map(|gpu| unreached(gpu, gpus)).collect::<Result<Vec<_>, _>>();
-        let far = far.map_err(cuda)?;
+        let max_message = self.requested_chunk().unwrap_or(MESSAGE_BYTES);
+        let through_host = gpus
+            .iter()
+            .map(|gpu| ranks_without_peer_access(gpu, gpus))
+            .collect::<Result<Vec<_>, _>>();
+        let through_host = through_host.map_err(cuda)?;
         let chips: Vec<_> = gpus.iter().map(Gpu::chip).collect();
-        let near = far.iter().all(Vec::is_empty);
-        let squares = if near { fastest(self, &chips) } else { None };
-        let (mut ranks, mut all) = (Vec::new(), None);
-        for (rank, (gpu, far)) in gpus.iter().zip(far).enumerate() {
-            let Steps { bytes, mut local, blocks } = self.steps(rank)?;
+        let all_peers = through_host.iter().all(Vec::is_empty);
+        let squares = if all_peers { fastest_tiles(self, &chips) } else { None };
+        let (mut ranks, mut exchanged) = (Vec::new(), None);
+        for (rank, (gpu, through_host)) in gpus.iter().zip(through_host).enumerate() {
+            let StageRequests { bytes, mut local, blocks } = self.stage_requests(rank)?;
             if let Some(squares) = &squares {
-                local = [Vec::new(), self.after_squares(squares)];
+                local = [Vec::new(), self.stages_after_swap(squares)];
             }
             let swap = squares.map(|squares| Swap::new(gpu, squares, self.elem_bytes()));
-            let plan = |stages: Vec<Ways>| planned(&stages, |stage| stage.plan_on(gpu));
+            let plan = |stages: Vec<Alternatives>| plan_stages(&stages, |stage| stage.plan_on(gpu));
             let [first, last] = local.map(plan);
-            let bounced = blocks.as_ref().filter(|_| squares.is_none());
+            let copied = blocks.as_ref().filter(|_| squares.is_none());
             let bounce_bytes =
-                bounced.map_or(0, |blocks| blocks.bounce_bytes_with_slides(rank, chunk));
-            let exchange = Exchanged { swap: swap.transpose().map_err(cuda)?, bounce_bytes, far };
-            ranks.push(OnRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
-            all = blocks;
+                copied.map_or(0, |blocks| blocks.bounce_bytes_with_slides(rank, max_message));
+            let swap = swap.transpose().map_err(cuda)?;
+            let exchange = RankExchange { swap, bounce_bytes, through_host };
+            ranks.push(GpuRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
+            exchanged = blocks;
         }
-        let commands = match (&all, &squares) {
+        let commands = match (&exchanged, &squares) {
             (Some(blocks), Some(squares)) => {
-                gpu_schedule::swaps(blocks, squares, self.elem_bytes())
+                gpu_schedule::tile_swaps(blocks, squares, self.elem_bytes())
             }
-            (blocks, _) => gpu_schedule::commands(got, blocks.as_ref(), chunk),
+            (blocks, _) => gpu_schedule::copies(got, blocks.as_ref(), max_message),
         };
-        Ok(MultiGpu { ranks, blocks: all, commands })
+        Ok(MultiGpu { ranks, blocks: exchanged, commands })
     }
 }
 
-/// Ranks whose memory `gpu` can only reach through the host.
-fn unreached(gpu: &Gpu, gpus: &[Gpu]) -> Result<Vec<usize>, CudaError> {
-    let mut far = Vec::new();
+/// Enables peer access from `gpu` to the GPUs of all ranks. Returns the ranks for which the
+/// hardware does not support it.
+fn ranks_without_peer_access(gpu: &Gpu, gpus: &[Gpu]) -> Result<Vec<usize>, CudaError> {
+    let mut through_host = Vec::new();
     for (rank, other) in gpus.iter().enumerate() {
         if !gpu.reach(other)? {
-            far.push(rank);
+            through_host.push(rank);
         }
     }
-    Ok(far)
+    Ok(through_host)
 }
 
-impl OnRank {
+impl GpuRank {
     fn new(
         gpu: &Gpu,
-        local: [Vec<OfBytes<GpuTransposer>>; 2],
+        local: [Vec<OnBytes<GpuTransposer>>; 2],
         bytes: [usize; 2],
-        exchange: Exchanged,
+        exchange: RankExchange,
     ) -> Result<Self, CudaError> {
-        let marks = || (0..MARKS).map(|_| peers::Mark::new(gpu)).collect::<Result<Vec<_>, _>>();
+        let events = || (0..EVENTS).map(|_| peers::Mark::new(gpu)).collect::<Result<Vec<_>, _>>();
         let need =
             local.iter().flatten().map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0);
-        Ok(OnRank {
-            queues: [peers::Queue::new(gpu)?, peers::Queue::new(gpu)?],
-            marks: [marks()?, marks()?],
+        Ok(GpuRank {
+            streams: [peers::Queue::new(gpu)?, peers::Queue::new(gpu)?],
+            events: [events()?, events()?],
             local,
             workspace: Buffer::new(gpu, need)?,
-            bounce: Buffer::new(gpu, BOUNCES * exchange.bounce_bytes)?,
+            bounce: Buffer::new(gpu, BOUNCE_BUFFERS * exchange.bounce_bytes)?,
             bytes,
             exchange,
         })
@@ -139,74 +161,81 @@ impl OnRank {
     }
 }
 
-/// What is queued on these ranks: it is waited for whatever happens, a panic included, since the memory may be freed then.
-struct UnderWay<'a>(&'a [OnRank]);
+/// A guard for the work queued on these ranks. Dropping it waits for that work, also during a
+/// panic, because the memory in use may be freed next.
+struct PendingWork<'a>(&'a [GpuRank]);
 
-impl UnderWay<'_> {
-    /// Waits for all queues. The first that ended badly, with its rank.
+impl PendingWork<'_> {
+    /// Waits for all streams. Returns the first error and its rank.
     fn wait(&self) -> Result<(), (usize, String)> {
-        let mut ended = Ok(());
-        for (rank, on) in self.0.iter().enumerate() {
-            for queue in &on.queues {
-                let why = |why: CudaError| (rank, why.to_string());
-                ended = ended.and(queue.wait().map_err(why));
+        let mut result = Ok(());
+        for (rank, state) in self.0.iter().enumerate() {
+            for stream in &state.streams {
+                let error = |error: CudaError| (rank, error.to_string());
+                result = result.and(stream.wait().map_err(error));
             }
         }
-        ended
+        result
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for PendingWork<'_> {
     fn drop(&mut self) {
-        // Where `run` has waited, nothing is left.
+        // If `run` has already waited, this returns at once.
         let _ = self.wait();
     }
 }
 
 impl MultiGpu {
-    /// Bytes that a rank's memory needs: the larger of its parts before and after.
+    /// Returns the bytes that a rank's buffer needs: the larger of its parts before and after.
     ///
     /// # Panics
-    /// When there is no such rank; so do the others.
+    /// Panics if `rank` is out of range, as do [`len`](Self::len) and
+    /// [`workspace_bytes`](Self::workspace_bytes).
     pub fn capacity(&self, rank: usize) -> usize {
         self.ranks[rank].capacity()
     }
 
-    /// Bytes of a rank's part before and after.
+    /// Returns the bytes of a rank's part, before and after.
     pub fn len(&self, rank: usize) -> [usize; 2] {
         self.ranks[rank].bytes
     }
 
-    /// Bytes of device memory that a rank has beside its part, as long as this lives.
+    /// Returns the bytes of device memory that a rank owns in addition to its part, until `self` is
+    /// dropped.
     pub fn workspace_bytes(&self, rank: usize) -> usize {
         self.ranks[rank].workspace.bytes() + self.ranks[rank].bounce.bytes()
     }
 
-    /// Whether every rank reaches all others' memory without the host.
+    /// Returns `true` if every rank reaches the memory of all other ranks without the host.
     pub fn is_direct(&self) -> bool {
-        self.ranks.iter().all(|rank| rank.exchange.far.is_empty())
+        self.ranks.iter().all(|rank| rank.exchange.through_host.is_empty())
     }
 
-    /// Runs it, and waits until it is done. `data[r]` begins with the part of rank `r`, and ends with it: it has
-    /// [`capacity`](Self::capacity) bytes or more, at a multiple of 16.
+    /// Runs the redistribution and waits until it has finished.
+    ///
+    /// `data[r]` is the buffer of rank `r`. It has at least [`capacity`](Self::capacity) bytes, and
+    /// its address is a multiple of 16. The rank's part is at its start, before and after.
     ///
     /// # Errors
-    /// Nothing has moved: there is not one memory for each rank, or one is too short, not aligned, or overlaps another. After
-    /// [`Error::Lost`] the data are incomplete.
+    /// Returns an error, with no data moved, if the number of buffers is not the number of ranks,
+    /// or if a buffer is too short, misaligned, or overlaps another. After [`Error::Lost`] the data
+    /// are incomplete.
     ///
     /// # Safety
-    /// `data[r]` is memory of the context of the GPU that rank `r` was planned on. All work on it has ended, and nothing else
-    /// uses it meanwhile.
+    /// `data[r]` must be memory of the context of the GPU that rank `r` was planned on. All work on
+    /// it must have finished, and nothing else may use it during the call.
     pub unsafe fn run(&mut self, data: &[DeviceMemory]) -> Result<(), Error> {
         let data: Vec<(u64, usize)> = data.iter().map(|memory| memory.place()).collect();
         self.check(&data)?;
-        let under_way = UnderWay(&self.ranks);
-        // SAFETY: the caller answers for the memory, which was compared with what is needed.
+        let pending = PendingWork(&self.ranks);
+        // SAFETY: the caller guarantees that the memory is valid and unused. `check` has verified
+        // its size, its alignment and that no two buffers overlap.
         let queued = self.commands.iter().try_for_each(|command| unsafe {
-            self.queue(*command, &data).map_err(|why| lost(command, &why))
+            self.queue(*command, &data).map_err(|error| with_rank(command, &error))
         });
-        // Whatever went wrong: a part may be under way.
-        let ended = under_way.wait();
+        // Wait even after an error, because earlier commands may still run.
+        let ended = pending.wait();
         let lost = |(rank, why)| Error::Lost(CommError { rank, partner: rank, why });
         queued.and(ended).map_err(lost)
     }
@@ -216,8 +245,8 @@ impl MultiGpu {
         if planned != got {
             return Err(Error::Communicator { planned, got });
         }
-        for (rank, (on, &(address, have))) in self.ranks.iter().zip(data).enumerate() {
-            let need = on.capacity();
+        for (rank, (state, &(address, have))) in self.ranks.iter().zip(data).enumerate() {
+            let need = state.capacity();
             if have < need {
                 return Err(Error::Short { rank, need, have });
             }
@@ -226,17 +255,17 @@ impl MultiGpu {
                 return Err(cuda(CudaError::Misaligned { what, address, need }));
             }
         }
-        // Addresses are of one space for all GPUs.
-        let mut places: Vec<(u64, usize)> = self
+        // All GPUs of a process share one address space.
+        let mut spans: Vec<(u64, usize)> = self
             .ranks
             .iter()
-            .map(OnRank::capacity)
+            .map(GpuRank::capacity)
             .zip(data)
-            .map(|(bytes, place)| (place.0, bytes))
-            .filter(|place| place.1 > 0)
+            .map(|(bytes, memory)| (memory.0, bytes))
+            .filter(|span| span.1 > 0)
             .collect();
-        places.sort_unstable();
-        for pair in places.windows(2) {
+        spans.sort_unstable();
+        for pair in spans.windows(2) {
             let [(address, bytes), (other_address, _)] = [pair[0], pair[1]];
             if other_address - address < bytes as u64 {
                 let [what, other] = ["part", "part of another rank"];
@@ -246,60 +275,66 @@ impl MultiGpu {
         Ok(())
     }
 
+    /// Queues one command.
+    ///
     /// # Safety
-    /// As of [`run`](Self::run), until all queues are done; `data` have as many bytes as their ranks need.
+    /// The conditions of [`run`](Self::run) must hold until all streams have finished. Each buffer
+    /// in `data` must have the capacity of its rank.
     unsafe fn queue(&self, command: Command, data: &[(u64, usize)]) -> Result<(), turntile::Error> {
         match command {
             Command::Local { rank, step } => {
-                let on = &self.ranks[rank];
-                let stream = on.queues[0].raw();
-                let workspace = (on.workspace.address(), on.workspace.bytes());
-                for (range, stage) in &on.local[step] {
+                let state = &self.ranks[rank];
+                let stream = state.streams[0].raw();
+                let workspace = (state.workspace.address(), state.workspace.bytes());
+                for (range, stage) in &state.local[step] {
                     let part = (data[rank].0 + range.start as u64, range.len());
-                    // SAFETY: part and workspace are of the GPU of the stream, and only this queue uses them until other
-                    // queues have waited for its marks; `run` waits, and borrows what was loaded.
+                    // SAFETY: part and workspace are in the memory of the stream's GPU. Only this
+                    // stream uses them until other streams have waited for its events. `run` waits
+                    // for all streams, and borrows the loaded kernels until then.
                     unsafe { stage.run_with(part, stream, workspace)? };
                 }
             }
             Command::Copy { on, to, from, bytes } => {
-                let [to, from] = [to, from].map(|spot| {
-                    let (rank, address) = self.place(spot, data);
+                let [to, from] = [to, from].map(|location| {
+                    let (rank, address) = self.address(location, data);
                     (self.ranks[rank].bounce.gpu(), address)
                 });
-                // SAFETY: the commands keep to the bytes of parts and buffers, in the order of the marks (`queues` tests both).
-                unsafe { self.on(on).copy(to, from, bytes)? };
+                // SAFETY: commands access only bytes of parts and bounce buffers, and events order
+                // all conflicting accesses (both are tested in `gpu_schedule`).
+                unsafe { self.stream(on).copy(to, from, bytes)? };
             }
             Command::Swap { on, blocks, launch } => {
-                let blocks = blocks.map(|spot| self.place(spot, data).1);
+                let blocks = blocks.map(|location| self.address(location, data).1);
                 if let Some(swap) = &self.ranks[on.0].exchange.swap {
-                    // SAFETY: blocks of parts, which all GPUs reach, at multiples of 16; the commands give every byte to one
-                    // launch (`queues` tests it), and `run` waits for all.
-                    unsafe { self.on(on).swap(swap, launch, blocks)? };
+                    // SAFETY: the blocks are inside parts, which all GPUs reach, at multiples of 16
+                    // bytes. Exactly one launch moves each byte (tested in `gpu_schedule`), and
+                    // `run` waits for all launches.
+                    unsafe { self.stream(on).swap(swap, launch, blocks)? };
                 }
             }
-            Command::Record(mark) => self.on(mark.0).record(self.mark(mark))?,
-            Command::Wait { on, mark } => self.on(on).wait_for(self.mark(mark))?,
+            Command::Record(event) => self.stream(event.0).record(self.event(event))?,
+            Command::Wait { on, event } => self.stream(on).wait_for(self.event(event))?,
         }
         Ok(())
     }
 
-    /// A spot's rank, and its address.
-    fn place(&self, spot: Location, data: &[(u64, usize)]) -> (usize, u64) {
-        match spot {
+    /// Returns the rank and the device address of a location.
+    fn address(&self, location: Location, data: &[(u64, usize)]) -> (usize, u64) {
+        match location {
             Location::Data { rank, at } => (rank, data[rank].0 + at as u64),
             Location::Bounce { rank, bounce } => {
-                let on = &self.ranks[rank];
-                (rank, on.bounce.address() + (bounce * on.exchange.bounce_bytes) as u64)
+                let state = &self.ranks[rank];
+                (rank, state.bounce.address() + (bounce * state.exchange.bounce_bytes) as u64)
             }
         }
     }
 
-    fn on(&self, (rank, side): StreamId) -> &peers::Queue {
-        &self.ranks[rank].queues[side as usize]
+    fn stream(&self, (rank, kind): StreamId) -> &peers::Queue {
+        &self.ranks[rank].streams[kind as usize]
     }
 
-    fn mark(&self, ((rank, side), number): EventId) -> &peers::Mark {
-        &self.ranks[rank].marks[side as usize][number]
+    fn event(&self, ((rank, kind), index): EventId) -> &peers::Mark {
+        &self.ranks[rank].events[kind as usize][index]
     }
 }
 
@@ -307,7 +342,8 @@ fn cuda(error: CudaError) -> Error {
     turntile::Error::from(error).into()
 }
 
-fn lost(command: &Command, why: &turntile::Error) -> (usize, String) {
+/// Returns the rank of a command and the text of the error that queueing it returned.
+fn with_rank(command: &Command, error: &turntile::Error) -> (usize, String) {
     let rank = match *command {
         Command::Local { rank, .. } => rank,
         Command::Copy { on, .. }
@@ -315,7 +351,7 @@ fn lost(command: &Command, why: &turntile::Error) -> (usize, String) {
         | Command::Wait { on, .. }
         | Command::Record((on, _)) => on.0,
     };
-    (rank, why.to_string())
+    (rank, error.to_string())
 }
 
 #[cfg(all(
@@ -328,25 +364,25 @@ mod tests;
 
 impl fmt::Display for MultiGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (rank, on) in self.ranks.iter().enumerate() {
-            let ([before, after], end) = (on.bytes, if rank == 0 { "" } else { "\n" });
+        for (rank, state) in self.ranks.iter().enumerate() {
+            let ([before, after], end) = (state.bytes, if rank == 0 { "" } else { "\n" });
             write!(f, "{end}rank {rank}: {before} bytes before, {after} after")?;
-            on.local[0]
+            state.local[0]
                 .iter()
                 .try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))?;
             if let Some(blocks) = &self.blocks {
                 let (sent, others) = (blocks.crossing(rank), blocks.ranks() - 1);
-                let Exchanged { swap, bounce_bytes, far } = &on.exchange;
+                let RankExchange { swap, bounce_bytes, through_host } = &state.exchange;
                 write!(f, "\n  exchange: {sent} bytes to {others} others, ")?;
                 match swap {
-                    Some(swap) => write!(f, "tiles change places in {swap}")?,
+                    Some(swap) => write!(f, "tiles swapped in {swap}")?,
                     None => write!(f, "{bounce_bytes} at a time")?,
                 }
-                if !far.is_empty() {
-                    write!(f, ", through the host to ranks {far:?}")?;
+                if !through_host.is_empty() {
+                    write!(f, ", through the host to ranks {through_host:?}")?;
                 }
             }
-            on.local[1]
+            state.local[1]
                 .iter()
                 .try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))?;
         }

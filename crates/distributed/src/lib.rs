@@ -1,16 +1,18 @@
-//! Arrays that are cut over several memories, and change their layout in place.
+//! In-place redistribution of arrays that are partitioned over several memories.
 //!
-//! Each of `P` *ranks* (threads, processes of MPI, GPUs) has a part of one axis of a row-major array in its own buffer. After
-//! [`RankPlan::run`] it has a part of the result's axis, in the same buffer, with a workspace that grows neither with `P` nor
-//! with the array beyond the planner's 2%:
+//! Each of `P` *ranks* (threads, MPI processes or GPUs) stores one part of an axis of a row-major
+//! array in its own buffer. [`RankPlan::run`] permutes the axes of the array and partitions another
+//! axis. The result is in the same buffers. The workspace per rank is independent of `P`: the
+//! workspace of the local stages, which is about 2% of a part, and one message buffer.
 //!
 //! ```
-//! use turntile_distributed::{Parts, Redistribution, threads};
+//! use turntile_distributed::{Partition, Redistribution, thread_comm};
 //!
-//! // A matrix of 3 x 5 over two ranks: rows 0 and 1 of it, and row 2; then three rows of its transpose, and two.
-//! let (rows, cols) = (Parts::balanced(3, 2), Parts::balanced(5, 2));
+//! // A 3 x 5 matrix over two ranks: rows 0 and 1, and row 2.
+//! // The transpose has three rows on rank 0 and two on rank 1.
+//! let (rows, cols) = (Partition::balanced(3, 2), Partition::balanced(5, 2));
 //! let change = Redistribution::transpose(rows, cols, size_of::<u32>());
-//! let locals = threads::run(2, |mut rank| {
+//! let locals = thread_comm::run(2, |mut rank| {
 //!     let planned = change.plan(rank.rank())?;
 //!     let mut local = vec![0u32; planned.capacity() / 4];
 //!     let first = if rank.rank() == 0 { 0 } else { 10 };
@@ -21,12 +23,13 @@
 //! });
 //! assert_eq!(locals[0].as_ref().unwrap(), &[0, 5, 10, 1, 6, 11, 2, 7, 12]);
 //! assert_eq!(locals[1].as_ref().unwrap(), &[3, 8, 13, 4, 9, 14]);
-//! # use turntile_distributed::Exchange;
+//! # use turntile_distributed::Communicator;
 //! ```
 //!
-//! The ranks talk by an [`Communicator`], of two calls; [`threads`] has one for the threads of a process. GPUs of a process
-//! need none: [`Redistribution::plan_on`]. [`docs/distributed.md`](https://github.com/turntile/turntile/blob/main/docs/distributed.md) says how
-//! it works.
+//! Ranks communicate through a [`Communicator`]. [`thread_comm`] implements it for the threads of a
+//! process, and the crate `turntile-mpi` for MPI. GPUs of one process need no communicator: see
+//! [`Redistribution::plan_on`]. The algorithm is described in
+//! [`docs/distributed.md`](https://github.com/turntile/turntile/blob/main/docs/distributed.md).
 
 mod block_exchange;
 mod communicator;

@@ -1,4 +1,4 @@
-//! What one rank does.
+//! The plan of one rank, and its execution.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,50 +9,55 @@ use turntile::{RawElements, RunOptions, Workspace};
 use crate::block_exchange::BlockExchange;
 use crate::communicator::{CommError, Communicator};
 use crate::error::Error;
-use crate::local::OfBytes;
+use crate::local::OnBytes;
 
-/// One rank's part of a [`Redistribution`](crate::Redistribution), to be run as often as wanted.
+/// A [`Redistribution`](crate::Redistribution) planned for one rank. It can be run any number of
+/// times.
 ///
-/// `Display` prints its stages, a line each.
+/// `Display` prints one line per stage.
 #[derive(Clone, Debug)]
 pub struct RankPlan {
-    words: Vec<usize>,
+    /// Numbers that must be equal on all ranks.
+    signature: Vec<usize>,
     rank: usize,
+    /// Bytes of this rank's part, before and after.
     bytes: [usize; 2],
-    /// Local stages before the exchange and after it.
-    first: Vec<OfBytes<turntile::Transposer>>,
-    last: Vec<OfBytes<turntile::Transposer>>,
-    /// With the most bytes of a message.
+    /// Local stages before the exchange.
+    first: Vec<OnBytes<turntile::Transposer>>,
+    /// Local stages after the exchange.
+    last: Vec<OnBytes<turntile::Transposer>>,
+    /// Blocks to exchange, and the maximum message size in bytes.
     blocks: Option<(BlockExchange, usize)>,
 }
 
 impl RankPlan {
     pub(crate) fn new(
-        words: Vec<usize>,
+        signature: Vec<usize>,
         rank: usize,
         bytes: [usize; 2],
-        [first, last]: [Vec<OfBytes<turntile::Transposer>>; 2],
+        [first, last]: [Vec<OnBytes<turntile::Transposer>>; 2],
         blocks: Option<(BlockExchange, usize)>,
     ) -> Self {
-        RankPlan { words, rank, bytes, first, last, blocks }
+        RankPlan { signature, rank, bytes, first, last, blocks }
     }
 
-    /// Bytes of this rank's part before.
+    /// Returns the bytes of this rank's part before the redistribution.
     pub fn len_before(&self) -> usize {
         self.bytes[0]
     }
 
-    /// Bytes of this rank's part after.
+    /// Returns the bytes of this rank's part after the redistribution.
     pub fn len_after(&self) -> usize {
         self.bytes[1]
     }
 
-    /// Bytes that this rank's buffer needs: the larger of its parts before and after.
+    /// Returns the bytes that this rank's buffer needs: the larger of its parts before and after.
     pub fn capacity(&self) -> usize {
         self.bytes[0].max(self.bytes[1])
     }
 
-    /// Bytes of workspace that this rank takes beside its buffer: the most that a local stage needs, and a message.
+    /// Returns the bytes of workspace that [`run`](Self::run) allocates: the maximum that a local
+    /// stage needs, plus one message buffer.
     pub fn workspace_bytes(&self) -> usize {
         self.local_workspace_bytes() + self.bounce_bytes()
     }
@@ -63,37 +68,41 @@ impl RankPlan {
     }
 
     fn bounce_bytes(&self) -> usize {
-        self.blocks.as_ref().map_or(0, |(blocks, chunk)| blocks.bounce_bytes(self.rank, *chunk))
+        let blocks = self.blocks.as_ref();
+        blocks.map_or(0, |(blocks, max_message)| blocks.bounce_bytes(self.rank, *max_message))
     }
 
-    /// Runs it; all ranks call it, each with its own plan. `data` begin with this rank's part, and end with it: they have
-    /// [`capacity`](Self::capacity) bytes or more, those behind the part hold anything.
+    /// Runs the redistribution. Collective: all ranks call it, each with its own plan.
+    ///
+    /// `data` has at least [`capacity`](Self::capacity) bytes. This rank's part is at its start,
+    /// before and after. The bytes after the part may have any value.
     ///
     /// # Errors
-    /// Of one rank is one of every rank, and nothing has moved: a buffer is too short, ranks were asked for different things,
-    /// or have no memory for the workspace. After [`Error::Lost`] the data are incomplete.
+    /// If one rank fails before the exchange, all ranks return an error and no data have moved.
+    /// Reasons are a buffer that is too short, different requests on different ranks, and no memory
+    /// for the workspace. After [`Error::Lost`] the data are incomplete.
     pub fn run<T: bytemuck::Pod>(
         &self,
-        exchange: &mut impl Communicator,
+        comm: &mut impl Communicator,
         data: &mut [T],
     ) -> Result<(), Error> {
-        run(exchange, &self.words, || Ok(Cow::Borrowed(self)), bytemuck::cast_slice_mut(data))
+        run(comm, &self.signature, || Ok(Cow::Borrowed(self)), bytemuck::cast_slice_mut(data))
     }
 
     fn workspace(&self) -> Result<(Workspace, Vec<u8>), Error> {
         let mut bounce = Vec::new();
         let bytes = self.bounce_bytes();
-        let refused = |_| turntile::Error::from(turntile::RunError::OutOfMemory { bytes });
-        bounce.try_reserve_exact(bytes).map_err(refused)?;
+        let out_of_memory = |_| turntile::Error::from(turntile::RunError::OutOfMemory { bytes });
+        bounce.try_reserve_exact(bytes).map_err(out_of_memory)?;
         bounce.resize(bytes, 0);
         Ok((Workspace::new(self.local_workspace_bytes()).map_err(turntile::Error::from)?, bounce))
     }
 }
 
-/// Runs what `plan` plans for this rank, or tells the others that it could not.
+/// Runs the plan that `plan` returns for this rank. If `plan` fails, all ranks return an error.
 pub(crate) fn run<'a>(
-    exchange: &mut impl Communicator,
-    words: &[usize],
+    comm: &mut impl Communicator,
+    signature: &[usize],
     plan: impl FnOnce() -> Result<Cow<'a, RankPlan>, Error>,
     data: &mut [u8],
 ) -> Result<(), Error> {
@@ -107,58 +116,67 @@ pub(crate) fn run<'a>(
             _ => Ok((planned.capacity(), (planned.workspace()?, planned))),
         }
     };
-    let ((mut workspace, mut bounce), planned) = agree(exchange, words, data.len(), begin)?;
+    let ((mut workspace, mut bounce), planned) = agree(comm, signature, data.len(), begin)?;
     let [before, after] = planned.bytes;
-    let mut local = |exchange: &dyn Communicator,
-                     stages: &[OfBytes<turntile::Transposer>],
+    let mut local = |comm: &dyn Communicator,
+                     stages: &[OnBytes<turntile::Transposer>],
                      part: &mut [u8]| {
-        let mut done = Err("the transport left out a local stage".to_owned());
-        exchange.local(Box::new(|| {
-            let run = |(range, stage): &OfBytes<turntile::Transposer>| {
+        let mut result = Err("the communicator did not run a local stage".to_owned());
+        comm.local(Box::new(|| {
+            let run = |(range, stage): &OnBytes<turntile::Transposer>| {
                 let part = &mut part[range.clone()];
                 stage.run_with(&mut RawElements(part), RunOptions::new().workspace(&mut workspace))
             };
-            done = stages.iter().try_for_each(run).map_err(|why| why.to_string());
+            result = stages.iter().try_for_each(run).map_err(|error| error.to_string());
         }));
-        // Others move their parts by now.
+        // Other ranks may already have moved their data.
         let rank = planned.rank;
-        done.map_err(|why| Error::Lost(CommError { rank, partner: rank, why }))
+        result.map_err(|why| Error::Lost(CommError { rank, partner: rank, why }))
     };
-    local(exchange, &planned.first, &mut data[..before])?;
-    if let Some((blocks, chunk)) = &planned.blocks {
+    local(comm, &planned.first, &mut data[..before])?;
+    if let Some((blocks, max_message)) = &planned.blocks {
         let data = &mut data[..planned.capacity()];
-        blocks.exchange(exchange, data, &mut bounce, *chunk).map_err(Error::Lost)?;
+        blocks.exchange(comm, data, &mut bounce, *max_message).map_err(Error::Lost)?;
     }
-    local(exchange, &planned.last, &mut data[..after])
+    local(comm, &planned.last, &mut data[..after])
 }
 
-/// What `begin(rank, ranks)` answers besides how many bytes this rank needs, on all ranks or none: once all are known to be asked
-/// for the same, and to have buffers of `have` bytes where as many are needed.
+/// Returns the result of `begin(rank, ranks)` on all ranks, or an error on all ranks. Collective.
+///
+/// Checks that all ranks passed the same `signature`, that `begin` succeeded on all of them, and
+/// that every buffer is long enough. `begin` returns the bytes that this rank needs, and any
+/// result. `have` is the size of this rank's buffer in bytes.
+///
+/// # Errors
+/// A rank whose `begin` fails returns that error, and the other ranks return [`Error::Refused`]. A
+/// rank whose communicator fails returns [`Error::Unreachable`]. All other errors are the same on
+/// all ranks.
 ///
 /// # Panics
-/// When `begin` does, after the other ranks have been told that this one could not.
+/// Panics if `begin` panics, after the other ranks have been notified.
 pub(crate) fn agree<W>(
-    exchange: &mut impl Communicator,
-    words: &[usize],
+    comm: &mut impl Communicator,
+    signature: &[usize],
     have: usize,
     begin: impl FnOnce(usize, usize) -> Result<(usize, W), Error>,
 ) -> Result<W, Error> {
-    let hashes = gather(exchange, hash(words))?;
+    let hashes = gather(comm, hash(signature))?;
     if let Some(rank) = hashes.iter().position(|hash| *hash != hashes[0]) {
         return Err(Error::Disagree { rank });
     }
-    let (rank, ranks) = (exchange.rank(), exchange.ranks());
-    // Others wait for what this one says, whatever becomes of it: nothing of what panicked is looked at.
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    // Other ranks wait for this rank's status, even if `begin` panics. After a panic, nothing that
+    // `begin` has captured is read.
     let begun = panic::catch_unwind(AssertUnwindSafe(|| begin(rank, ranks)));
     let own = begun.as_ref().ok().and_then(|begun| begun.as_ref().ok());
-    // What each needs is found by itself and told, so that all say the same.
+    // Every rank sends its numbers to all ranks, so that all ranks return the same error.
     let (need, ready) = (own.map_or(0, |own| own.0 as u64), own.is_some().into());
-    let mut tell = || -> Result<_, Error> {
-        Ok([gather(exchange, need)?, gather(exchange, have as u64)?, gather(exchange, ready)?])
+    let mut gather_all = || -> Result<_, Error> {
+        Ok([gather(comm, need)?, gather(comm, have as u64)?, gather(comm, ready)?])
     };
-    let told = tell();
+    let gathered = gather_all();
     let begun = begun.unwrap_or_else(|panic| panic::resume_unwind(panic));
-    let [needs, haves, ready] = told?;
+    let [needs, haves, ready] = gathered?;
     let (_, begun) = begun?;
     if let Some(rank) = ready.iter().position(|&ready| ready == 0) {
         return Err(Error::Refused { rank });
@@ -170,18 +188,18 @@ pub(crate) fn agree<W>(
     }
 }
 
-/// A number of each rank.
-fn gather(exchange: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
-    let (rank, ranks) = (exchange.rank(), exchange.ranks());
-    let all = exchange.gather(own).map_err(Error::Unreachable)?;
+/// Gathers one number per rank. Checks that the communicator returns the right count.
+fn gather(comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
+    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let all = comm.gather(own).map_err(Error::Unreachable)?;
     if all.len() == ranks {
         return Ok(all);
     }
-    let why = format!("the transport gathered {} numbers of {ranks} ranks", all.len());
+    let why = format!("gather returned {} numbers for {ranks} ranks", all.len());
     Err(Error::Unreachable(CommError { rank, partner: rank, why }))
 }
 
-/// FNV-1a: the same on every machine.
+/// Returns the FNV-1a hash, which is the same on every machine.
 fn hash(words: &[usize]) -> u64 {
     let bytes = words.iter().flat_map(|&word| (word as u64).to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

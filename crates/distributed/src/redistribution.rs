@@ -1,4 +1,5 @@
-//! What is to be done: an array, the axis that is cut before, the order of axes, the axis that is cut after.
+//! The request: an array's shape, the permutation of its axes, and the partitioned axis before and
+//! after.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,94 +11,113 @@ use turntile_perm::{AxisPermutation, Partition, PeerSquares};
 use crate::block_exchange::{BlockExchange, Message};
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::local::{OfBytes, Ways, planned};
+use crate::local::{Alternatives, OnBytes, plan_stages};
 use crate::rank_plan::{self, RankPlan};
 
-/// In which order the local stages and the exchange come. `i` is the axis that is cut before, `k` the one after.
+/// The order of the local stages and the exchange. `i` is the axis that is partitioned before, and
+/// `k` the axis that is partitioned after.
 ///
-/// | way | before the exchange | after it |
+/// | schedule | before the exchange | after the exchange |
 /// |---|---|---|
-/// | axes first | axes permuted, `k` in front | blocks joined to rows, `k` to its place |
-/// | panels first | `i` brought in front, rows cut into panels | axes permuted |
+/// | axes first | permute the axes, `k` first | merge the blocks into rows, move `k` into position |
+/// | panels first | move `i` first, split rows into panels | permute the axes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Schedule {
-    /// Axes are permuted before.
+    /// Permutes the axes before the exchange.
     AxesFirst,
-    /// Axes are permuted after.
+    /// Permutes the axes after the exchange.
     PanelsFirst,
 }
 
-/// A row-major array that is cut along an axis over ranks, and is to have its axes in another order and be cut along
-/// another: its transposition, if it is a matrix. All ranks say the same.
+/// A request to redistribute a row-major array over ranks.
+///
+/// The array is partitioned along one axis. Its axes are permuted, and the result is partitioned
+/// along another axis. For a matrix this is a distributed transpose. All ranks must make the same
+/// request.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Redistribution {
     shape: Vec<usize>,
     axes: Vec<usize>,
     elem_bytes: usize,
-    /// The axis that is cut, and its parts; after as an axis of the result.
+    /// The axis that is partitioned before, and its parts.
     before: (usize, Partition),
+    /// The axis that is partitioned after, counted in the result, and its parts.
     after: (usize, Partition),
-    way: Option<Schedule>,
+    schedule: Option<Schedule>,
     threads: Option<usize>,
     cap: Option<usize>,
     chunk: Option<usize>,
 }
 
-/// Bytes of a message: from 1 MiB on links are as fast as they get, and two such buffers are 2% of 400 MiB.
-const CHUNK_BYTES: usize = 4 << 20;
+/// Default message size in bytes. Links reach their full bandwidth from 1 MiB on, and two buffers
+/// of this size are 2% of 400 MiB.
+const MESSAGE_BYTES: usize = 4 << 20;
 
-/// What a rank does: local stages before the exchange and after it, each of bytes of its part, and its transfers between.
+/// A redistribution planned for one rank whose memory the caller accesses.
+///
+/// The caller runs the local stages before the exchange, then the messages, then the local stages
+/// after it.
 #[derive(Clone, Debug)]
 pub struct Stages<P> {
-    /// Bytes of its part before and after.
+    /// Bytes of the rank's part, before and after.
     pub bytes: [usize; 2],
-    /// Local stages before the exchange, and after it.
+    /// Local stages before and after the exchange. Each applies to a byte range of the part.
     pub local: [Vec<(Range<usize>, P)>; 2],
+    /// Blocks, this rank, and the maximum message size in bytes.
     exchange: Option<(BlockExchange, usize, usize)>,
 }
 
 impl<P> Stages<P> {
-    /// What is exchanged between them, in this order.
+    /// Returns the messages of the exchange, in the order in which they must run.
     pub fn transfers(&self) -> impl Iterator<Item = Message> + '_ {
-        let some = self.exchange.iter();
-        some.flat_map(|(blocks, rank, chunk)| blocks.transfers(*rank, *chunk))
+        let exchange = self.exchange.iter();
+        exchange.flat_map(|(blocks, rank, max_message)| blocks.messages(*rank, *max_message))
     }
 
-    /// Bytes of a buffer that takes any message, and what slides in pieces.
+    /// Returns the size in bytes of a buffer for any swap message, and for slides in pieces.
     pub fn bounce_bytes(&self) -> usize {
-        let some = self.exchange.as_ref();
-        some.map_or(0, |(blocks, rank, chunk)| blocks.bounce_bytes_with_slides(*rank, *chunk))
+        let exchange = self.exchange.as_ref();
+        exchange.map_or(0, |(blocks, rank, max_message)| {
+            blocks.bounce_bytes_with_slides(*rank, *max_message)
+        })
     }
 }
 
-/// What a rank does, not planned yet: local stages before and after, between them the exchange if there is one.
-pub(crate) struct Steps {
-    /// Of its part before and after.
+/// The unplanned stages of one rank.
+pub(crate) struct StageRequests {
+    /// Bytes of the part, before and after.
     pub bytes: [usize; 2],
-    pub local: [Vec<Ways>; 2],
+    /// Local stages before and after the exchange.
+    pub local: [Vec<Alternatives>; 2],
+    /// The exchange. `None` if the partitioned axis does not change.
     pub blocks: Option<BlockExchange>,
 }
 
 /// A local stage.
-enum Local {
-    /// Axes of a shape in an order.
+enum LocalStage {
+    /// Permutes the axes of an array of this shape into this order.
     Axes(Vec<usize>, Vec<usize>),
-    /// Records of fields of so many bytes, all of them units of so many.
-    Fields { records: usize, sizes: Vec<usize>, unit: usize, from: RecordOrder, to: RecordOrder },
+    /// Converts `records` records from one layout to another. `sizes` are the bytes of each field,
+    /// all multiples of `unit` bytes.
+    Records { records: usize, sizes: Vec<usize>, unit: usize, from: RecordOrder, to: RecordOrder },
 }
 
 impl Redistribution {
-    /// Of a matrix that is cut along its rows, and its transpose along its own: rank `r` has part `r` of `rows` before, and of
-    /// `cols` after.
+    /// Creates the transposition of a matrix that is partitioned by rows. Rank `r` has part `r` of
+    /// `rows` before. After, it has part `r` of `cols`, as rows of the transpose.
     pub fn transpose(rows: Partition, cols: Partition, elem_bytes: usize) -> Self {
         Self::of_axes(&[rows.extent(), cols.extent()], &[1, 0], elem_bytes, (0, rows), (0, cols))
     }
 
-    /// Of an array of this shape, cut along axis `before.0` in those parts; axis `q` of the result is axis `axes[q]` of the
-    /// array, and the result is cut along its axis `after.0`.
+    /// Creates the redistribution of an array of this shape.
     ///
-    /// `DTensor`'s `Shard(0)` to `Shard(1)` of a matrix is `axes` `[0, 1]` with `(0, blocks)` and `(1, blocks)`.
+    /// Axis `q` of the result is axis `axes[q]` of the array. The array is partitioned along axis
+    /// `before.0` into the parts `before.1`, and the result along its axis `after.0` into
+    /// `after.1`.
+    ///
+    /// To redistribute a matrix from `Shard(0)` to `Shard(1)` of `DTensor`, use `axes` `[0, 1]`,
+    /// `before` `(0, blocks)` and `after` `(1, blocks)`.
     pub fn of_axes(
         shape: &[usize],
         axes: &[usize],
@@ -105,68 +125,82 @@ impl Redistribution {
         before: (usize, Partition),
         after: (usize, Partition),
     ) -> Self {
-        let (shape, axes, way) = (shape.to_vec(), axes.to_vec(), None);
+        let (shape, axes, schedule) = (shape.to_vec(), axes.to_vec(), None);
         let (threads, cap, chunk) = (None, None, None);
-        Redistribution { shape, axes, elem_bytes, before, after, way, threads, cap, chunk }
+        Redistribution { shape, axes, elem_bytes, before, after, schedule, threads, cap, chunk }
     }
 
-    /// By that way; otherwise by the one with fewer local stages, of two alike the one with longer runs.
-    pub fn way(self, way: Schedule) -> Self {
-        Redistribution { way: Some(way), ..self }
+    /// Sets the schedule. The default is the schedule with fewer local stages. If both have the
+    /// same number, it is the one that moves longer contiguous runs.
+    pub fn way(self, schedule: Schedule) -> Self {
+        Redistribution { schedule: Some(schedule), ..self }
     }
 
-    /// The local stages on at most so many threads a rank; otherwise as [`Transpose::threads`].
+    /// Limits the local stages to `threads` threads per rank. The default is that of
+    /// [`Transpose::threads`].
     pub fn threads(self, threads: usize) -> Self {
         Redistribution { threads: Some(threads), ..self }
     }
 
-    /// The local stages with at most so many bytes of workspace; otherwise as [`Transpose::workspace_cap`].
+    /// Limits the workspace of each local stage to `bytes` bytes. The default is that of
+    /// [`Transpose::workspace_cap`].
     pub fn workspace_cap(self, bytes: usize) -> Self {
         Redistribution { cap: Some(bytes), ..self }
     }
 
-    /// With messages of at most so many bytes, 1 or more; otherwise 4 MiB, for [`plan_on`](Self::plan_on) 16 MiB. The same on all
-    /// ranks.
+    /// Sets the maximum message size in bytes; 0 is treated as 1. The default is 4 MiB, or 16 MiB
+    /// for [`plan_on`](Self::plan_on). All ranks must use the same value.
     pub fn chunk(self, bytes: usize) -> Self {
         Redistribution { chunk: Some(bytes.max(1)), ..self }
     }
 
-    /// Plans it for one rank.
+    /// Plans the redistribution for one rank.
     ///
     /// # Errors
-    /// The axes and parts are not those of an array, or its local stages cannot be planned.
+    /// Returns an error if the axes or parts do not match the shape, if `rank` is out of range, or
+    /// if a local stage cannot be planned.
     pub fn plan(&self, rank: usize) -> Result<RankPlan, Error> {
-        let Steps { bytes, local, blocks } = self.steps(rank)?;
-        let [first, last] = local.map(|stages| planned(&stages, Transpose::plan));
-        let blocks = blocks.map(|blocks| (blocks, self.chunk.unwrap_or(CHUNK_BYTES)));
-        Ok(RankPlan::new(self.words(), rank, bytes, [first?, last?], blocks))
+        let StageRequests { bytes, local, blocks } = self.stage_requests(rank)?;
+        let [first, last] = local.map(|stages| plan_stages(&stages, Transpose::plan));
+        let blocks = blocks.map(|blocks| (blocks, self.chunk.unwrap_or(MESSAGE_BYTES)));
+        Ok(RankPlan::new(self.signature(), rank, bytes, [first?, last?], blocks))
     }
 
-    /// What a rank does on memory that is not in slices, a GPU's: its local stages by `plan`, each of some bytes of its part, and
-    /// what it exchanges between them. Of [`run`](Self::run) it leaves out that ranks [agree](Self::agree).
+    /// Plans the redistribution for one rank whose part is not a slice, for example in GPU memory.
+    ///
+    /// `plan` plans each local stage. The caller runs the stages and messages. Unlike
+    /// [`run`](Self::run), this does not check that ranks [agree](Self::agree).
     ///
     /// # Errors
-    /// As [`plan`](Self::plan).
+    /// Returns the errors of [`plan`](Self::plan), and those of the closure `plan`.
     pub fn stages<P>(
         &self,
         rank: usize,
         plan: impl Fn(&Transpose) -> Result<P, turntile::Error>,
     ) -> Result<Stages<P>, Error> {
-        let Steps { bytes, local, blocks } = self.steps(rank)?;
-        let [first, last] = local.map(|stages| planned(&stages, &plan));
-        let chunk = self.chunk.unwrap_or(CHUNK_BYTES);
-        let exchange = blocks.map(|blocks| (blocks, rank, chunk));
+        let StageRequests { bytes, local, blocks } = self.stage_requests(rank)?;
+        let [first, last] = local.map(|stages| plan_stages(&stages, &plan));
+        let max_message = self.chunk.unwrap_or(MESSAGE_BYTES);
+        let exchange = blocks.map(|blocks| (blocks, rank, max_message));
         Ok(Stages { bytes, local: [first?, last?], exchange })
     }
 
-    /// What `begin(rank, ranks)` answers, on all ranks or none: all call it, are asked for the same, and have buffers of `have`
-    /// bytes where `need` are needed.
+    /// Returns the result of `begin(rank, ranks)` on all ranks, or an error on all ranks.
+    /// Collective: all ranks call it.
+    ///
+    /// Checks that all ranks made the same request and that each buffer has enough bytes: `have` is
+    /// at least `need`.
     ///
     /// # Errors
-    /// The same on every rank, but for the one whose `begin` failed, or that others could not reach.
+    /// A rank whose `begin` fails returns that error, and the other ranks return
+    /// [`Error::Refused`]. A rank whose communicator fails returns [`Error::Unreachable`]. All
+    /// other errors are the same on all ranks.
+    ///
+    /// # Panics
+    /// Panics if `begin` panics, after the other ranks have been notified.
     pub fn agree<W>(
         &self,
-        exchange: &mut impl Communicator,
+        comm: &mut impl Communicator,
         [need, have]: [usize; 2],
         begin: impl FnOnce(usize, usize) -> Result<W, Error>,
     ) -> Result<W, Error> {
@@ -175,90 +209,96 @@ impl Redistribution {
             true => begin(rank, ranks),
             false => Err(Error::Communicator { planned, got: ranks }),
         };
-        rank_plan::agree(exchange, &self.words(), have, |rank, ranks| {
+        rank_plan::agree(comm, &self.signature(), have, |rank, ranks| {
             Ok((need, begin(rank, ranks)?))
         })
     }
 
-    /// What a rank does, with nothing planned.
-    pub(crate) fn steps(&self, rank: usize) -> Result<Steps, Error> {
+    /// Returns the unplanned stages of one rank.
+    pub(crate) fn stage_requests(&self, rank: usize) -> Result<StageRequests, Error> {
         let k = self.check()?;
         let (i, ranks) = (self.before.0, self.before.1.ranks());
         if rank >= ranks {
             return Err(Error::NoRank { rank, ranks });
         }
-        let [cut, result] = [self.local(rank, true), self.local(rank, false)];
-        let bytes = [self.bytes(&cut)?, self.bytes(&result)?];
+        let [source, result] = [self.local_shape(rank, true), self.local_shape(rank, false)];
+        let bytes = [self.bytes(&source)?, self.bytes(&result)?];
         let (stages, blocks) = if i == k {
-            ([vec![Local::Axes(cut, self.axes.clone())], Vec::new()], None)
+            ([vec![LocalStage::Axes(source, self.axes.clone())], Vec::new()], None)
         } else {
             let others: Vec<usize> = (0..self.shape.len()).filter(|&a| a != i && a != k).collect();
-            let pair = self.bytes(&self.extents(&others))?;
+            let bytes_per_pair = self.bytes(&self.extents(&others))?;
             let parts = [self.before.1.clone(), self.after.1.clone()];
             let [b, t] = [parts[0].len(rank), parts[1].len(rank)];
-            let stages = match self.chosen(k) {
-                Schedule::AxesFirst => self.axes_first(k, &cut, [b, t]),
-                Schedule::PanelsFirst => self.panels_first(k, &cut, [b, t]),
+            let stages = match self.schedule_for(k) {
+                Schedule::AxesFirst => self.axes_first(k, &source, t),
+                Schedule::PanelsFirst => self.panels_first(k, &source, [b, t]),
             };
             let [before, after] = parts;
-            (stages, Some(BlockExchange::new(before, after, pair)))
+            (stages, Some(BlockExchange::new(before, after, bytes_per_pair)))
         };
-        let local = stages.map(|stages| stages.iter().map(|stage| self.ways(stage)).collect());
-        Ok(Steps { bytes, local, blocks })
+        let local =
+            stages.map(|stages| stages.iter().map(|stage| self.alternatives(stage)).collect());
+        Ok(StageRequests { bytes, local, blocks })
     }
 
-    /// Squares in which blocks could change places between ranks: of a matrix in equal parts that is transposed, unless it is to
-    /// be done another way.
+    /// Returns the square tilings in which ranks could swap blocks. Returns none unless a matrix in
+    /// equal parts is transposed and no schedule was set.
     pub(crate) fn squares(&self) -> impl Iterator<Item = PeerSquares> + use<> {
-        let ((cut, rows), (result, cols)) = (&self.before, &self.after);
-        let is_matrix = self.axes == [1, 0] && [*cut, *result] == [0, 0];
-        let some = is_matrix && rows.ranks() > 1 && self.way.is_none();
-        some.then(|| PeerSquares::all(rows, cols)).into_iter().flatten()
+        let ((before, rows), (after, cols)) = (&self.before, &self.after);
+        let is_matrix = self.axes == [1, 0] && [*before, *after] == [0, 0];
+        let possible = is_matrix && rows.ranks() > 1 && self.schedule.is_none();
+        possible.then(|| PeerSquares::all(rows, cols)).into_iter().flatten()
     }
 
-    /// What a rank does after its squares have changed places.
-    pub(crate) fn after_squares(&self, squares: &PeerSquares) -> Vec<Ways> {
+    /// Returns the local stages that remain after ranks have swapped these squares.
+    pub(crate) fn stages_after_swap(&self, squares: &PeerSquares) -> Vec<Alternatives> {
         let after = squares.after();
-        let axes =
-            |axes: AxisPermutation| Local::Axes(axes.extents().to_vec(), axes.order().collect());
-        after.map(axes).iter().map(|stage| self.ways(stage)).collect()
+        let axes = |axes: AxisPermutation| {
+            LocalStage::Axes(axes.extents().to_vec(), axes.order().collect())
+        };
+        after.map(axes).iter().map(|stage| self.alternatives(stage)).collect()
     }
 
-    /// The turning of all squares of a rank, side by side.
-    pub(crate) fn turning(&self, squares: &PeerSquares) -> Vec<Ways> {
+    /// Returns the stage that transposes every square of a rank in place. Used as a cost estimate
+    /// of the swap.
+    pub(crate) fn tile_transposes(&self, squares: &PeerSquares) -> Vec<Alternatives> {
         let ([rows, _], side) = (squares.across(), squares.side());
         let shape = vec![rows, side, squares.pitch() / side, side];
-        vec![self.ways(&Local::Axes(shape, vec![0, 3, 2, 1]))]
+        vec![self.alternatives(&LocalStage::Axes(shape, vec![0, 3, 2, 1]))]
     }
 
     pub(crate) fn elem_bytes(&self) -> usize {
         self.elem_bytes
     }
 
-    /// Ranks before and after, and most bytes of a message where it was said.
+    /// Returns the number of ranks.
     pub(crate) fn ranks(&self) -> usize {
         self.before.1.ranks()
     }
 
-    pub(crate) fn asked_chunk(&self) -> Option<usize> {
+    /// Returns the message size that was set, if any.
+    pub(crate) fn requested_chunk(&self) -> Option<usize> {
         self.chunk
     }
 
-    /// Plans it for this rank and runs it; all ranks call it. Data are what [`RankPlan::run`] takes.
+    /// Plans the redistribution for this rank and runs it. Collective: all ranks call it. `data` is
+    /// as for [`RankPlan::run`].
     ///
     /// # Errors
-    /// As [`plan`](Self::plan) and [`RankPlan::run`]. An error of one rank is one of every rank, and nothing has moved.
+    /// Returns the errors of [`plan`](Self::plan) and [`RankPlan::run`]. If one rank fails before
+    /// the exchange, all ranks return an error and no data have moved.
     pub fn run<T: bytemuck::Pod>(
         &self,
-        exchange: &mut impl Communicator,
+        comm: &mut impl Communicator,
         data: &mut [T],
     ) -> Result<(), Error> {
-        let rank = exchange.rank();
+        let rank = comm.rank();
         let plan = || self.plan(rank).map(Cow::Owned);
-        rank_plan::run(exchange, &self.words(), plan, bytemuck::cast_slice_mut(data))
+        rank_plan::run(comm, &self.signature(), plan, bytemuck::cast_slice_mut(data))
     }
 
-    /// The axis of the array that is cut after.
+    /// Validates the request. Returns the axis that is partitioned after, counted in the source.
     fn check(&self) -> Result<usize, Error> {
         let axes = self.shape.len();
         let ((i, before), (q, after)) = (&self.before, &self.after);
@@ -282,18 +322,19 @@ impl Redistribution {
         Ok(k)
     }
 
-    /// What all ranks must agree on.
-    fn words(&self) -> Vec<usize> {
+    /// Returns all numbers that must be equal on all ranks.
+    fn signature(&self) -> Vec<usize> {
         let ((i, before), (q, after)) = (&self.before, &self.after);
-        let chunk = self.chunk.unwrap_or(CHUNK_BYTES);
-        let numbers = [self.elem_bytes, *i, *q, chunk, self.way.map_or(0, |way| way as usize + 1)];
+        let max_message = self.chunk.unwrap_or(MESSAGE_BYTES);
+        let schedule = self.schedule.map_or(0, |schedule| schedule as usize + 1);
+        let numbers = [self.elem_bytes, *i, *q, max_message, schedule];
         let lists = [&self.shape, &self.axes].map(|list| [&[list.len()], &list[..]].concat());
         let parts = [before, after].map(|parts| parts.sizes().collect::<Vec<_>>());
         [&numbers[..], &lists.concat(), &parts.concat()].concat()
     }
 
-    /// The shape of a rank's part, before or after.
-    fn local(&self, rank: usize, before: bool) -> Vec<usize> {
+    /// Returns the shape of a rank's part, before or after.
+    fn local_shape(&self, rank: usize, before: bool) -> Vec<usize> {
         let (axis, parts) = if before { &self.before } else { &self.after };
         let mut shape = if before { self.shape.clone() } else { self.extents(&self.axes) };
         shape[*axis] = parts.len(rank);
@@ -310,125 +351,141 @@ impl Redistribution {
         Ok(problem.len() * self.elem_bytes)
     }
 
-    fn chosen(&self, k: usize) -> Schedule {
+    /// Returns the schedule that was set, or the default for axis `k`.
+    fn schedule_for(&self, k: usize) -> Schedule {
         let i = self.before.0;
-        let (front, source) = (in_front(k, &self.axes), in_front(i, &self.in_order()));
+        let identity = self.identity_order();
+        let (result, source) = (with_axis_first(k, &self.axes), with_axis_first(i, &identity));
         let stages = |moves: [bool; 2]| moves.into_iter().filter(|&moves| moves).count();
-        let axes_first = stages([front != self.in_order(), front != self.axes]);
-        let panels_first = stages([source != self.in_order(), source != self.axes]);
-        let run = |axis: usize, order: &[usize]| {
-            let behind = order.iter().skip_while(|&&a| a != axis).map(|&a| self.shape[a]);
-            behind.fold(1, usize::saturating_mul)
+        let axes_first = stages([result != identity, result != self.axes]);
+        let panels_first = stages([source != identity, source != self.axes]);
+        let run_len = |axis: usize, order: &[usize]| {
+            let inner = order.iter().skip_while(|&&a| a != axis).map(|&a| self.shape[a]);
+            inner.fold(1, usize::saturating_mul)
         };
         let axes = match axes_first.cmp(&panels_first) {
-            std::cmp::Ordering::Equal => run(i, &front) >= run(k, &source),
+            std::cmp::Ordering::Equal => run_len(i, &result) >= run_len(k, &source),
             order => order.is_lt(),
         };
-        self.way.unwrap_or(if axes { Schedule::AxesFirst } else { Schedule::PanelsFirst })
+        self.schedule.unwrap_or(if axes { Schedule::AxesFirst } else { Schedule::PanelsFirst })
     }
 
-    fn in_order(&self) -> Vec<usize> {
+    fn identity_order(&self) -> Vec<usize> {
         (0..self.shape.len()).collect()
     }
 
-    /// `[k, X, i, Y]`, the blocks' panels of `i` side by side in each record, then all axes in their places.
-    fn axes_first(&self, k: usize, cut: &[usize], [_, t]: [usize; 2]) -> [Vec<Local>; 2] {
-        let front = in_front(k, &self.axes);
-        let (records, run) = self.around(self.before.0, &front);
-        let unit = run * self.elem_bytes;
+    /// Returns the stages of the axes-first schedule.
+    ///
+    /// Permutes the axes to `[k, X, i, Y]` before the exchange. After it, the blocks are the fields
+    /// of records, one record per index of `k` and `X`. Merges the fields into records, which makes
+    /// axis `i` whole. Then permutes all axes to their final order.
+    fn axes_first(&self, k: usize, source: &[usize], t: usize) -> [Vec<LocalStage>; 2] {
+        let order = with_axis_first(k, &self.axes);
+        let (outer, inner) = self.elements_around(self.before.0, &order);
+        let unit = inner * self.elem_bytes;
         let sizes = self.before.1.sizes().map(|b| b * unit).collect();
-        let (records, from, to) = (t * records, RecordOrder::Soa, RecordOrder::Aos);
-        let joined = Local::Fields { records, sizes, unit, from, to };
-        let mut shape = self.extents(&front);
+        let (records, from, to) = (t * outer, RecordOrder::Soa, RecordOrder::Aos);
+        let merge = LocalStage::Records { records, sizes, unit, from, to };
+        let mut shape = self.extents(&order);
         shape[0] = t;
-        let last = Local::Axes(shape, places(&self.axes, &front));
-        [vec![Local::Axes(cut.to_vec(), front)], vec![joined, last]]
+        let last = LocalStage::Axes(shape, positions(&self.axes, &order));
+        [vec![LocalStage::Axes(source.to_vec(), order)], vec![merge, last]]
     }
 
-    /// `[i, X, k, Y]`, rows cut into panels of `k`; then `i` is whole, and all axes go to their places.
-    fn panels_first(&self, k: usize, cut: &[usize], [b, t]: [usize; 2]) -> [Vec<Local>; 2] {
-        let source = in_front(self.before.0, &self.in_order());
-        let (records, run) = self.around(k, &source);
-        let unit = run * self.elem_bytes;
+    /// Returns the stages of the panels-first schedule.
+    ///
+    /// Permutes the axes to `[i, X, k, Y]` and splits axis `k` into one panel per rank. After the
+    /// exchange axis `i` is whole. Then permutes all axes to their final order.
+    fn panels_first(&self, k: usize, source: &[usize], [b, t]: [usize; 2]) -> [Vec<LocalStage>; 2] {
+        let order = with_axis_first(self.before.0, &self.identity_order());
+        let (outer, inner) = self.elements_around(k, &order);
+        let unit = inner * self.elem_bytes;
         let sizes = self.after.1.sizes().map(|t| t * unit).collect();
-        let (records, from, to) = (b * records, RecordOrder::Aos, RecordOrder::Soa);
-        let panels = Local::Fields { records, sizes, unit, from, to };
-        let mut shape = self.extents(&source);
-        let place = source.iter().position(|&axis| axis == k).unwrap_or(0);
-        shape[place] = t;
-        let last = Local::Axes(shape, places(&self.axes, &source));
-        [vec![Local::Axes(cut.to_vec(), source), panels], vec![last]]
+        let (records, from, to) = (b * outer, RecordOrder::Aos, RecordOrder::Soa);
+        let panels = LocalStage::Records { records, sizes, unit, from, to };
+        let mut shape = self.extents(&order);
+        let position = order.iter().position(|&axis| axis == k).unwrap_or(0);
+        shape[position] = t;
+        let last = LocalStage::Axes(shape, positions(&self.axes, &order));
+        [vec![LocalStage::Axes(source.to_vec(), order), panels], vec![last]]
     }
 
-    /// Elements between the first axis and `axis`, and behind it.
-    fn around(&self, axis: usize, order: &[usize]) -> (usize, usize) {
-        let place = order.iter().position(|&a| a == axis).unwrap_or(0);
-        let of = |axes: &[usize]| self.extents(axes).iter().product();
-        (of(&order[1..place]), of(&order[place + 1..]))
+    /// Returns the product of the extents between the first axis and `axis`, and of those after
+    /// `axis`.
+    fn elements_around(&self, axis: usize, order: &[usize]) -> (usize, usize) {
+        let position = order.iter().position(|&a| a == axis).unwrap_or(0);
+        let product = |axes: &[usize]| self.extents(axes).iter().product();
+        (product(&order[1..position]), product(&order[position + 1..]))
     }
 
-    /// How a stage can be done; none where nothing moves.
-    fn ways(&self, stage: &Local) -> Ways {
+    /// Returns the alternatives for a stage. The list is empty if no data move.
+    fn alternatives(&self, stage: &LocalStage) -> Alternatives {
         match stage {
-            Local::Axes(shape, order) if !order.is_sorted() && !shape.contains(&0) => {
+            LocalStage::Axes(shape, order) if !order.is_sorted() && !shape.contains(&0) => {
                 let bytes = shape.iter().product::<usize>() * self.elem_bytes;
-                let asked = Transpose::of_axes_bytes(shape, order, self.elem_bytes);
-                vec![vec![(0..bytes, self.limited(asked))]]
+                let request = Transpose::of_axes_bytes(shape, order, self.elem_bytes);
+                vec![vec![(0..bytes, self.with_limits(request))]]
             }
-            Local::Fields { records, sizes, unit, from, to } if *records > 1 => {
+            LocalStage::Records { records, sizes, unit, from, to } if *records > 1 => {
                 let sizes: Vec<usize> = sizes.iter().copied().filter(|&size| size > 0).collect();
                 if sizes.len() <= 1 {
                     return Vec::new();
                 }
                 let bytes = records * sizes.iter().sum::<usize>();
-                let at_once = RecordConversion::new(*records, &sizes).from(*from).to(*to);
-                let turned = self.turned(*records, &sizes, *unit, *from == RecordOrder::Aos);
-                vec![vec![(0..bytes, self.limited(at_once))], turned]
+                let conversion = RecordConversion::new(*records, &sizes).from(*from).to(*to);
+                let from_records = *from == RecordOrder::Aos;
+                let transposes = self.record_transposes(*records, &sizes, *unit, from_records);
+                vec![vec![(0..bytes, self.with_limits(conversion))], transposes]
             }
             _ => Vec::new(),
         }
     }
 
-    /// Records to fields as transpositions alone, which every device has: of all records, then of each field; or back.
-    fn turned(
+    /// Returns a record conversion as matrix transpositions only, which every device supports.
+    ///
+    /// From records to fields, the whole part is transposed first and then each field. From fields
+    /// to records, each field is transposed first and then the whole part.
+    fn record_transposes(
         &self,
         records: usize,
         sizes: &[usize],
         unit: usize,
-        apart: bool,
-    ) -> Vec<OfBytes<Transpose>> {
-        let turn = |begin: usize, bytes: usize, apart: bool| {
+        from_records: bool,
+    ) -> Vec<OnBytes<Transpose>> {
+        let transpose = |begin: usize, bytes: usize, from_records: bool| {
             let (range, words) = (begin * records..(begin + bytes) * records, bytes / unit);
-            let [rows, cols] = if apart { [records, words] } else { [words, records] };
-            // The largest power of two, up to what is promised of the whole part.
+            let [rows, cols] = if from_records { [records, words] } else { [words, records] };
+            // The largest power of two that divides the offset, at most 16: the part itself is only
+            // guaranteed to be aligned to 16 bytes.
             let alignment = 1 << range.start.trailing_zeros().min(4);
-            (range, self.limited(Transpose::of_bytes(rows, cols, unit).alignment(alignment)))
+            (range, self.with_limits(Transpose::of_bytes(rows, cols, unit).alignment(alignment)))
         };
         let begins = sizes.iter().scan(0, |end, size| {
             *end += size;
             Some(*end - size)
         });
         let mut all: Vec<_> =
-            begins.zip(sizes).map(|(begin, &size)| turn(begin, size, !apart)).collect();
-        let whole = turn(0, sizes.iter().sum(), apart);
-        all.insert(if apart { 0 } else { all.len() }, whole);
+            begins.zip(sizes).map(|(begin, &size)| transpose(begin, size, !from_records)).collect();
+        let whole = transpose(0, sizes.iter().sum(), from_records);
+        all.insert(if from_records { 0 } else { all.len() }, whole);
         all
     }
 
-    fn limited(&self, asked: Transpose) -> Transpose {
-        let asked = self.threads.map_or(asked.clone(), |threads| asked.threads(threads));
-        self.cap.map_or(asked.clone(), |cap| asked.workspace_cap(cap))
+    /// Applies the limits on threads and workspace to a local stage.
+    fn with_limits(&self, request: Transpose) -> Transpose {
+        let request = self.threads.map_or(request.clone(), |threads| request.threads(threads));
+        self.cap.map_or(request.clone(), |cap| request.workspace_cap(cap))
     }
 }
 
-/// The axes in this order, `axis` before all others.
-fn in_front(axis: usize, order: &[usize]) -> Vec<usize> {
+/// Returns `order` with `axis` moved to the front.
+fn with_axis_first(axis: usize, order: &[usize]) -> Vec<usize> {
     let others = order.iter().copied().filter(|&a| a != axis);
     std::iter::once(axis).chain(others).collect()
 }
 
-/// Where each of these axes is in that order.
-fn places(axes: &[usize], order: &[usize]) -> Vec<usize> {
-    let place = |axis: &usize| order.iter().position(|a| a == axis).unwrap_or(0);
-    axes.iter().map(place).collect()
+/// Returns the position in `order` of each axis in `axes`.
+fn positions(axes: &[usize], order: &[usize]) -> Vec<usize> {
+    let position = |axis: &usize| order.iter().position(|a| a == axis).unwrap_or(0);
+    axes.iter().map(position).collect()
 }

@@ -1,4 +1,5 @@
-//! Arrays over threads as ranks: every element where the whole array's permutation has it.
+//! Redistributions with threads as ranks. Every element is compared with the permutation of the
+//! whole array.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +14,7 @@ use turntile_distributed::{CommError, Communicator, Error, Message, Partition, R
 mod common;
 use common::{Case, cases};
 
-/// Every way of cutting an extent into so many parts, empty ones included.
+/// Returns all partitions of an extent into `ranks` parts, including empty parts.
 fn all_parts(extent: usize, ranks: usize) -> Vec<Vec<usize>> {
     match ranks {
         1 => vec![vec![extent]],
@@ -27,11 +28,11 @@ fn all_parts(extent: usize, ranks: usize) -> Vec<Vec<usize>> {
 }
 
 #[test]
-fn every_small_matrix_in_balanced_parts_and_in_blocks() {
+fn transpose_is_right_for_all_small_matrices_in_balanced_parts_and_blocks() {
     for ranks in 1..=9 {
         thread_comm::run(ranks, |mut rank| {
             for (m, n) in (1..=24).flat_map(|m| (1..=24).map(move |n| (m, n))) {
-                // All for few ranks, a third for many.
+                // All sizes for up to 4 ranks, a third of them for more.
                 if ranks > 4 && (m + n) % 3 != ranks % 3 {
                     continue;
                 }
@@ -44,7 +45,7 @@ fn every_small_matrix_in_balanced_parts_and_in_blocks() {
 }
 
 #[test]
-fn all_parts_of_the_smallest_matrices() {
+fn transpose_is_right_for_all_partitions_of_tiny_matrices() {
     for ranks in 1..=4 {
         thread_comm::run(ranks, |mut rank| {
             for (m, n) in (0..=4).flat_map(|m| (0..=4).map(move |n| (m, n))) {
@@ -63,14 +64,14 @@ fn all_parts_of_the_smallest_matrices() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn any_axes_in_any_parts((ranks, case) in (1usize..7).prop_flat_map(|ranks| (Just(ranks), cases(ranks)))) {
+    fn redistribution_is_right_for_any_axes_and_parts((ranks, case) in (1usize..7).prop_flat_map(|ranks| (Just(ranks), cases(ranks)))) {
         thread_comm::run(ranks, |mut rank| case.check(&mut rank));
     }
 }
 
-/// As memory that is in no slice is worked on: stage by stage.
+/// Runs stages and messages separately, as a caller with GPU memory does.
 #[test]
-fn stages_one_by_one() {
+fn stages_give_the_result_when_the_caller_runs_them() {
     let (rows, cols) = (Partition::new(&[5, 0, 9]).unwrap(), Partition::new(&[2, 7, 4]).unwrap());
     let case = Case::matrix(rows, cols, 4);
     thread_comm::run(3, |mut rank| {
@@ -83,8 +84,8 @@ fn stages_one_by_one() {
         assert_eq!(begun, Ok((r, 3)));
         let fewer =
             Redistribution::transpose(Partition::balanced(1, 2), Partition::balanced(1, 2), 1);
-        let refused = fewer.agree(&mut rank, [0, 0], |_, _| Ok(()));
-        assert_eq!(refused, Err(Error::Communicator { planned: 2, got: 3 }));
+        let rejected = fewer.agree(&mut rank, [0, 0], |_, _| Ok(()));
+        assert_eq!(rejected, Err(Error::Communicator { planned: 2, got: 3 }));
         let run = |stages: &[(Range<usize>, Transposer)], data: &mut [u8]| {
             for (range, stage) in stages {
                 stage.run(&mut RawElements(&mut data[range.clone()])).unwrap();
@@ -92,8 +93,8 @@ fn stages_one_by_one() {
         };
         run(&stages.local[0], &mut data);
         let mut bounce = vec![0; stages.bounce_bytes()];
-        for transfer in stages.transfers() {
-            match transfer {
+        for message in stages.transfers() {
+            match message {
                 Message::Swap { partner, at } => {
                     let sent = &mut bounce[..at.len()];
                     sent.copy_from_slice(&data[at.clone()]);
@@ -117,7 +118,7 @@ fn stages_one_by_one() {
 }
 
 #[test]
-fn an_axis_that_stays_cut_needs_no_exchange() {
+fn redistribution_is_right_when_the_partitioned_axis_stays() {
     let parts = Partition::new(&[3, 0, 2]).unwrap();
     let (before, after) = ((1, parts.clone()), (0, parts));
     let case = Case { shape: vec![4, 5, 6], axes: vec![1, 2, 0], elem_bytes: 2, before, after };
@@ -125,7 +126,7 @@ fn an_axis_that_stays_cut_needs_no_exchange() {
 }
 
 #[test]
-fn large_matrices_in_messages_of_their_own_size() {
+fn transpose_is_right_when_a_message_has_a_mebibyte() {
     let case = Case::matrix(Partition::balanced(701, 3), Partition::blocks(1003, 3), 8);
     thread_comm::run(3, |mut rank| {
         let r = rank.rank();
@@ -138,14 +139,14 @@ fn large_matrices_in_messages_of_their_own_size() {
     });
 }
 
-/// A rank whose calls take longer now and then.
+/// A rank whose calls are delayed at random.
 struct Delayed(ThreadComm, AtomicUsize);
 
 impl Delayed {
     fn wait(&self) {
-        let turn =
+        let random =
             self.1.fetch_add(1, Ordering::Relaxed).wrapping_mul(2_654_435_761 + self.0.rank());
-        match (turn >> 7) % 16 {
+        match (random >> 7) % 16 {
             0 => std::thread::sleep(Duration::from_micros(50)),
             1..8 => std::thread::yield_now(),
             _ => {}
@@ -179,18 +180,18 @@ impl Communicator for Delayed {
 }
 
 #[test]
-fn whatever_the_ranks_wait_for() {
+fn transpose_is_right_when_ranks_are_delayed() {
     thread_comm::run(5, |rank| {
         let mut rank = Delayed(rank, AtomicUsize::new(0));
-        for turn in 0..350 {
-            let (m, n) = (1 + turn % 13, 1 + turn % 7);
+        for round in 0..350 {
+            let (m, n) = (1 + round % 13, 1 + round % 7);
             Case::matrix(Partition::balanced(m, 5), Partition::blocks(n, 5), 4).check(&mut rank);
         }
     });
 }
 
-/// What every rank ends with, of `asked` for each.
-fn ended(
+/// Runs `run` on every rank and returns the errors. Checks that the data are unchanged.
+fn errors(
     ranks: usize,
     run: impl Fn(&mut ThreadComm, &mut [u8]) -> Result<(), Error> + Sync,
 ) -> Vec<Error> {
@@ -203,7 +204,7 @@ fn ended(
 }
 
 #[test]
-fn ranks_that_disagree_move_nothing() {
+fn all_ranks_return_an_error_when_requests_differ() {
     let parts = || Partition::balanced(6, 3);
     let other = |rank: &ThreadComm, odd: Redistribution| match rank.rank() {
         1 => odd,
@@ -218,13 +219,13 @@ fn ranks_that_disagree_move_nothing() {
         Redistribution::of_axes(&[6, 6], &[1, 0], 1, (3, parts()), (0, parts())),
         Redistribution::transpose(parts(), parts(), 1).chunk(5),
     ] {
-        let ended = ended(3, |rank, data| other(rank, odd.clone()).run(rank, data));
-        assert_eq!(ended, vec![Error::Disagree { rank: 1 }; 3]);
+        let errors = errors(3, |rank, data| other(rank, odd.clone()).run(rank, data));
+        assert_eq!(errors, vec![Error::Disagree { rank: 1 }; 3]);
     }
 }
 
 #[test]
-fn what_cannot_be_is_the_same_error_on_every_rank() {
+fn all_ranks_return_the_same_error_when_the_request_is_invalid() {
     let parts = || Partition::balanced(6, 3);
     let axes = |before, after| Redistribution::of_axes(&[6, 7], &[1, 0], 1, before, after);
     for (change, error) in [
@@ -237,37 +238,37 @@ fn what_cannot_be_is_the_same_error_on_every_rank() {
             Error::Communicator { planned: 2, got: 3 },
         ),
     ] {
-        let ended = ended(3, |rank, data| change.run(rank, data));
-        // A rank of no part has no plan.
+        let errors = errors(3, |rank, data| change.run(rank, data));
+        // A rank without a part has no plan.
         let same =
             |other: &Error| *other == error || matches!(other, Error::NoRank { rank: 2, .. });
-        assert!(ended.iter().all(same), "{ended:?}");
+        assert!(errors.iter().all(same), "{errors:?}");
     }
     let wrong = Redistribution::of_axes(&[6, 7], &[1, 1], 1, (0, parts()), (0, parts()));
     assert!(
-        ended(3, |rank, data| wrong.run(rank, data)).iter().all(|e| matches!(e, Error::Local(_)))
+        errors(3, |rank, data| wrong.run(rank, data)).iter().all(|e| matches!(e, Error::Local(_)))
     );
 }
 
 #[test]
-fn short_buffers_and_others_plans_move_nothing() {
+fn all_ranks_return_an_error_when_a_buffer_is_short_or_a_plan_is_of_another_rank() {
     let change = Redistribution::transpose(Partition::balanced(6, 3), Partition::balanced(9, 3), 1);
     let run = |rank: &mut ThreadComm, data: &mut [u8]| {
         let bytes = if rank.rank() == 2 { 17 } else { 18 };
         change.run(rank, &mut data[..bytes])
     };
-    assert_eq!(ended(3, run), vec![Error::Short { rank: 2, need: 18, have: 17 }; 3]);
+    assert_eq!(errors(3, run), vec![Error::Short { rank: 2, need: 18, have: 17 }; 3]);
     let run = |rank: &mut ThreadComm, data: &mut [u8]| {
         change.plan(rank.rank().min(1)).unwrap().run(rank, data)
     };
-    let refused = Error::Refused { rank: 2 };
-    let want = [refused.clone(), refused, Error::OtherRank { planned: 1, got: 2 }];
-    assert_eq!(ended(3, run), want);
+    let failed = Error::Refused { rank: 2 };
+    let want = [failed.clone(), failed, Error::OtherRank { planned: 1, got: 2 }];
+    assert_eq!(errors(3, run), want);
     assert_eq!(change.plan(3).map(drop), Err(Error::NoRank { rank: 3, ranks: 3 }));
 }
 
 #[test]
-fn a_rank_that_ends_is_an_error_of_the_others() {
+fn data_are_lost_on_all_ranks_when_one_ends_during_the_exchange() {
     struct Ends(ThreadComm, usize);
     impl Communicator for Ends {
         fn rank(&self) -> usize {
@@ -286,7 +287,7 @@ fn a_rank_that_ends_is_an_error_of_the_others() {
         ) -> Result<(), CommError> {
             self.1 += 1;
             if self.0.rank() == 1 && self.1 == 3 {
-                let why = "told to end".to_owned();
+                let why = "the test ends this rank".to_owned();
                 return Err(CommError { rank: 1, partner, why });
             }
             self.0.exchange(partner, send, receive)
@@ -303,16 +304,16 @@ fn a_rank_that_ends_is_an_error_of_the_others() {
     assert!(ended.iter().all(|end| matches!(end, Err(Error::Lost(_)))), "{ended:?}");
 }
 
-/// A rank whose transport answers a wrong count of numbers, or leaves out local stages.
-struct Careless(ThreadComm, Fault);
+/// A communicator that gathers a wrong count of numbers, or does not run local stages.
+struct FaultyComm(ThreadComm, Fault);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Numbers(usize),
-    LeavesOut,
+    SkipsStages,
 }
 
-impl Communicator for Careless {
+impl Communicator for FaultyComm {
     fn rank(&self) -> usize {
         self.0.rank()
     }
@@ -339,54 +340,55 @@ impl Communicator for Careless {
     }
 
     fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
-        if self.1 != Fault::LeavesOut {
+        if self.1 != Fault::SkipsStages {
             stage();
         }
     }
 }
 
 #[test]
-fn a_careless_transport_is_an_error() {
+fn ranks_return_an_error_when_the_communicator_is_faulty() {
     let change = Redistribution::transpose(Partition::balanced(6, 3), Partition::balanced(9, 3), 1);
     for count in [0, 2, 4] {
         let run = |rank: &mut ThreadComm, data: &mut [u8]| {
             let rank = std::mem::replace(rank, thread_comm::ranks(1).remove(0));
-            change.run(&mut Careless(rank, Fault::Numbers(count)), data)
+            change.run(&mut FaultyComm(rank, Fault::Numbers(count)), data)
         };
-        let ended = ended(3, run);
-        assert!(ended.iter().all(|end| matches!(end, Error::Unreachable(_))), "{ended:?}");
+        let errors = errors(3, run);
+        assert!(errors.iter().all(|end| matches!(end, Error::Unreachable(_))), "{errors:?}");
     }
     let ended = thread_comm::run(3, |rank| {
-        let fault = if rank.rank() == 1 { Fault::LeavesOut } else { Fault::Numbers(3) };
-        change.run(&mut Careless(rank, fault), &mut [7u8; 64])
+        let fault = if rank.rank() == 1 { Fault::SkipsStages } else { Fault::Numbers(3) };
+        change.run(&mut FaultyComm(rank, fault), &mut [7u8; 64])
     });
     assert!(matches!(&ended[1], Err(Error::Lost(error)) if error.rank == 1), "{ended:?}");
 }
 
-/// A panic of one rank before anything moved is told to the others, which wait for it.
+/// A panic before any data moved is reported to the other ranks, which wait for this rank.
 #[test]
-fn a_rank_that_panics_is_an_error_of_the_others() {
+fn other_ranks_return_an_error_when_one_panics() {
     let change = Redistribution::transpose(Partition::balanced(6, 3), Partition::balanced(9, 3), 1);
     let ended = thread_comm::run(3, |mut rank| {
         let number = rank.rank();
         let begin = |_, _| {
-            assert!(number != 1, "a defect");
+            assert!(number != 1, "a bug");
             Ok(())
         };
-        // In place of what ends with the thread, the rank stays: only what it is told ends the others.
+        // The panicking rank's channels stay open: the others must end because of its status, not
+        // because of a closed channel.
         let agreed = catch_unwind(AssertUnwindSafe(|| change.agree(&mut rank, [1, 1], begin)));
         (agreed, rank)
     });
     for (number, (end, _)) in ended.into_iter().enumerate() {
         match number {
-            1 => assert!(end.is_err(), "the panic goes on"),
+            1 => assert!(end.is_err(), "the panic must unwind"),
             _ => assert_eq!(end.unwrap(), Err(Error::Refused { rank: 1 })),
         }
     }
 }
 
 #[test]
-fn plans_are_printed() {
+fn plan_display_lists_parts_and_exchange() {
     let change = Redistribution::transpose(Partition::balanced(8, 2), Partition::balanced(6, 2), 4);
     let text = change.plan(1).unwrap().to_string();
     assert!(text.starts_with("rank 1: 96 bytes before, 96 after\n  "), "{text}");

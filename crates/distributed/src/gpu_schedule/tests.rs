@@ -1,5 +1,7 @@
-//! What is queued, followed on a host: commands that touch the same bytes are in an order, and all together do what ranks do
-//! that exchange messages. Local stages are the plans that a GPU gets.
+//! Simulates the commands on the host.
+//!
+//! Commands that touch the same bytes must be ordered by events. All commands together must give
+//! the result of ranks that exchange messages. Local stages are the plans that a GPU runs.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,22 +15,22 @@ use turntile_cuda::peers::Swap;
 use turntile_perm::{Partition, PeerSquares};
 
 use super::*;
-use crate::local::planned;
-use crate::tile_choice::fastest;
+use crate::local::plan_stages;
+use crate::tile_choice::fastest_tiles;
 use crate::{Redistribution, thread_comm};
 
-/// How many commands of each queue are known to be done.
+/// Number of commands of each stream that are known to have finished.
 type Done = HashMap<(usize, bool), usize>;
 
-fn key((rank, side): StreamId) -> (usize, bool) {
-    (rank, side == StreamKind::Out)
+fn key((rank, kind): StreamId) -> (usize, bool) {
+    (rank, kind == StreamKind::Send)
 }
 
-/// Bytes of a rank's data, or of one of its buffers.
+/// A byte range of a rank's data (`None`) or of one of its bounce buffers.
 type Touched = ((usize, Option<usize>), Range<usize>);
 
-fn touched(spot: Location, bytes: usize) -> Touched {
-    match spot {
+fn touched(location: Location, bytes: usize) -> Touched {
+    match location {
         Location::Data { rank, at } => ((rank, None), at..at + bytes),
         Location::Bounce { rank, bounce } => ((rank, Some(bounce)), 0..bytes),
     }
@@ -38,69 +40,73 @@ fn overlap(a: &Touched, b: &Touched) -> bool {
     a.0 == b.0 && a.1.start < b.1.end && b.1.start < a.1.end
 }
 
-/// Two commands that touch the same bytes, one of which writes them, while nothing says which comes first.
+/// Returns two commands that race: they touch the same bytes, one of them writes, and no event
+/// orders them.
 fn unordered(commands: &[Command]) -> Option<[Command; 2]> {
-    let (mut known, mut marks) = (HashMap::<_, Done>::new(), HashMap::<_, Done>::new());
-    // Queue, its number there, what is written, what is read.
+    let (mut known, mut events) = (HashMap::<_, Done>::new(), HashMap::<_, Done>::new());
+    // Command, its stream, its index in the stream, the bytes written and the bytes read.
     let mut before: Vec<(Command, StreamId, usize, Touched, Touched)> = Vec::new();
     for &command in commands {
         let (on, written, read) = match command {
-            Command::Wait { on, mark } => {
-                let mark = marks.get(&(key(mark.0), mark.1)).cloned().unwrap_or_default();
+            Command::Wait { on, event } => {
+                let event = events.get(&(key(event.0), event.1)).cloned().unwrap_or_default();
                 let known: &mut Done = known.entry(key(on)).or_default();
-                for (queue, count) in mark {
-                    let now = known.entry(queue).or_default();
+                for (stream, count) in event {
+                    let now = known.entry(stream).or_default();
                     *now = count.max(*now);
                 }
                 continue;
             }
-            Command::Record(mark) => {
-                marks.insert(
-                    (key(mark.0), mark.1),
-                    known.get(&key(mark.0)).cloned().unwrap_or_default(),
+            Command::Record(event) => {
+                events.insert(
+                    (key(event.0), event.1),
+                    known.get(&key(event.0)).cloned().unwrap_or_default(),
                 );
                 continue;
             }
             Command::Copy { on, to, from, bytes } => (on, touched(to, bytes), touched(from, bytes)),
-            // Of swaps, which bytes they touch is compared where they are followed.
+            // `simulate_tile_swaps` checks which bytes of its two blocks a swap touches.
             Command::Swap { on, blocks, .. } => {
-                let [block, mirror] = blocks.map(|spot| (touched(spot, 0).0, 0..usize::MAX));
+                let [block, mirror] =
+                    blocks.map(|location| (touched(location, 0).0, 0..usize::MAX));
                 (on, block, mirror)
             }
             Command::Local { rank, .. } => {
                 let all = ((rank, None), 0..usize::MAX);
-                ((rank, StreamKind::Own), all.clone(), all)
+                ((rank, StreamKind::Local), all.clone(), all)
             }
         };
         let known = known.entry(key(on)).or_default();
-        for (other, queue, number, others, read_there) in &before {
+        for (other, stream, index, other_written, other_read) in &before {
             let swaps = [other, &command].map(|command| matches!(command, Command::Swap { .. }));
             if swaps == [true; 2] {
                 continue;
             }
-            let meet = overlap(&written, others)
-                || overlap(&written, read_there)
-                || overlap(&read, others);
-            if meet && known.get(&key(*queue)).copied().unwrap_or(0) <= *number {
+            let conflict = overlap(&written, other_written)
+                || overlap(&written, other_read)
+                || overlap(&read, other_written);
+            if conflict && known.get(&key(*stream)).copied().unwrap_or(0) <= *index {
                 return Some([*other, command]);
             }
         }
-        let number = known.entry(key(on)).or_default();
-        before.push((command, on, *number, written, read));
-        *number += 1;
+        let index = known.entry(key(on)).or_default();
+        before.push((command, on, *index, written, read));
+        *index += 1;
     }
     None
 }
 
-/// What a GPU would do in all ranks' memory, local stages included, by the last of their ways if so said.
-fn follow(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>]) {
+/// Runs the commands of [`copies`] on all ranks' memory, local stages included. If `last` is set,
+/// each local stage uses its last alternative instead of its first.
+fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>]) {
     let ranks = data.len();
     let planner = turntile::plan::Planner::new(Chip::h200());
-    let steps: Vec<_> = (0..ranks).map(|rank| change.steps(rank).unwrap()).collect();
-    let blocks = steps[0].blocks.as_ref();
+    let requests: Vec<_> = (0..ranks).map(|rank| change.stage_requests(rank).unwrap()).collect();
+    let blocks = requests[0].blocks.as_ref();
     let bounce = |r| blocks.map_or(0, |blocks| blocks.bounce_bytes_with_slides(r, chunk));
-    let mut bounces: Vec<_> = (0..ranks).map(|r| vec![vec![0u8; bounce(r)]; BOUNCES]).collect();
-    let commands = commands(ranks, blocks, chunk);
+    let mut bounces: Vec<_> =
+        (0..ranks).map(|r| vec![vec![0u8; bounce(r)]; BOUNCE_BUFFERS]).collect();
+    let commands = copies(ranks, blocks, chunk);
     assert_eq!(unordered(&commands), None);
     for command in commands {
         match command {
@@ -108,11 +114,11 @@ fn follow(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>
                 let plan = |stage: &Transpose| {
                     turntile::Transposer::new(planner.plan(&stage.problem()?)?, 1)
                 };
-                let mut stages = steps[rank].local[step].clone();
-                for ways in stages.iter_mut().filter(|_| last) {
-                    ways.drain(..ways.len().saturating_sub(1));
+                let mut stages = requests[rank].local[step].clone();
+                for alternatives in stages.iter_mut().filter(|_| last) {
+                    alternatives.drain(..alternatives.len().saturating_sub(1));
                 }
-                for (range, stage) in planned(&stages, plan).unwrap() {
+                for (range, stage) in plan_stages(&stages, plan).unwrap() {
                     stage.run(&mut RawElements(&mut data[rank][range])).unwrap();
                 }
             }
@@ -135,38 +141,40 @@ fn follow(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>
     }
 }
 
-/// Blocks change places by what their launches say, pair of tiles by pair; no element is in two. Then what is left to do.
-fn follow_squares(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
+/// Runs the commands of [`tile_swaps`] on all ranks' memory, by the parameters of their launches.
+/// Checks that every byte moves exactly once. Then runs the remaining local stages.
+fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
     let (ranks, elem) = (data.len(), change.elem_bytes());
     let launches = Swap::lower(squares, elem, &Limits::H200).unwrap();
     let planner = turntile::plan::Planner::new(Chip::h200());
     let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
-    let blocks = change.steps(0).unwrap().blocks.unwrap();
-    let commands = swaps(&blocks, squares, elem);
+    let blocks = change.stage_requests(0).unwrap().blocks.unwrap();
+    let commands = tile_swaps(&blocks, squares, elem);
     assert_eq!(unordered(&commands), None);
-    let mut queued = 0;
+    let mut swaps = 0;
     for command in commands {
         match command {
             Command::Swap { on, blocks, launch } => {
-                let blocks = blocks.map(|spot| match spot {
+                let blocks = blocks.map(|location| match location {
                     Location::Data { rank, at } => (rank, at),
                     Location::Bounce { .. } => panic!("{command:?}"),
                 });
                 let Args::Apart(a) = launches[launch as usize].params else {
                     panic!("{launches:?}")
                 };
-                let on_it = blocks[usize::from(launch == Launch::Second)].0;
-                let side = if launch == Launch::Own { StreamKind::Own } else { StreamKind::Out };
-                assert_eq!((on, blocks[0] == blocks[1]), ((on_it, side), launch == Launch::Own));
-                follow_swap(&a, elem, blocks, data, &mut moved);
-                queued += 1;
+                let rank = blocks[usize::from(launch == Launch::Second)].0;
+                let kind = if launch == Launch::Own { StreamKind::Local } else { StreamKind::Send };
+                assert_eq!((on, blocks[0] == blocks[1]), ((rank, kind), launch == Launch::Own));
+                simulate_swap(&a, elem, blocks, data, &mut moved);
+                swaps += 1;
             }
             Command::Local { rank, step: 1 } => {
                 assert!(moved.iter().flatten().all(|&moved| moved));
                 let plan = |stage: &Transpose| {
                     turntile::Transposer::new(planner.plan(&stage.problem()?)?, 1)
                 };
-                for (range, stage) in planned(&change.after_squares(squares), plan).unwrap() {
+                for (range, stage) in plan_stages(&change.stages_after_swap(squares), plan).unwrap()
+                {
                     stage.run(&mut RawElements(&mut data[rank][range])).unwrap();
                 }
             }
@@ -175,11 +183,12 @@ fn follow_squares(change: &Redistribution, squares: &PeerSquares, data: &mut [Ve
         }
     }
     assert!(moved.iter().flatten().all(|&moved| moved));
-    assert_eq!(queued, ranks * ranks);
+    assert_eq!(swaps, ranks * ranks);
 }
 
-/// As `square_swap_apart`, whose order of pairs of a block's own does not matter here.
-fn follow_swap(
+/// Does on the host what the kernel `square_swap_apart` does. Pairs of tiles of one block may run
+/// in another order here.
+fn simulate_swap(
     a: &ApartArgs,
     elem: usize,
     [block, mirror]: [(usize, usize); 2],
@@ -195,8 +204,9 @@ fn follow_swap(
     assert_eq!(pairs.len(), a.pairs as usize);
     for n in (a.first..a.end).map(|n| n as usize) {
         let (square, (i, j)) = (n / pairs.len(), pairs[n % pairs.len()]);
-        let [down, beside] = [square / a.squares as usize, square % a.squares as usize];
-        let at = |r: usize, c: usize| (down * side + r) * pitch + (beside * side + c) * elem;
+        let [square_row, square_col] = [square / a.squares as usize, square % a.squares as usize];
+        let at =
+            |r: usize, c: usize| (square_row * side + r) * pitch + (square_col * side + c) * elem;
         let tile = |k: usize| k * tile..side.min((k + 1) * tile);
         for (r, c) in tile(i).flat_map(|r| tile(j).map(move |c| (r, c))) {
             if own && i == j && r > c {
@@ -208,8 +218,8 @@ fn follow_swap(
                 let [here, there] = [upper + byte, lower + byte];
                 assert!(!std::mem::replace(&mut moved[x][here], true));
                 assert!((x, here) == (y, there) || !std::mem::replace(&mut moved[y][there], true));
-                let held = data[x][here];
-                data[x][here] = std::mem::replace(&mut data[y][there], held);
+                let saved = data[x][here];
+                data[x][here] = std::mem::replace(&mut data[y][there], saved);
             }
         }
     }
@@ -231,11 +241,11 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
     let lowers =
         |squares: &PeerSquares| Swap::lower(squares, change.elem_bytes(), &Limits::H200).is_ok();
     let squares = change.squares().filter(lowers).map(Ok);
-    for way in [false, true].into_iter().map(Err).chain(squares) {
+    for variant in [false, true].into_iter().map(Err).chain(squares) {
         let mut data = data.clone();
-        match way {
-            Err(last) => follow(change, chunk, last, &mut data),
-            Ok(squares) => follow_squares(change, &squares, &mut data),
+        match variant {
+            Err(last) => simulate_copies(change, chunk, last, &mut data),
+            Ok(squares) => simulate_tile_swaps(change, &squares, &mut data),
         }
         for (r, want) in want.iter().enumerate() {
             assert!(data[r][..want.len()] == want[..], "rank {r} of {change:?}");
@@ -248,7 +258,7 @@ fn matrix(rows: Partition, cols: Partition) -> Redistribution {
 }
 
 #[test]
-fn balanced_parts_and_blocks() {
+fn copies_give_the_result_of_ranks_for_balanced_parts_and_blocks() {
     for ranks in 1..=6 {
         for (m, n) in [(12, 12), (7, 11), (1, 5), (24, 18), (3, 40), (0, 4)] {
             for cut in [Partition::balanced, Partition::blocks] {
@@ -259,13 +269,13 @@ fn balanced_parts_and_blocks() {
 }
 
 #[test]
-fn squares_in_equal_parts() {
+fn tiles_have_the_side_of_a_part_when_parts_are_square() {
     for (ranks, side) in (2..=5).flat_map(|ranks| [4, 60, 68, 132].map(|side| (ranks, side))) {
         let parts = Partition::balanced(ranks * side, ranks);
         for elem in [4, 8, 16] {
             let change = Redistribution::transpose(parts.clone(), parts.clone(), elem).threads(1);
             assert_eq!(
-                fastest(&change, &[&Chip::h200()]).map(|squares| squares.side()),
+                fastest_tiles(&change, &[&Chip::h200()]).map(|squares| squares.side()),
                 Some(side)
             );
             check(&change, ranks, 1 << 16);
@@ -273,15 +283,15 @@ fn squares_in_equal_parts() {
     }
 }
 
-/// Of every side that divides both, whole tiles and others.
+/// Covers every side that divides both parts, including sides that are not a multiple of a tile.
 #[test]
-fn rectangles_in_equal_parts() {
+fn tile_swaps_give_the_result_of_ranks_for_rectangles_in_equal_parts() {
     for ranks in 2..=4 {
         for (m, n) in [(64, 128), (192, 128), (68, 204)] {
             let [rows, cols] = [m, n].map(|part| Partition::balanced(ranks * part, ranks));
             for elem in [4, 8, 16] {
                 let change = Redistribution::transpose(rows.clone(), cols.clone(), elem).threads(1);
-                assert!(fastest(&change, &[&Chip::h200()]).is_some(), "{m} {n} {elem}");
+                assert!(fastest_tiles(&change, &[&Chip::h200()]).is_some(), "{m} {n} {elem}");
                 check(&change, ranks, 1 << 16);
             }
         }
@@ -289,14 +299,14 @@ fn rectangles_in_equal_parts() {
 }
 
 #[test]
-fn what_has_no_squares_to_swap() {
+fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
     let parts = |extent, ranks| Partition::balanced(extent, ranks);
-    let side = |change: &Redistribution| Some(fastest(change, &[&Chip::h200()])?.side());
+    let side = |change: &Redistribution| Some(fastest_tiles(change, &[&Chip::h200()])?.side());
     for (rows, cols) in [
         (parts(8, 1), parts(8, 1)),
         (parts(9, 2), parts(9, 2)),
         (parts(0, 2), parts(0, 2)),
-        // Less than a tile each.
+        // Squares of less than one tile.
         (parts(8, 2), parts(16, 2)),
         (parts(120, 2), parts(240, 2)),
     ] {
@@ -312,47 +322,47 @@ fn what_has_no_squares_to_swap() {
     assert_eq!([cut(0, 1), cut(1, 0), cut(1, 1)], [None; 3]);
 }
 
-/// One block of squares below the other would make few long cycles of a matrix and its half.
+/// With the largest side, the local stage would permute two blocks of squares in a few long cycles.
 #[test]
-fn sides_are_chosen_by_what_is_left_to_do() {
+fn tile_side_is_chosen_by_the_cost_of_the_remaining_local_stage() {
     let parts = |extent| Partition::balanced(extent, 2);
     for (m, n, least, most) in [(65_536, 32_768, 64, 8192), (49_152, 40_960, 64, 4096)] {
         let change = Redistribution::transpose(parts(m), parts(n), 4);
-        let side = fastest(&change, &[&Chip::h200()]).unwrap().side();
+        let side = fastest_tiles(&change, &[&Chip::h200()]).unwrap().side();
         assert!((least..=most).contains(&side), "{m} x {n}: {side}");
     }
 }
 
 #[test]
-fn an_axis_that_stays_cut() {
+fn copies_give_the_result_of_ranks_when_the_partitioned_axis_stays() {
     let parts = Partition::new(&[3, 0, 2]).unwrap();
     let after = (0, parts.clone());
     check(&Redistribution::of_axes(&[4, 5, 6], &[1, 2, 0], 2, (1, parts), after), 3, 16);
 }
 
 #[test]
-fn what_lacks_a_wait_is_found() {
+fn race_is_found_when_a_wait_is_removed() {
     let parts = |extent| Partition::balanced(extent, 3);
     let blocks = BlockExchange::new(parts(9), parts(10), 4);
     let squares = PeerSquares::all(&parts(192), &parts(384)).next().unwrap();
-    let copied = (commands(3, Some(&blocks), 8), 11);
-    // Every rank waits for all, itself included.
-    let swapped = (swaps(&blocks, &squares, 4), 9);
-    for (all, least) in [copied, swapped] {
+    let copies = (copies(3, Some(&blocks), 8), 11);
+    // Every rank waits for all three ranks.
+    let swaps = (tile_swaps(&blocks, &squares, 4), 9);
+    for (all, min_needed) in [copies, swaps] {
         assert_eq!(unordered(&all), None);
         let waits = (0..all.len()).filter(|&k| matches!(all[k], Command::Wait { .. }));
         let needed = waits.filter(|&k| {
             let without = all.iter().enumerate().filter(|(other, _)| *other != k);
             unordered(&without.map(|(_, command)| *command).collect::<Vec<_>>()).is_some()
         });
-        assert!(needed.count() >= least);
+        assert!(needed.count() >= min_needed);
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
     #[test]
-    fn any_parts(
+    fn copies_give_the_result_of_ranks_for_any_parts(
         sizes in prop::collection::vec((0usize..9, 0usize..9), 1..6),
         inner in 1usize..4,
         outer in 1usize..3,
@@ -366,9 +376,9 @@ proptest! {
     }
 }
 
-/// Fields of which no launch holds a record: each is transposed by itself.
+/// No launch can store a whole record on chip, so each field is transposed separately.
 #[test]
-fn ragged_rows_that_no_group_holds() {
+fn copies_give_the_result_of_ranks_when_rows_exceed_on_chip_memory() {
     check(&matrix(Partition::balanced(9, 2), Partition::balanced(200_003, 2)), 2, 1 << 16);
     check(&matrix(Partition::balanced(200_003, 3), Partition::balanced(7, 3)), 3, 1 << 16);
 }

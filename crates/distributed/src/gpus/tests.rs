@@ -1,4 +1,5 @@
-//! Ranks on a card whose launches do nothing (`crates/cuda/tests/driver_library/card.c`), in a process of its own.
+//! Ranks on a simulated card whose launches do nothing
+//! (`crates/cuda/tests/driver_library/card.c`), in a separate process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,56 +18,57 @@ fn planned() -> MultiGpu {
     change.plan_on(&[gpu.clone(), gpu]).unwrap()
 }
 
-/// Parts lie in as many places as there are ranks, long enough, aligned and apart, or nothing is queued.
+/// `run` requires one buffer per rank, long enough, aligned, and not overlapping another. Otherwise
+/// it queues nothing.
 #[test]
-fn memory_that_does_not_hold_the_parts_is_refused() {
+fn run_rejects_buffers_when_they_cannot_store_the_parts() {
     children::runs_on("gpus::tests", "memory", "card.c", &[]);
 }
 
 #[test]
-#[ignore = "run by `memory_that_does_not_hold_the_parts_is_refused`"]
+#[ignore = "run by `run_rejects_buffers_when_they_cannot_store_the_parts`"]
 fn child_memory() {
     const BYTES: usize = 1500 * 2000 * 4;
     let mut planned = planned();
-    let mut run = |places: &[(u64, usize)]| {
-        let data: Vec<DeviceMemory> = places.iter().map(|&place| place.into()).collect();
-        // SAFETY: no launch or copy of this card touches memory.
+    let mut run = |buffers: &[(u64, usize)]| {
+        let data: Vec<DeviceMemory> = buffers.iter().map(|&buffer| buffer.into()).collect();
+        // SAFETY: launches and copies on this card access no memory.
         unsafe { planned.run(&data) }
     };
-    let (one, after) = (1u64 << 40, (1 << 40) + BYTES as u64);
-    assert_eq!(run(&[(one, BYTES), (after, BYTES)]), Ok(()));
-    assert_eq!(run(&[(after, BYTES), (one, BYTES + 1)]), Ok(()));
-    assert_eq!(run(&[(one, BYTES)]), Err(Error::Communicator { planned: 2, got: 1 }));
+    let (first, second) = (1u64 << 40, (1 << 40) + BYTES as u64);
+    assert_eq!(run(&[(first, BYTES), (second, BYTES)]), Ok(()));
+    assert_eq!(run(&[(second, BYTES), (first, BYTES + 1)]), Ok(()));
+    assert_eq!(run(&[(first, BYTES)]), Err(Error::Communicator { planned: 2, got: 1 }));
     let short = Error::Short { rank: 1, need: BYTES, have: BYTES - 1 };
-    assert_eq!(run(&[(one, BYTES), (after, BYTES - 1)]), Err(short));
-    let (what, address) = ("part", after + 8);
+    assert_eq!(run(&[(first, BYTES), (second, BYTES - 1)]), Err(short));
+    let (what, address) = ("part", second + 8);
     let misaligned = cuda(CudaError::Misaligned { what, address, need: 16 });
-    assert_eq!(run(&[(one, BYTES), (address, BYTES)]), Err(misaligned));
-    for other_address in [one, after - 16] {
-        let (address, other) = (one, "part of another rank");
+    assert_eq!(run(&[(first, BYTES), (address, BYTES)]), Err(misaligned));
+    for other_address in [first, second - 16] {
+        let (address, other) = (first, "part of another rank");
         let overlap = || Err(cuda(CudaError::Overlap { what, address, other, other_address }));
-        assert_eq!(run(&[(one, BYTES), (other_address, BYTES)]), overlap());
-        assert_eq!(run(&[(other_address, BYTES), (one, BYTES)]), overlap());
+        assert_eq!(run(&[(first, BYTES), (other_address, BYTES)]), overlap());
+        assert_eq!(run(&[(other_address, BYTES), (first, BYTES)]), overlap());
     }
 }
 
-/// What is queued is waited for before a panic goes on: the caller's memory, and that of the ranks, may be freed then.
+/// The memory of the caller and of the ranks may be freed as soon as the panic unwinds.
 #[test]
-fn a_panic_waits_for_what_is_queued() {
+fn run_waits_for_queued_work_when_it_panics() {
     children::runs_on("gpus::tests", "panic", "card.c", &[]);
 }
 
 #[test]
-#[ignore = "run by `a_panic_waits_for_what_is_queued`"]
+#[ignore = "run by `run_waits_for_queued_work_when_it_panics`"]
 fn child_panic() {
     let mut planned = planned();
     let data = [1u64 << 40, 1 << 41].map(|address| (address, 1500 * 2000 * 4).into());
-    // SAFETY: no launch or copy of this card touches memory.
+    // SAFETY: launches and copies on this card access no memory.
     assert_eq!(unsafe { planned.run(&data) }, Ok(()));
-    // The memory of a rank that there is not.
-    planned.commands.push(Command::Record(((2, StreamKind::Own), 0)));
-    // SAFETY: as above.
+    // A command of rank 2, which does not exist, makes `run` panic.
+    planned.commands.push(Command::Record(((2, StreamKind::Local), 0)));
+    // SAFETY: launches and copies on this card access no memory.
     let ended = catch_unwind(AssertUnwindSafe(|| unsafe { planned.run(&data) }));
-    assert!(ended.is_err(), "a panic");
+    assert!(ended.is_err(), "`run` must panic");
     drop(planned);
 }

@@ -1,9 +1,10 @@
-//! Arrays over ranks of any transport, every element compared with the whole array's permutation.
+//! Redistributions over ranks of any communicator. Every element is compared with the permutation of
+//! the whole array.
 
 use proptest::prelude::*;
 use turntile_distributed::{Communicator, Partition, Redistribution, Schedule};
 
-/// An array that is cut before and after.
+/// An array, partitioned before and after.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub shape: Vec<usize>,
@@ -26,18 +27,19 @@ impl Case {
             .chunk(64)
     }
 
-    /// The elements of a rank: those of `order` of the array's axes, cut along that axis, as numbers of the whole array.
+    /// Returns the part of a rank, for the array with its axes in `order`, partitioned along axis `cut`.
+    /// Each element is derived from its index in the whole array.
     pub fn part(&self, order: &[usize], (cut, parts): &(usize, Partition), rank: usize) -> Vec<u8> {
         let extents: Vec<usize> = order.iter().map(|&axis| self.shape[axis]).collect();
         let mut numbers = Vec::new();
         for k in 0..extents.iter().product() {
-            let (mut rest, mut at) = (k, vec![0; extents.len()]);
+            let (mut rest, mut index) = (k, vec![0; extents.len()]);
             for (axis, extent) in extents.iter().enumerate().rev() {
-                (at[axis], rest) = (rest % extent, rest / extent);
+                (index[axis], rest) = (rest % extent, rest / extent);
             }
-            if parts.range(rank).contains(&at[*cut]) {
-                let of_axis = |axis| order.iter().position(|&a| a == axis).unwrap();
-                let indices = (0..extents.len()).map(|axis| at[of_axis(axis)]);
+            if parts.range(rank).contains(&index[*cut]) {
+                let position = |axis| order.iter().position(|&a| a == axis).unwrap();
+                let indices = (0..extents.len()).map(|axis| index[position(axis)]);
                 let number = indices.zip(&self.shape).fold(0, |all, (i, extent)| all * extent + i);
                 numbers.push(number as u32);
             }
@@ -50,25 +52,25 @@ impl Case {
 
     pub fn check(&self, rank: &mut impl Communicator) {
         let r = rank.rank();
-        let in_order: Vec<usize> = (0..self.shape.len()).collect();
+        let identity: Vec<usize> = (0..self.shape.len()).collect();
         let (before, after) =
-            (self.part(&in_order, &self.before, r), self.part(&self.axes, &self.after, r));
-        for way in [None, Some(Schedule::AxesFirst), Some(Schedule::PanelsFirst)] {
-            let change = way.map_or(self.change(), |way| self.change().way(way));
+            (self.part(&identity, &self.before, r), self.part(&self.axes, &self.after, r));
+        for schedule in [None, Some(Schedule::AxesFirst), Some(Schedule::PanelsFirst)] {
+            let change = schedule.map_or(self.change(), |schedule| self.change().way(schedule));
             let planned = change.plan(r).unwrap();
             assert_eq!([planned.len_before(), planned.len_after()], [before.len(), after.len()]);
-            // What is behind the part must stay.
+            // Bytes after the buffer's capacity must not change.
             let mut data = before.clone();
             data.resize(planned.capacity(), 0xEE);
             data.extend([0xA5; 3]);
             planned.run(rank, &mut data).unwrap();
-            assert!(data[..after.len()] == after[..], "rank {r} of {self:?} {way:?}");
+            assert!(data[..after.len()] == after[..], "rank {r} of {self:?} {schedule:?}");
             assert_eq!(data[planned.capacity()..], [0xA5; 3]);
         }
     }
 }
 
-/// Any parts, empty ones too.
+/// Generates parts of any sizes, including empty ones.
 fn parts(extent: usize, ranks: usize) -> impl Strategy<Value = Partition> {
     prop::collection::vec(0..=extent, ranks - 1).prop_map(move |mut cuts| {
         cuts.extend([0, extent]);
@@ -77,7 +79,7 @@ fn parts(extent: usize, ranks: usize) -> impl Strategy<Value = Partition> {
     })
 }
 
-/// Arrays of some axes, cut along any axis before and another after.
+/// Generates arrays of rank 2 to 4, partitioned along any axis before and another axis after.
 pub fn cases(ranks: usize) -> impl Strategy<Value = Case> {
     let shape = prop::collection::vec(1usize..9, 2..5);
     shape.prop_flat_map(move |shape| {
