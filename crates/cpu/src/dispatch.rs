@@ -1,4 +1,4 @@
-//! Which mover runs which stage.
+//! Dispatch of a stage to its kernel.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,113 +21,119 @@ use crate::source_map::SourceMap;
 use crate::swaps::turn_squares;
 use crate::tile_runs::move_runs;
 
-/// Runs `way` over `data`, as long as what it reads or writes. `flags` are zero and, like `bytes` (kept rows, then
-/// every thread's scratch), as many as it needs. `finish` is for the mover that can call it.
+/// Runs `config` on `data`, which has the length that the stage reads or writes.
+///
+/// `flags` are zero. `bytes` is the saved bytes followed by every thread's scratch. Both have at
+/// least the sizes in [`Resources`]. `finish` is passed to the kernel that supports it.
 ///
 /// # Panics
-/// When the way is out of place.
+/// If the stage is out-of-place.
 pub fn run(
-    way: &CpuKernelConfig,
+    config: &CpuKernelConfig,
     data: &mut [Byte],
     flags: &[AtomicU32],
     bytes: &mut [Byte],
     finish: Option<&Epilogue>,
 ) {
     use Direction::{Backward, Forward};
-    let (elem_bytes, needs) = (way.elem_bytes, way.resources());
-    let parts = needs.threads;
-    let (kept, scratch) = bytes.split_at_mut(needs.saved_bytes);
-    let scratch = &mut scratch[..(parts * needs.scratch_bytes).max(way.buffer_bytes())];
-    let path = || SourceMap::new(way.map, elem_bytes);
-    match *way.kernel() {
-        CpuKernel::SquareSwap(squares) => turn_squares(data, squares, parts, None),
+    let (elem_bytes, resources) = (config.elem_bytes, config.resources());
+    let threads = resources.threads;
+    let (saved, scratch) = bytes.split_at_mut(resources.saved_bytes);
+    let scratch = &mut scratch[..(threads * resources.scratch_bytes).max(config.buffer_bytes())];
+    let source_map = || SourceMap::new(config.map, elem_bytes);
+    match *config.kernel() {
+        CpuKernel::SquareSwap(squares) => turn_squares(data, squares, threads, None),
         CpuKernel::InvolutionSwap(_) => {
-            let swap =
-                InvolutionSwap::new(way.axes(), elem_bytes).expect("what the way was made of");
-            swap.run(data, parts, scratch);
+            let swap = InvolutionSwap::new(config.axes(), elem_bytes)
+                .expect("the configuration was made from this permutation");
+            swap.run(data, threads, scratch);
         }
-        CpuKernel::Barrier => barrier::run(data, way.axes(), elem_bytes, parts, scratch),
+        CpuKernel::Barrier => barrier::run(data, config.axes(), elem_bytes, threads, scratch),
         CpuKernel::Gather(chunks, direction) => {
             for matrix in data.chunks_exact_mut(chunks.bytes()) {
                 match direction {
-                    Forward => chunks.gather(matrix, parts, kept, scratch),
-                    Backward => chunks.scatter(matrix, parts, kept, scratch),
+                    Forward => chunks.gather(matrix, threads, saved, scratch),
+                    Backward => chunks.scatter(matrix, threads, saved, scratch),
                 }
             }
         }
         CpuKernel::BandedGather(banded, direction) => {
             for matrix in data.chunks_exact_mut(banded.chunks.bytes()) {
                 match direction {
-                    Forward => banded.gather(matrix, parts, kept, scratch),
-                    Backward => banded.scatter(matrix, parts, kept, scratch),
+                    Forward => banded.gather(matrix, threads, saved, scratch),
+                    Backward => banded.scatter(matrix, threads, saved, scratch),
                 }
             }
         }
         CpuKernel::RecordTiles(retile) => {
-            record_gather::retile(data, retile, elem_bytes, parts, scratch)
+            record_gather::retile(data, retile, elem_bytes, threads, scratch)
         }
-        CpuKernel::RecordGather(chunks, Forward) => chunks.gather(data, parts, kept, scratch),
-        CpuKernel::RecordGather(chunks, Backward) => chunks.scatter(data, parts, kept, scratch),
-        CpuKernel::Cycles => follow_cycles(data, &path(), flags, parts, scratch),
-        CpuKernel::OwnCycles(e) => own_cycles(data, e, elem_bytes, needs, flags, scratch),
-        CpuKernel::Rotate => rotate_cycles(data, &path(), parts),
-        CpuKernel::Slide(rows, by) => slide(data, rows, by, parts, flags, kept, scratch),
-        CpuKernel::Cut(rows, by, columns, direction) => {
-            let (gaps, heads) = kept.split_at_mut(columns.gaps() * elem_bytes);
+        CpuKernel::RecordGather(chunks, Forward) => chunks.gather(data, threads, saved, scratch),
+        CpuKernel::RecordGather(chunks, Backward) => chunks.scatter(data, threads, saved, scratch),
+        CpuKernel::Cycles => follow_cycles(data, &source_map(), flags, threads, scratch),
+        CpuKernel::OwnCycles(e) => own_cycles(data, e, elem_bytes, resources, flags, scratch),
+        CpuKernel::Rotate => rotate_cycles(data, &source_map(), threads),
+        CpuKernel::Slide(rows, schedule) => {
+            slide(data, rows, schedule, threads, flags, saved, scratch)
+        }
+        CpuKernel::Cut(rows, schedule, columns, direction) => {
+            let (gaps, heads) = saved.split_at_mut(columns.gaps() * elem_bytes);
             with_gaps_kept(data, columns, direction, elem_bytes, gaps, |data| {
-                slide(data, rows, by, parts, flags, heads, scratch);
+                slide(data, rows, schedule, threads, flags, heads, scratch);
             });
         }
         CpuKernel::TileRows(runs) => {
             move_runs(data, &runs, elem_bytes, VisitedBits(flags), scratch)
         }
-        CpuKernel::TransposeRows(matrix) => matrix.turn(data, parts, finish, scratch),
+        CpuKernel::TransposeRows(matrix) => matrix.turn(data, threads, finish, scratch),
         CpuKernel::TransposeThroughScratch(matrix) => matrix.turn_through(data, scratch),
-        CpuKernel::SaveGaps(matrix, Forward) => matrix.keep(data, kept),
-        CpuKernel::SaveGaps(matrix, Backward) => matrix.restore(data, kept),
-        CpuKernel::SwapGaps(rows, Forward) => GapSwap::new(rows, parts).together(data),
-        CpuKernel::SwapGaps(rows, Backward) => GapSwap::new(rows, parts).apart(data),
-        CpuKernel::OutOfPlace | CpuKernel::Copy => unreachable!("{way} is out of place"),
+        CpuKernel::SaveGaps(matrix, Forward) => matrix.keep(data, saved),
+        CpuKernel::SaveGaps(matrix, Backward) => matrix.restore(data, saved),
+        CpuKernel::SwapGaps(rows, Forward) => GapSwap::new(rows, threads).together(data),
+        CpuKernel::SwapGaps(rows, Backward) => GapSwap::new(rows, threads).apart(data),
+        CpuKernel::OutOfPlace | CpuKernel::Copy => unreachable!("{config} is out-of-place"),
     }
 }
 
-/// Rows moved apart or together.
+/// Moves rows to another pitch.
 fn slide(
     data: &mut [Byte],
     rows: RowSlide,
-    by: SlideMethod,
-    parts: usize,
+    schedule: SlideMethod,
+    threads: usize,
     flags: &[AtomicU32],
     heads: &mut [Byte],
     scratch: &mut [Byte],
 ) {
-    match by {
-        SlideMethod::Rounds(least) => in_rounds(data, rows, least, parts),
-        SlideMethod::Shares => in_shares(data, rows, parts, heads),
-        SlideMethod::Blocks(block) => in_blocks(data, rows, block, flags, parts, scratch),
+    match schedule {
+        SlideMethod::Rounds(least) => in_rounds(data, rows, least, threads),
+        SlideMethod::Shares => in_shares(data, rows, threads, heads),
+        SlideMethod::Blocks(block) => in_blocks(data, rows, block, flags, threads, scratch),
     }
 }
 
-/// The cycles of every instance by one thread, with flags that are that thread's own.
+/// Follows the cycles of whole instances, each by one thread with its own flags.
 fn own_cycles(
     data: &mut [Byte],
-    shape: Elementary,
+    instances: Elementary,
     elem_bytes: usize,
-    needs: Resources,
+    resources: Resources,
     flags: &[AtomicU32],
     scratch: &mut [Byte],
 ) {
-    let Resources { threads: parts, scratch_bytes, .. } = needs;
-    let path = SourceMap::new(StageMap::from(Elementary { batch: 1, ..shape }), elem_bytes);
-    let (batch, positions) = (shape.batch, shape.instance_units());
+    let Resources { threads, scratch_bytes, .. } = resources;
+    let source_map =
+        SourceMap::new(StageMap::from(Elementary { batch: 1, ..instances }), elem_bytes);
+    let (batch, positions) = (instances.batch, instances.instance_units());
     let words = VisitedBits::words(positions);
-    let instance_bytes = positions * path.unit_bytes();
-    let lens = (0..parts).map(|part| parallel::share(batch, parts, part).len() * instance_bytes);
-    let shares = parallel::cut(data, lens).into_iter().zip(flags.chunks(words));
+    let instance_bytes = positions * source_map.unit_bytes();
+    let lengths =
+        (0..threads).map(|thread| parallel::share(batch, threads, thread).len() * instance_bytes);
+    let shares = parallel::cut(data, lengths).into_iter().zip(flags.chunks(words));
     parallel::for_each_thread(shares, scratch, scratch_bytes, |(own, flags), scratch| {
         for instance in own.chunks_exact_mut(instance_bytes) {
             flags.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-            follow_cycles(instance, &path, flags, 1, scratch);
+            follow_cycles(instance, &source_map, flags, 1, scratch);
         }
     });
 }

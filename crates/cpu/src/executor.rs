@@ -1,4 +1,4 @@
-//! A plan and the threads to run it on.
+//! Execution of a plan on CPU threads.
 
 use std::mem::MaybeUninit;
 
@@ -12,114 +12,125 @@ use crate::plane_tiling::PlaneTiling;
 use crate::workspace::{RunError, Workspace, buffer};
 use crate::{dispatch, views};
 
-/// Runs one plan, as often as wanted.
+/// Executes one plan, any number of times.
 ///
-/// Stages run one after the other, each over as many threads as the plan says (for another device's
-/// plan, as many as given here), where [`threads`](crate::threads) says; one thread runs
-/// in the caller and touches no pool.
+/// Stages run one after another. Each uses the number of threads in the plan, or for a plan of
+/// another device the number given to [`new`](Self::new). [`pool`](crate::pool) describes the
+/// threads. A single thread runs in the caller and uses no pool.
 #[derive(Clone, Debug)]
 pub struct Executor {
     plan: Plan,
     configs: Vec<CpuKernelConfig>,
-    /// Of the workspace's start, for gaps.
+    /// Bytes at the start of the workspace for saved gaps.
     saved_gap_bytes: usize,
 }
 
-/// The way that runs stage `number` of a plan for elements of `elem_bytes` bytes: its own, or one in place of another
-/// device's.
-fn way_of(
+/// Returns the configuration that runs stage `number` of a plan.
+///
+/// It is the stage's own configuration, or a substitute if the plan was made for another device.
+/// `elem_bytes` is the element size of the problem.
+fn config_of(
     stage: &Stage,
     number: usize,
     elem_bytes: usize,
     threads: usize,
 ) -> Result<CpuKernelConfig, RunError> {
-    let (shape, method, elem_bytes) =
+    let (map, method, elem_bytes) =
         (stage.map, stage.implementation.method, elem_bytes * stage.elems_per_unit);
     match stage.implementation.launch_config.get::<CpuKernelConfig>() {
-        Some(way) if way.is_for(&shape, elem_bytes, method) => Ok(*way),
+        Some(config) if config.is_for(&map, elem_bytes, method) => Ok(*config),
         Some(_) => Err(InvalidPlan::Geometry { number, stage: stage.to_string() }.into()),
-        None => CpuKernelConfig::substitute(shape, elem_bytes, method, threads.max(1))
+        None => CpuKernelConfig::substitute(map, elem_bytes, method, threads.max(1))
             .ok_or_else(|| InvalidPlan::Method { number, stage: stage.to_string() }.into()),
     }
 }
 
 impl Executor {
-    /// For `plan`; a plan made for another device runs as its shapes say, over at most `threads` threads, with
-    /// scratch in place of what that device holds on chip.
+    /// Creates an executor of `plan`.
+    ///
+    /// A plan for another device runs with the same index maps, on at most `threads` threads.
+    /// Scratch replaces the on-chip memory of that device.
     ///
     /// # Errors
-    /// [`RunError::Plan`]: the plan was put together wrongly.
+    /// [`RunError::Plan`]: the plan is invalid.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, RunError> {
         plan.check()?;
-        let way = |(number, stage): (usize, &Stage)| {
-            way_of(stage, number, plan.problem.elem_bytes(), threads)
+        let config = |(number, stage): (usize, &Stage)| {
+            config_of(stage, number, plan.problem.elem_bytes(), threads)
         };
-        let ways = (1..).zip(plan.stages()).map(way).collect::<Result<_, _>>()?;
-        let kept_bytes = plan.saved_gap_bytes();
-        Ok(Executor { plan, configs: ways, saved_gap_bytes: kept_bytes })
+        let configs = (1..).zip(plan.stages()).map(config).collect::<Result<_, _>>()?;
+        let saved_gap_bytes = plan.saved_gap_bytes();
+        Ok(Executor { plan, configs, saved_gap_bytes })
     }
 
-    /// Creates an executor of one stage, over as many elements as it reads or writes. A stage that moves rows apart leaves
-    /// other bytes of the data in the gaps.
+    /// Creates an executor of one stage, over the elements that it reads or writes. A stage that
+    /// moves rows to a larger pitch leaves other bytes of the data in the gaps.
     ///
-    /// An out-of-place stage runs by [`run_into`](Self::run_into).
+    /// An out-of-place stage runs with [`run_into`](Self::run_into).
     ///
     /// # Errors
-    /// [`RunError::Plan`] if the method does not do the shape, if the shape has no elements, and if the stage saves or
-    /// restores gaps: what a stage restores, another stage of the same run has saved.
+    /// [`RunError::Plan`]: the method does not support the map, the map has no elements, or the
+    /// stage saves or restores gaps. Only another stage of the same run can save the gaps that a
+    /// stage restores.
     #[doc(hidden)]
     pub fn of_stage(
-        shape: StageMap,
-        offer: Implementation,
+        map: StageMap,
+        implementation: Implementation,
         elem_bytes: usize,
         threads: usize,
     ) -> Result<Self, RunError> {
-        let uncounted = || InvalidPlan::Uncounted { number: 1, stage: format!("{shape:?}") };
-        shape.counted_len().ok_or_else(uncounted)?;
-        let plan = Plan::of_stage("host", shape, offer, elem_bytes).map_err(|_| uncounted())?;
+        let uncounted = || InvalidPlan::Uncounted { number: 1, stage: format!("{map:?}") };
+        map.counted_len().ok_or_else(uncounted)?;
+        let plan =
+            Plan::of_stage("host", map, implementation, elem_bytes).map_err(|_| uncounted())?;
         let stage = &plan.phases[0].stages[0];
         stage.check()?;
-        let way = way_of(stage, 1, elem_bytes, threads)?;
-        if way.saves_gaps() {
+        let config = config_of(stage, 1, elem_bytes, threads)?;
+        if config.saves_gaps() {
             let (problem, stages) = (Box::new(plan.problem), stage.to_string());
             return Err(InvalidPlan::Leading { problem, stages }.into());
         }
-        Ok(Executor { plan, configs: vec![way], saved_gap_bytes: 0 })
+        Ok(Executor { plan, configs: vec![config], saved_gap_bytes: 0 })
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Bytes of workspace that a run needs: for a host's plan what the plan says, for another's the
-    /// on-chip memory of the groups that run at a time besides.
+    /// Returns the bytes of workspace that a run needs.
+    ///
+    /// For a CPU plan it is the plan's workspace. For a plan of another device it also includes the
+    /// on-chip memory of the groups that run at the same time.
     pub fn workspace_bytes(&self) -> usize {
-        let own = self.configs.iter().filter(|way| !way.saves_gaps());
-        self.saved_gap_bytes + own.map(|way| way.resources().bytes()).max().unwrap_or(0)
+        let others = self.configs.iter().filter(|config| !config.saves_gaps());
+        self.saved_gap_bytes + others.map(|config| config.resources().bytes()).max().unwrap_or(0)
     }
 
-    /// The most threads that a stage runs on.
+    /// Returns the maximum number of threads of any stage.
     pub fn threads(&self) -> usize {
-        self.configs.iter().map(|way| way.resources().threads).max().unwrap_or(1)
+        self.configs.iter().map(|config| config.resources().threads).max().unwrap_or(1)
     }
 
-    /// Whether elements can be [finished](Epilogue) in the pass that brings them to their places.
+    /// Returns `true` if an [epilogue](Epilogue) can be applied to elements in the pass that moves
+    /// them.
     pub fn can_finish(&self) -> bool {
-        matches!(&self.configs[..], [way] if matches!(way.kernel(), CpuKernel::TransposeRows(_)))
+        matches!(&self.configs[..], [config] if matches!(config.kernel(), CpuKernel::TransposeRows(_)))
     }
 
     /// Transposes `data` in place, with `workspace` if it is large enough.
     ///
-    /// `data` are the matrices and nothing else. With leading dimensions the matrix begins the data, which may go on behind
-    /// its span: elements of the source's rows alone then hold elements of before, every other byte of the gaps is as it
-    /// was.
+    /// `data` must be exactly the matrices. With leading dimensions, the matrix starts the data,
+    /// which may extend beyond its span. Elements that are only in source rows then hold
+    /// unspecified source elements; every other byte of the gaps is unchanged.
     ///
-    /// `done` is called after each stage with the passes done, of [`Plan::passes`].
+    /// `done` is called after each stage with the number of completed passes, of [`Plan::passes`].
     ///
     /// # Errors
-    /// [`RunError::Length`], [`RunError::Span`], [`RunError::Workspace`], and [`RunError::OutOfMemory`] if a stage's buffers
-    /// of some KB per thread cannot be allocated; before anything is touched.
+    /// All errors are returned before anything is written. [`RunError::Plan`]: the plan is
+    /// out-of-place. [`RunError::Length`], [`RunError::Span`]: the data have the wrong length.
+    /// [`RunError::Workspace`]: the workspace is too small. [`RunError::OutOfMemory`]: a stage's
+    /// buffers, of some KB per thread, cannot be allocated.
     pub fn run(
         &self,
         data: &mut [Byte],
@@ -129,11 +140,13 @@ impl Executor {
         self.run_in(data, workspace.words_mut(), None, done)
     }
 
-    /// The same with a workspace that lies in memory of any origin. `finish` is called with every element of the result
-    /// once, where [`can_finish`](Self::can_finish) allows it, and is ignored elsewhere.
+    /// Runs the plan like [`run`](Self::run), with a workspace in any memory.
+    ///
+    /// `finish` is called once with every element of the result if [`can_finish`](Self::can_finish)
+    /// allows it, and ignored otherwise.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// Same as [`run`](Self::run).
     pub fn run_in(
         &self,
         data: &mut [Byte],
@@ -146,19 +159,19 @@ impl Executor {
         if need > have {
             return Err(RunError::Workspace { need, have });
         }
-        let mut own =
+        let mut buffers =
             buffer(self.configs.iter().map(CpuKernelConfig::buffer_bytes).max().unwrap_or(0))?;
-        let (kept, words) = words.split_at_mut(self.saved_gap_bytes / size_of::<u64>());
+        let (saved_gaps, words) = words.split_at_mut(self.saved_gap_bytes / size_of::<u64>());
         let mut passes = 0;
-        for (way, stage) in self.configs.iter().zip(self.plan.stages()) {
-            let (read, written) = way.map.spans();
-            let reach = read.max(written) * way.elem_bytes;
+        for (config, stage) in self.configs.iter().zip(self.plan.stages()) {
+            let (read, written) = config.map.spans();
+            let reach = read.max(written) * config.elem_bytes;
             let reach = reach.min(data.len());
             let data = &mut data[..reach];
-            let words = if way.saves_gaps() { &mut *kept } else { &mut *words };
-            let (flags, bytes) = views::split_flags(words, way.resources().flag_words);
-            let bytes = if way.buffer_bytes() > 0 { &mut own } else { bytes };
-            dispatch::run(way, data, flags, bytes, finish);
+            let words = if config.saves_gaps() { &mut *saved_gaps } else { &mut *words };
+            let (flags, bytes) = views::split_flags(words, config.resources().flag_words);
+            let bytes = if config.buffer_bytes() > 0 { &mut buffers } else { bytes };
+            dispatch::run(config, data, flags, bytes, finish);
             if stage.passes() > 0 {
                 passes += stage.passes();
                 done(passes);
@@ -182,11 +195,12 @@ impl Executor {
         Ok(())
     }
 
-    /// Writes the elements of `from` to `to`, moved as the plan says, which is out of place.
+    /// Writes the elements of `from` to `to`, permuted according to the out-of-place plan.
     ///
     /// # Errors
-    /// [`RunError::Length`] if either is not as long as the problem, [`RunError::Plan`] if the plan is in place or has
-    /// stages in place, [`RunError::OutOfMemory`] if the threads' buffers cannot be allocated; before `to` is touched.
+    /// All errors are returned before `to` is written. [`RunError::Length`]: either slice does not
+    /// have the length of the problem. [`RunError::Plan`]: the plan or a stage is in-place.
+    /// [`RunError::OutOfMemory`]: the threads' buffers cannot be allocated.
     pub fn run_into(&self, to: &mut [Byte], from: &[Byte]) -> Result<(), RunError> {
         let problem = &self.plan.problem;
         if !problem.is_out_of_place() {
@@ -197,14 +211,15 @@ impl Executor {
                 return Err(RunError::Length { expected: problem.bytes(), got });
             }
         }
-        let is_into =
-            |way: &CpuKernelConfig| matches!(way.kernel(), CpuKernel::OutOfPlace | CpuKernel::Copy);
+        let is_into = |config: &CpuKernelConfig| {
+            matches!(config.kernel(), CpuKernel::OutOfPlace | CpuKernel::Copy)
+        };
         let place = InvalidPlan::Place { out_of_place: false };
         self.configs.iter().all(is_into).then_some(()).ok_or(place)?;
         let begins = to.as_ptr().addr() % CACHE_LINE;
-        self.configs.iter().try_for_each(|way| {
-            let tiles = PlaneTiling::into_buffer(way.axes(), way.elem_bytes, begins);
-            tiles_into(to, from, &tiles, way.resources().threads)
+        self.configs.iter().try_for_each(|config| {
+            let tiles = PlaneTiling::into_buffer(config.axes(), config.elem_bytes, begins);
+            tiles_into(to, from, &tiles, config.resources().threads)
         })
     }
 }

@@ -1,57 +1,59 @@
-//! The host backend: runs any plan on CPU threads, a GPU's included.
+//! CPU backend: executes any plan on CPU threads, including plans that were made for a GPU.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `executor`, `initialised` | a plan and its threads: workspace, then stage after stage |
-//! | `host` | CPU threads as a device: what they offer |
-//! | `way` | a way to move a shape: which mover, with what memory |
-//! | `estimate` | how long a way takes |
-//! | `machine` | what this machine says of its processor |
-//! | `stages` | which mover runs which stage |
+//! | `executor`, `initialised` | executes the stages of a plan one after another |
+//! | `device` | CPU threads as a planning device |
+//! | `kernel_config` | configuration of a stage: kernel, threads and workspace |
+//! | `cost_model` | estimated seconds of a stage |
+//! | `cpuinfo` | processor model and cache size |
+//! | `dispatch` | calls the kernel of a stage |
 //!
-//! | mover | moves |
+//! | kernels | move |
 //! |---|---|
-//! | `follow` | super-elements along their cycles: by several workers that share nothing while they move, or by swaps |
-//! | `swaps` | tiles of squares that change places |
-//! | `axis_swap` | tiles of arrays whose axes change places in pairs |
-//! | `barrier` | tiles through scratch: read all, then write all |
-//! | `gather` | the first aligned-slot pass and its inverse, chunk by chunk through scratch |
-//! | `fields` | records through scratch: whole tiles, and the gather pass of their aligned slots |
-//! | `banded`, `strips` | the same in row order: bands of chunks, cut in strips of columns, each through a ring |
-//! | `rounds` | rows slid from one pitch to another, in rounds or in shares; columns cut off and put back |
-//! | `blocks` | the same block by block |
-//! | `pitched` | rows a pitch apart: transposed where they lie, through workspace; gaps kept |
-//! | `exchange` | rows that change places with their gaps |
-//! | `transpose_into` | tiles from one buffer to another; rows and columns alone are copied |
+//! | `follow` | super-elements along their cycles, with independent workers or by swaps |
+//! | `tile_runs` | rows of tiles between two leading dimensions, along chains |
+//! | `swaps` | pairs of tiles of squares |
+//! | `involution` | pairs of tiles of arrays with a self-inverse axis permutation |
+//! | `barrier` | whole instances through scratch: reads everything, then writes |
+//! | `chunk_gather` | chunks of the first aligned-slot pass and its inverse, through scratch |
+//! | `banded_gather`, `strip_ring` | slots in row order: bands of chunks, in strips of columns, each through a ring |
+//! | `record_gather`, `record_sections` | records through scratch: whole tiles, and the gather pass of aligned slots |
+//! | `rounds` | rows from one pitch to another, in rounds or shares; cuts off and inserts columns |
+//! | `blocks` | rows from one pitch to another, block by block |
+//! | `leading` | matrices with leading dimensions: in place or through workspace; saves gaps |
+//! | `gap_swap` | rows, by swaps with their gaps |
+//! | `out_of_place` | tiles to another buffer; copies rows and columns |
 //! | `small` | arrays that fit a buffer on the stack |
 //!
-//! | what movers ask | says |
+//! | modules for kernels | contents |
 //! |---|---|
-//! | `path` | where super-elements go, with the divisions prepared |
-//! | `cycles`, `queue` | in which order they move, and by whom; moves settled and asked for ahead |
-//! | `squares` | the order of the tiles of squares |
-//! | `tiles` | the tiles of an array whose axes are permuted on the way to another place |
-//! | `runs` | which thread works on which chunks |
-//! | `bands` | how chunks are cut into bands and strips |
-//! | `finish` | what is done to elements in the pass that moves them |
-//! | `parts` | how work is split over threads |
-//! | [`threads`] | those of the rayon pool that a call is made in, or of a pool that calls made in none share |
+//! | `source_map` | index map of a stage, with precomputed divisions |
+//! | `cycle_walk`, `lookahead` | order in which workers move super-elements; moves prefetched ahead |
+//! | `square` | order of the tiles of squares |
+//! | `plane_tiling` | tiles of an array that is permuted out of place |
+//! | `chunk_queue` | assignment of chunks to threads |
+//! | `band_tiling` | division of chunks into bands and strips |
+//! | `epilogue` | operation on elements in the pass that moves them |
+//! | `parallel` | division of work among threads |
+//! | [`pool`] | threads: the caller's rayon pool, or a pool shared by all other calls |
 //!
-//! | memory | is |
+//! | memory | contents |
 //! |---|---|
-//! | `shared` | moved within by several workers: every call is checked but that the bytes are the worker's own |
-//! | `strided` | rows of bytes equally far apart: whether they share a byte |
-//! | `claims` | which worker has touched which byte, compared where debug assertions are on |
-//! | `pieces` | borrowed piece by piece, found free or not when asked for |
-//! | `views` | a workspace seen as flags and bytes |
-//! | `workspace` | allocated for a run, or an error |
+//! | `shared` | bytes that several workers move: every access is bounds-checked |
+//! | `strided` | rows of bytes at a constant stride: span and overlap |
+//! | `race_check` | worker that touched each byte, compared if debug assertions are on |
+//! | `cells` | pieces of a buffer that threads borrow separately, checked at run time |
+//! | `views` | splits a workspace into flags and bytes |
+//! | `workspace` | workspace of a run, and the errors of a run |
 //!
-//! `unsafe` is what `shared`, `pieces` and `views` are made of. A mover's only `unsafe` is the promise that a worker's
-//! bytes are its own (`SharedBytes::worker`), which follows from its index map: a check while they move
-//! would cost as much as the moves. One file more promises that plans leave no byte uninitialised.
+//! `unsafe` code is in `shared`, `cells` and `views`. A kernel's only `unsafe` code promises that
+//! two workers never touch the same byte (`SharedBytes::worker`). The index maps guarantee that; a
+//! check during the moves would cost as much as the moves. `initialised` also promises that plans
+//! leave no byte uninitialised.
 //!
-//! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, padding included,
-//! are moved and never looked at.
+//! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, including padding,
+//! are moved but never read as values.
 
 mod band_tiling;
 mod banded_gather;
