@@ -1,8 +1,8 @@
-//! How the gather pass of aligned slots in row order is cut: `docs/cpu.md`.
+//! Division of the row-order gather pass of aligned slots into bands and strips: `docs/cpu.md`.
 //!
-//! A thread walks down its chunks a band of them at a time, across a band in strips of columns, and down
-//! a strip chunk by chunk through a ring of two chunks. A second buffer holds the strip whose
-//! columns the slots of the others end in.
+//! A thread goes down its chunks one band at a time, across a band in strips of columns, and down a
+//! strip chunk by chunk through a ring of two chunks. A second buffer contains the boundary strip,
+//! in whose columns the slots of the others end.
 
 use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
@@ -10,25 +10,26 @@ use turntile_simd::CACHE_LINE;
 
 use crate::chunk_gather::ChunkGather;
 
-/// How a band is cut.
+/// Division of the pass into bands and strips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BandTiling {
-    /// Chunks of a band.
+    /// Number of chunks per band.
     pub chunks: usize,
-    /// Columns of a strip.
+    /// Number of columns per strip.
     pub width: usize,
-    /// Columns of the strip that is held: slots that run on from one row into the next end, or begin,
-    /// there.
-    pub held: usize,
+    /// Number of columns of the boundary strip: slots that extend from one row into the next end,
+    /// or start, there.
+    pub boundary: usize,
 }
 
-/// Rows of a band at most, and bytes of a ring.
+/// Returns the maximum rows of a band, and the bytes of a ring.
 ///
-/// The rows after a band are read with it, and again with the next; the lines of two groups of strips stay in the
-/// second-level cache. The ring and the rows of a chunk that it is filled from fit the first-level cache. Backward less of
-/// both is better: 4093x8191, GB/s of the pass with 1024 rows and 16 KB, 1024 and 8, 768 and 8: floats in slots of 64 9.0, 9.5, 9.6;
-/// elements of 8 bytes, of 64, 9.0, 10.6, 11.1; of 16 bytes, of 32, 9.7, 12.2, 13.2. Forward 8 KB are 11-28% slower, 768 rows
-/// 0-18.
+/// The rows after a band are read with it, and again with the next band. The lines of two groups of
+/// strips stay in the second-level cache. The ring, and the rows of a chunk that fill it, fit the
+/// first-level cache. Backward, less of both is better. 4093x8191, GB/s of the pass with 1024 rows
+/// and 16 KB, 1024 and 8, 768 and 8: floats in slots of 64 9.0, 9.5, 9.6; elements of 8 bytes in
+/// slots of 64 9.0, 10.6, 11.1; of 16 bytes in slots of 32 9.7, 12.2, 13.2. Forward, 8 KB are
+/// 11-28% slower, 768 rows 0-18%.
 const fn sizes(direction: Direction) -> (usize, usize) {
     match direction {
         Direction::Forward => (1024, 16 << 10),
@@ -36,63 +37,67 @@ const fn sizes(direction: Direction) -> (usize, usize) {
     }
 }
 
-/// Bytes of a row of a strip at most.
+/// Maximum bytes per row of a strip.
 const STRIP_ROW_BYTES: usize = 256;
 
 impl BandTiling {
-    /// The longest bands of which a thread has room for `room` bytes; `None` when there is not enough
-    /// for any, or slots are in another order, or longer than rows.
+    /// Returns the longest bands whose buffers fit into `room` bytes per thread. Returns `None` if
+    /// none fit, if slots are not in row order, or if slots are longer than rows.
     pub fn within(chunks: &ChunkGather, direction: Direction, room: usize) -> Option<Self> {
         let ChunkGather { slots, elem_bytes } = chunks;
         let step = slots.strip_step();
         let (rows, ring) = sizes(direction);
-        let fitting = (ring / (2 * chunks.slot_bytes())).min(STRIP_ROW_BYTES / elem_bytes);
-        let width = fitting.max(1).next_multiple_of(step);
-        let held = (slots.slot() - 1).max(1).next_multiple_of(step);
+        let fitting_cols = (ring / (2 * chunks.slot_bytes())).min(STRIP_ROW_BYTES / elem_bytes);
+        let width = fitting_cols.max(1).next_multiple_of(step);
+        let boundary = (slots.slot() - 1).max(1).next_multiple_of(step);
         let most = (rows / slots.slot()).min(BandTiling::most_parts(slots)).max(1);
-        let bands = |chunks| BandTiling { chunks, width, held };
+        let bands = |chunks| BandTiling { chunks, width, boundary };
         let fits = |number: &usize| bands(*number).scratch_bytes(chunks) <= room;
         let number = (1..=most).rev().find(fits)?;
-        (slots.order() == SlotOrder::Rows && held <= slots.cols()).then(|| bands(number))
+        (slots.order() == SlotOrder::Rows && boundary <= slots.cols()).then(|| bands(number))
     }
 
-    /// Columns of the strips whose lines are asked for at once.
+    /// Returns the number of columns of the strips that are prefetched together.
     pub fn ahead(&self, elem_bytes: usize) -> usize {
         self.width * (STRIP_ROW_BYTES / (self.width * elem_bytes)).max(1)
     }
 
-    /// Elements from one column of a ring to the next: those of two chunks, and a line's that come after.
+    /// Returns the elements from one column of a ring to the next: those of two chunks, and a line
+    /// that repeats the first ones.
     pub fn ring_column(chunks: &ChunkGather) -> usize {
         2 * chunks.slots.slot() + CACHE_LINE.div_ceil(chunks.elem_bytes)
     }
 
-    /// Bytes of a ring of a strip's columns, with a line before it and what aligns it.
+    /// Returns the bytes of a ring for a strip's columns, with a line before it and alignment
+    /// padding.
     fn ring_bytes(&self, chunks: &ChunkGather) -> usize {
         2 * CACHE_LINE + self.width * BandTiling::ring_column(chunks) * chunks.elem_bytes
     }
 
-    /// Elements of a column of the strip that is held: those of a band and of the chunk beside it.
+    /// Returns the elements per column of the boundary strip: those of a band and of the
+    /// neighbouring chunk.
     pub fn column(&self, slots: &AlignedSlots) -> usize {
         (self.chunks + 1) * slots.slot()
     }
 
-    /// Bytes of a thread's two buffers.
+    /// Returns the bytes of a thread's two buffers.
     pub fn scratch_bytes(&self, chunks: &ChunkGather) -> usize {
-        self.held * self.column(&chunks.slots) * chunks.elem_bytes + self.ring_bytes(chunks)
+        self.boundary * self.column(&chunks.slots) * chunks.elem_bytes + self.ring_bytes(chunks)
     }
 
-    /// Threads that the pass has work for: the last chunk is one thread's.
+    /// Returns the maximum number of useful threads: one per full chunk, at least one.
     pub fn most_parts(slots: &AlignedSlots) -> usize {
         (slots.chunks() - 1).max(1)
     }
 
-    /// Bytes that `parts` threads keep beside their buffers: what each needs of rows that are another's,
-    /// which the last thread does not forward, and the last chunk's new content.
+    /// Returns the bytes that `parts` threads save in addition to their buffers. Each thread saves
+    /// the rows it needs of another's run; forward, the last thread has none. The last chunk's new
+    /// content is saved too.
     pub fn kept_bytes(chunks: &ChunkGather, direction: Direction, parts: usize) -> usize {
         let slots = &chunks.slots;
         let (_, last) = slots.chunk_rows(slots.chunks() - 1);
-        let keeping = if direction == Direction::Forward { parts - 1 } else { parts };
-        let rows = keeping.saturating_mul(slots.slot() - 1).saturating_add(last);
+        let savers = if direction == Direction::Forward { parts - 1 } else { parts };
+        let rows = savers.saturating_mul(slots.slot() - 1).saturating_add(last);
         rows.saturating_mul(chunks.row_bytes())
     }
 }
@@ -102,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bands_fill_their_room_and_no_more() {
+    fn bands_use_at_most_their_room() {
         let chunks = |slots| ChunkGather { slots, elem_bytes: 4 };
         for (rows, cols, slot) in [(10_007, 9973, 64), (8191, 4093, 128), (100, 40, 8)] {
             let slots = chunks(AlignedSlots::by_rows(rows, cols, slot).unwrap());
@@ -111,7 +116,7 @@ mod tests {
                     let within = |room| BandTiling::within(&slots, direction, room);
                     let Some(bands) = within(room) else { continue };
                     let bytes = bands.scratch_bytes(&slots);
-                    assert!(bytes <= room && bands.held + 1 >= slot);
+                    assert!(bytes <= room && bands.boundary + 1 >= slot);
                     assert_eq!(within(bytes), Some(bands));
                     assert_eq!(within(100), None);
                 }

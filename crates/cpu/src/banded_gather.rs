@@ -1,10 +1,11 @@
-//! The first pass of the aligned-slot route in row order, and its inverse: band after band of chunks,
-//! strip after strip of columns, without a chunk of scratch.
+//! First pass of the aligned-slot route in row order, and its inverse: one band of chunks after
+//! another, one strip of columns after another, without scratch for a whole chunk.
 //!
-//! A slot lies in its own strip but for its end, which reaches into the next one, and at the end of a row
-//! into the first. Forward, strips go from right to left, so that slots end where everything has
-//! been read, and the first strip is read before the others and written after them; backward the other
-//! way round. The last chunk, whose slots lie column by column, goes through a copy.
+//! A slot is in its own strip except for its end, which extends into the next strip, and at the end
+//! of a row into the first. Forward, strips go from right to left, so every slot's end overwrites
+//! only data already read. The first strip is read before the others and written after them.
+//! Backward, all of this is reversed. The last chunk, whose slots are stored column by column, goes
+//! through a copy.
 
 use std::ops::Range;
 
@@ -15,136 +16,147 @@ use crate::band_tiling::BandTiling;
 use crate::chunk_gather::{ChunkGather, Halo};
 use crate::chunk_queue::{ChunkQueue, Neighbour};
 use crate::parallel;
-use crate::strip_ring::{Ahead, SlotPosition, StripRing};
+use crate::strip_ring::{RowPrefetcher, SlotPosition, StripRing};
 
-/// A gather pass cut in bands.
+/// A gather pass divided into bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BandedGather {
-    /// Its chunks, of one slot's rows but for the last.
+    /// The chunks. All except the last have the rows of one slot.
     pub chunks: ChunkGather,
-    /// How bands are cut.
+    /// The division into bands and strips.
     pub bands: BandTiling,
 }
 
-/// What is beyond a run forward.
+/// Data beyond the end of a thread's run in the forward direction.
 struct Beyond<'a> {
-    /// The rows after it as they were, or beyond the last run the last chunk as it will be.
-    kept: &'a mut [Byte],
-    /// The last chunk, which the run before it reads as it is.
+    /// The original rows after the run. For the last run: the new content of the last chunk.
+    saved: &'a mut [Byte],
+    /// The last chunk, whose original rows the run before it reads.
     last: Option<&'a mut [Byte]>,
 }
 
 impl BandedGather {
-    /// As [`RecordGather::gather`]; `kept` and `scratch` as long as [`BandTiling`] says.
-    pub fn gather(&self, data: &mut [Byte], parts: usize, kept: &mut [Byte], scratch: &mut [Byte]) {
+    /// Gathers every chunk's slots into the chunk's own memory, like [`ChunkGather::gather`].
+    /// [`BandTiling`] computes the lengths of `saved` and `scratch`.
+    pub fn gather(
+        &self,
+        data: &mut [Byte],
+        threads: usize,
+        saved: &mut [Byte],
+        scratch: &mut [Byte],
+    ) {
         let ChunkGather { slots, .. } = self.chunks;
         let (head, full) = (self.chunks.kept_bytes(), slots.chunks() - 1);
-        let (heads, copy) = kept.split_at_mut((parts - 1) * head);
-        let mut heads = parallel::cut(heads, (1..parts).map(|_| head));
-        // The last chunk waits for the one before it, which reads its rows, and reads the first rows now.
+        let (heads, copy) = saved.split_at_mut((threads - 1) * head);
+        let mut heads = parallel::cut(heads, (1..threads).map(|_| head));
+        // The last chunk is written after the one before it, which reads its rows. It reads the
+        // first rows now.
         let (first_rows, last) = (&data[..head], &data[full * self.chunks.chunk_bytes()..]);
-        let columns = |part| parallel::share(slots.cols(), parts, part);
-        let lens = (0..parts).map(|part| self.chunks.columns_bytes(full, &columns(part)));
+        let columns = |thread| parallel::share(slots.cols(), threads, thread);
+        let lens = (0..threads).map(|thread| self.chunks.columns_bytes(full, &columns(thread)));
         let pieces = parallel::cut(copy, lens).into_iter().enumerate();
-        let mut unkept = heads.iter_mut();
-        let shares: Vec<_> = pieces.map(|(part, piece)| (part, piece, unkept.next())).collect();
-        parallel::for_each_thread(shares, &mut [], 0, |(part, piece, kept), _| {
-            if let Some(kept) = kept {
-                let next = parallel::share(full, parts, part).end * self.chunks.chunk_bytes();
-                kept.copy_from_slice(&data[next..][..head]);
+        let mut unsaved = heads.iter_mut();
+        let shares: Vec<_> =
+            pieces.map(|(thread, piece)| (thread, piece, unsaved.next())).collect();
+        parallel::for_each_thread(shares, &mut [], 0, |(thread, piece, saved), _| {
+            if let Some(saved) = saved {
+                let next = parallel::share(full, threads, thread).end * self.chunks.chunk_bytes();
+                saved.copy_from_slice(&data[next..][..head]);
             }
-            self.chunks.gather_chunk(full, columns(part), last, first_rows, piece);
+            self.chunks.gather_chunk(full, columns(thread), last, first_rows, piece);
         });
         let (data, last) = data.split_at_mut(full * self.chunks.chunk_bytes());
         if full == 0 {
             return last.copy_from_slice(copy);
         }
-        let heads = heads.into_iter().map(|kept| Beyond { kept, last: None });
-        let beyond = heads.chain([Beyond { kept: copy, last: Some(last) }]);
-        let runs = self.runs(beyond, parts, Direction::Forward);
-        let keep = |_, next: &[Byte], beyond: &mut Beyond| {
-            beyond.kept[..head].copy_from_slice(&next[..head]);
+        let heads = heads.into_iter().map(|saved| Beyond { saved, last: None });
+        let beyond = heads.chain([Beyond { saved: copy, last: Some(last) }]);
+        let runs = self.runs(beyond, threads, Direction::Forward);
+        let save = |_, next: &[Byte], beyond: &mut Beyond| {
+            beyond.saved[..head].copy_from_slice(&next[..head]);
         };
-        let work = |rows: &mut [Byte], beside: Neighbour<Beyond>, scratch: &mut [Byte]| match beside
-        {
-            Neighbour::Chunk(next) => self.gather_band(rows, &next[..head], scratch),
-            Neighbour::Kept(Beyond { kept, last }) => match last.take() {
-                None => self.gather_band(rows, &kept[..head], scratch),
-                Some(last) => {
-                    self.gather_band(rows, &last[..head], scratch);
-                    last.copy_from_slice(kept);
-                }
-            },
-        };
+        let work =
+            |rows: &mut [Byte], neighbour: Neighbour<Beyond>, scratch: &mut [Byte]| match neighbour
+            {
+                Neighbour::Chunk(next) => self.gather_band(rows, &next[..head], scratch),
+                Neighbour::Saved(Beyond { saved, last }) => match last.take() {
+                    None => self.gather_band(rows, &saved[..head], scratch),
+                    Some(last) => {
+                        self.gather_band(rows, &last[..head], scratch);
+                        last.copy_from_slice(saved);
+                    }
+                },
+            };
         let scratch = (scratch, self.scratch_bytes());
-        runs.over(data, self.chunks.chunk_bytes(), scratch, keep, work);
+        runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// As [`RecordGather::scatter`].
+    /// Inverts [`gather`](Self::gather), with buffers of the lengths that [`BandTiling`] computes.
     pub fn scatter(
         &self,
         data: &mut [Byte],
-        parts: usize,
-        kept: &mut [Byte],
+        threads: usize,
+        saved: &mut [Byte],
         scratch: &mut [Byte],
     ) {
         let ChunkGather { slots, elem_bytes } = self.chunks;
         let (chunks, row_bytes) = (&self.chunks, self.chunks.row_bytes());
         let (each, full) = (chunks.kept_bytes(), slots.chunks() - 1);
-        let (ends, copy) = kept.split_at_mut(parts * each);
-        let mut ends = parallel::cut(ends, (0..parts).map(|_| each));
+        let (ends, copy) = saved.split_at_mut(threads * each);
+        let mut ends = parallel::cut(ends, (0..threads).map(|_| each));
         let last = &data[full * self.chunks.chunk_bytes()..];
         let count = last.len() / row_bytes;
-        let columns = |part| parallel::share(slots.cols(), parts, part);
-        let bytes = |part: usize| columns(part).len() * elem_bytes;
-        let pieces = parallel::cut(copy, (0..parts).map(|part| count * bytes(part)));
+        let columns = |thread| parallel::share(slots.cols(), threads, thread);
+        let bytes = |thread: usize| columns(thread).len() * elem_bytes;
+        let pieces = parallel::cut(copy, (0..threads).map(|thread| count * bytes(thread)));
         let shares: Vec<_> = pieces.into_iter().zip(&mut ends).enumerate().collect();
-        parallel::for_each_thread(shares, &mut [], 0, |(part, (piece, ends)), _| {
-            let first = parallel::share(full, parts, part).start;
-            chunks.keep_tails(first, chunks.before(first, data), ends);
+        parallel::for_each_thread(shares, &mut [], 0, |(thread, (piece, ends)), _| {
+            let first = parallel::share(full, threads, thread).start;
+            chunks.save_tails(first, chunks.before(first, data), ends);
             let tails = match full {
-                0 => Halo::Kept(ends),
+                0 => Halo::Saved(ends),
                 _ => Halo::Before(chunks.before(full, data)),
             };
-            chunks.scatter_chunk(full, columns(part), last, tails, piece);
+            chunks.scatter_chunk(full, columns(thread), last, tails, piece);
         });
         let (data, last) = data.split_at_mut(full * self.chunks.chunk_bytes());
-        let rows = |part| parallel::share(count, parts, part);
-        let shares = parallel::cut(last, (0..parts).map(|part| rows(part).len() * row_bytes));
-        parallel::for_each_thread(shares.into_iter().enumerate(), &mut [], 0, |(part, to), _| {
-            for (row, mut to) in rows(part).zip(to.chunks_exact_mut(row_bytes)) {
+        let rows = |thread| parallel::share(count, threads, thread);
+        let shares = parallel::cut(last, (0..threads).map(|thread| rows(thread).len() * row_bytes));
+        parallel::for_each_thread(shares.into_iter().enumerate(), &mut [], 0, |(thread, to), _| {
+            for (row, mut to) in rows(thread).zip(to.chunks_exact_mut(row_bytes)) {
                 let mut rest = &*copy;
-                for part in 0..parts {
-                    let piece = rest.split_off(..count * bytes(part)).expect("pieces add up");
-                    let to = to.split_off_mut(..bytes(part)).expect("columns add up");
-                    to.copy_from_slice(&piece[row * bytes(part)..][..bytes(part)]);
+                for thread in 0..threads {
+                    let piece =
+                        rest.split_off(..count * bytes(thread)).expect("cells cover all columns");
+                    let to = to.split_off_mut(..bytes(thread)).expect("cells cover all columns");
+                    to.copy_from_slice(&piece[row * bytes(thread)..][..bytes(thread)]);
                 }
             }
         });
-        let runs = self.runs(ends, parts, Direction::Backward);
-        let keep = |number, before: &[Byte], ends: &mut &mut [Byte]| {
-            chunks.keep_tails(number + 1, before, ends);
+        let runs = self.runs(ends, threads, Direction::Backward);
+        let save = |number, before: &[Byte], ends: &mut &mut [Byte]| {
+            chunks.save_tails(number + 1, before, ends);
         };
-        let work = |rows: &mut [Byte], beside: Neighbour<&mut [Byte]>, scratch: &mut [Byte]| {
-            let tails = match beside {
+        let work = |rows: &mut [Byte], neighbour: Neighbour<&mut [Byte]>, scratch: &mut [Byte]| {
+            let tails = match neighbour {
                 Neighbour::Chunk(before) => Halo::Before(before),
-                Neighbour::Kept(ends) => Halo::Kept(ends),
+                Neighbour::Saved(ends) => Halo::Saved(ends),
             };
             self.scatter_band(rows, tails, scratch);
         };
         let scratch = (scratch, self.scratch_bytes());
-        runs.over(data, self.chunks.chunk_bytes(), scratch, keep, work);
+        runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// Every part's run of full chunks.
+    /// Returns the queue of every thread's run of full chunks.
     fn runs<K>(
         &self,
         beyond: impl IntoIterator<Item = K>,
-        parts: usize,
+        threads: usize,
         direction: Direction,
     ) -> ChunkQueue<K> {
         let full = self.chunks.slots.chunks() - 1;
-        let shares = (0..parts).map(|part| parallel::share(full, parts, part));
+        let shares = (0..threads).map(|thread| parallel::share(full, threads, thread));
         ChunkQueue::new(shares.zip(beyond), direction, self.bands.chunks)
     }
 
@@ -152,78 +164,92 @@ impl BandedGather {
         self.bands.scratch_bytes(&self.chunks)
     }
 
-    /// The slot of column `j` in a full chunk.
-    fn spot(&self, j: usize) -> SlotPosition {
+    /// Returns the position of column `j`'s slot in a full chunk.
+    fn slot_position(&self, j: usize) -> SlotPosition {
         SlotPosition::of(&self.chunks, j)
     }
 
-    /// Splits scratch into the buffer of the strip that is held and the ring of the others.
+    /// Splits scratch into the buffer of the boundary strip and the ring of the other strips.
     fn buffers<'a>(&self, scratch: &'a mut [Byte]) -> (&'a mut [Byte], StripRing<'a>) {
         let column_bytes = self.bands.column(&self.chunks.slots) * self.chunks.elem_bytes;
-        let (held, ring) = scratch.split_at_mut(self.bands.held * column_bytes);
-        (held, StripRing::new(self.chunks, self.bands.width, ring))
+        let (boundary, ring) = scratch.split_at_mut(self.bands.boundary * column_bytes);
+        (boundary, StripRing::new(self.chunks, self.bands.width, ring))
     }
 
-    /// Gathers the chunks in `rows`; `after` are the rows that follow, all but one of a slot's.
+    /// Gathers the chunks in `rows`. `after` contains the rows that follow: one less than a slot
+    /// has.
     fn gather_band(&self, rows: &mut [Byte], after: &[Byte], scratch: &mut [Byte]) {
-        let (held, mut strips) = self.buffers(scratch);
-        let BandTiling { held: first, width, .. } = self.bands;
+        let (boundary, mut strips) = self.buffers(scratch);
+        let BandTiling { boundary: first, width, .. } = self.bands;
         let cols = self.chunks.slots.cols();
-        self.take_rows(rows, after, 0..first, held);
+        self.take_rows(rows, after, 0..first, boundary);
         let wide = self.bands.ahead(self.chunks.elem_bytes);
         for start in (first..cols).step_by(wide).rev() {
             let group = start..(start + wide).min(cols);
             let next = start.saturating_sub(wide).max(first)..start;
-            let mut far = self.ahead(rows, rows.as_ptr(), next, group.len());
+            let mut far = self.prefetcher(rows, rows.as_ptr(), next, group.len());
             for start in group.clone().step_by(width).rev() {
                 let columns = start..(start + width).min(group.end);
                 strips.gather(rows, after, columns, &mut far);
             }
         }
-        self.put_slots(rows, 0..first, held);
+        self.put_slots(rows, 0..first, boundary);
     }
 
     /// Scatters the chunks in `rows`.
     fn scatter_band(&self, rows: &mut [Byte], tails: Halo, scratch: &mut [Byte]) {
-        let (held, mut strips) = self.buffers(scratch);
+        let (boundary, mut strips) = self.buffers(scratch);
         let (cols, width) = (self.chunks.slots.cols(), self.bands.width);
-        let last = cols - self.bands.held;
-        self.take_slots(rows, tails, last..cols, held);
+        let last = cols - self.bands.boundary;
+        self.take_slots(rows, tails, last..cols, boundary);
         let chunk_before = rows.as_ptr().wrapping_sub(self.chunks.chunk_bytes());
         let wide = self.bands.ahead(self.chunks.elem_bytes);
         for start in (0..last).step_by(wide) {
             let group = start..(start + wide).min(last);
-            // Slots that begin in the next strips reach so far.
+            // Slots that start in the next strips extend this many elements further.
             let reach = self.chunks.slots.slot() - 1;
             let next = group.end + reach..(group.end + wide).min(last) + reach;
-            let mut far = self.ahead(rows, chunk_before, next, group.len());
+            let mut far = self.prefetcher(rows, chunk_before, next, group.len());
             for start in group.clone().step_by(width) {
                 let columns = start..(start + width).min(group.end);
                 strips.scatter(rows, tails, columns, &mut far);
             }
         }
-        self.put_rows(rows, last..cols, held);
+        self.put_rows(rows, last..cols, boundary);
     }
 
-    /// Chunks of a band.
+    /// Returns the number of chunks in a band.
     fn count(&self, rows: &[Byte]) -> usize {
         rows.len() / self.chunks.chunk_bytes()
     }
 
-    /// The lines of the next strips, whose columns `next` are, of a band's chunks and the one beside it.
-    fn ahead(&self, rows: &[Byte], from: *const Byte, next: Range<usize>, width: usize) -> Ahead {
+    /// Returns a prefetcher for the columns `next` of the band's chunks and of the neighbouring
+    /// chunk.
+    fn prefetcher(
+        &self,
+        rows: &[Byte],
+        from: *const Byte,
+        next: Range<usize>,
+        width: usize,
+    ) -> RowPrefetcher {
         let (elem_bytes, count) = (self.chunks.elem_bytes, self.count(rows));
-        let asked = if next.is_empty() { 0 } else { (count + 1) * self.chunks.slots.slot() };
+        let rows_ahead = if next.is_empty() { 0 } else { (count + 1) * self.chunks.slots.slot() };
         let from = from.wrapping_add(next.start * elem_bytes);
-        Ahead::new(from, asked, self.chunks.row_bytes(), next.len() * elem_bytes, width * count)
+        RowPrefetcher::new(
+            from,
+            rows_ahead,
+            self.chunks.row_bytes(),
+            next.len() * elem_bytes,
+            width * count,
+        )
     }
 
-    /// Elements of a buffer's column for that band.
+    /// Returns the elements per column of the buffer for this band.
     fn pitch(&self, rows: &[Byte]) -> usize {
         (self.count(rows) + 1) * self.chunks.slots.slot()
     }
 
-    /// Some columns of the band and of the rows after it, transposed.
+    /// Transposes some columns of the band, and of the rows after it, into the buffer.
     fn take_rows(&self, band: &[Byte], after: &[Byte], columns: Range<usize>, buffer: &mut [Byte]) {
         let ChunkGather { slots, elem_bytes } = self.chunks;
         let (rows, start) = (self.count(band) * slots.slot(), columns.start * elem_bytes);
@@ -235,7 +261,7 @@ impl BandedGather {
         simd::transpose(after, &mut buffer[rows * elem_bytes..], block, elem_bytes);
     }
 
-    /// Transposed back into the band.
+    /// Transposes some columns from the buffer back into the band.
     fn put_rows(&self, band: &mut [Byte], columns: Range<usize>, buffer: &[Byte]) {
         let ChunkGather { slots, elem_bytes } = self.chunks;
         let (from_pitch, to_pitch) = (self.pitch(band), slots.cols());
@@ -244,33 +270,34 @@ impl BandedGather {
         simd::transpose(buffer, &mut band[columns.start * elem_bytes..], block, elem_bytes);
     }
 
-    /// The slots of some columns from their buffer to their places.
+    /// Copies the slots of some columns from their buffer to the band.
     fn put_slots(&self, band: &mut [Byte], columns: Range<usize>, buffer: &[Byte]) {
         let slot_bytes = self.chunks.slot_bytes();
         let pitch = self.pitch(band) * self.chunks.elem_bytes;
         for (j, column) in columns.zip(buffer.chunks_exact(pitch)) {
-            let SlotPosition { place, lead, .. } = self.spot(j);
+            let SlotPosition { offset, lead, .. } = self.slot_position(j);
             let slots = column[lead..].chunks_exact(slot_bytes);
             for (chunk, slot) in band.chunks_exact_mut(self.chunks.chunk_bytes()).zip(slots) {
-                chunk[place..][..slot_bytes].copy_from_slice(slot);
+                chunk[offset..][..slot_bytes].copy_from_slice(slot);
             }
         }
     }
 
-    /// The slots of some columns into their buffer, after the ends of those before the band.
+    /// Copies the slots of some columns into their buffer, after the ends of the slots before the
+    /// band.
     fn take_slots(&self, band: &[Byte], tails: Halo, columns: Range<usize>, buffer: &mut [Byte]) {
         let slot_bytes = self.chunks.slot_bytes();
         let pitch = self.pitch(band) * self.chunks.elem_bytes;
         for (j, to) in columns.zip(buffer.chunks_exact_mut(pitch)) {
-            let SlotPosition { place, lead, .. } = self.spot(j);
+            let SlotPosition { offset, lead, .. } = self.slot_position(j);
             let (end, to) = to.split_at_mut(lead);
             end.copy_from_slice(match tails {
-                Halo::Before(before) => &before[place + slot_bytes - lead..][..lead],
-                Halo::Kept(ends) => &ends[j * (slot_bytes - self.chunks.elem_bytes)..][..lead],
+                Halo::Before(before) => &before[offset + slot_bytes - lead..][..lead],
+                Halo::Saved(ends) => &ends[j * (slot_bytes - self.chunks.elem_bytes)..][..lead],
             });
             let chunks = band.chunks_exact(self.chunks.chunk_bytes());
             for (chunk, to) in chunks.zip(to.chunks_exact_mut(slot_bytes)) {
-                to.copy_from_slice(&chunk[place..][..slot_bytes]);
+                to.copy_from_slice(&chunk[offset..][..slot_bytes]);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Barrier-sync: an instance is read whole into scratch, permuted on the way, then written back.
+//! Barrier-sync: an instance is permuted into scratch as a whole, then copied back.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,25 +8,25 @@ use crate::parallel;
 use crate::plane_tiling::PlaneTiling;
 use turntile_simd::Byte;
 
-/// Every instance of `axes` through scratch of its own size; `parts` threads draw instances. Scratch for each part: the
-/// bytes of an instance.
+/// Permutes every instance of `axes` through scratch; `threads` threads claim instances. Scratch:
+/// the bytes of one instance per thread.
 pub fn run(
     data: &mut [Byte],
     axes: &AxisPermutation,
     elem_bytes: usize,
-    parts: usize,
+    threads: usize,
     scratch: &mut [Byte],
 ) {
     let batch = axes.batch();
     let instance_bytes = data.len() / batch.max(1);
     let planes = PlaneTiling::of_axes(&axes.without_batch(), elem_bytes).whole_planes();
-    let turn = parallel::grain(batch, parts) * instance_bytes;
-    let turns = Mutex::new(data.chunks_mut(turn.max(1)));
-    let each = scratch.len() / parts.max(1);
-    parallel::for_each_thread(0..parts, scratch, each.min(instance_bytes), |_, scratch| {
-        // The lock is let go before the work.
-        let draw = || turns.lock().unwrap_or_else(PoisonError::into_inner).next();
-        while let Some(instances) = draw() {
+    let grain = parallel::grain(batch, threads) * instance_bytes;
+    let queue = Mutex::new(data.chunks_mut(grain.max(1)));
+    let each = scratch.len() / threads.max(1);
+    parallel::for_each_thread(0..threads, scratch, each.min(instance_bytes), |_, scratch| {
+        // The lock is released before the work.
+        let claim = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(instances) = claim() {
             for instance in instances.chunks_exact_mut(instance_bytes) {
                 planes.transpose(instance, scratch);
                 instance.copy_from_slice(scratch);

@@ -1,4 +1,4 @@
-//! Data sliding: rows moved from one pitch to another block by block.
+//! Row slides block by block, with a flag per block.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,33 +9,36 @@ use turntile_simd::Byte;
 use crate::parallel;
 use crate::shared::SharedBytes;
 
-/// Slides rows, counted in bytes, block by block. A block goes to whichever part asks first, in the order in which they free each other's places; it is
-/// written once the blocks that lie there have been read.
+/// Slides rows, with lengths in bytes, block by block. Threads claim blocks in the order in which
+/// blocks free each other's destinations. A block is written after the blocks stored at its
+/// destination have been read.
 ///
-/// `flags`, zero, are a count of the blocks begun and a flag for each that it has been read. A
-/// part waits only for blocks begun before its own, and those wait for earlier ones still: the first of
-/// all waits for none. `scratch` holds a block for each part.
+/// `flags`, all zero, are a counter of the blocks started, and a flag per block that it has been
+/// read. A thread waits only for blocks started before its own, and those wait only for earlier
+/// ones. The first block waits for none, so there is no deadlock. `scratch` has one block per
+/// thread.
 pub fn in_blocks(
     data: &mut [Byte],
     rows: RowSlide,
     block: usize,
     flags: &[AtomicU32],
-    parts: usize,
+    threads: usize,
     scratch: &mut [Byte],
 ) {
     let shared = SharedBytes::new(data);
     let blocks = rows.blocks(block);
-    let Some((begun, read)) = flags.split_first() else { return };
-    parallel::for_each_thread(0..parts, scratch, block, |_, scratch| {
+    let Some((started, read)) = flags.split_first() else { return };
+    parallel::for_each_thread(0..threads, scratch, block, |_, scratch| {
         loop {
-            let number = begun.fetch_add(1, Ordering::Relaxed) as usize;
+            let number = started.fetch_add(1, Ordering::Relaxed) as usize;
             if number >= blocks {
                 return;
             }
             let b = if rows.is_up() { blocks - 1 - number } else { number };
             let own = rows.block(block, b);
             let is_read = SetOnDrop(&read[b]);
-            // SAFETY: whoever writes here waits for the flag that is set below, when this worker has been dropped.
+            // SAFETY: any writer of these bytes waits for the flag, which is set below after this
+            // worker is dropped.
             let reader = unsafe { shared.worker() };
             for (k, from, _, bytes) in rows.runs(own.clone()) {
                 reader.read(from, &mut scratch[k - own.start..][..bytes]);
@@ -43,8 +46,8 @@ pub fn in_blocks(
             drop(reader);
             drop(is_read);
             rows.waits(block, b).for_each(|other| wait(&read[other]));
-            // SAFETY: blocks go to places of their own, and what lay here has been read: it was this block's,
-            // or one's whose flag has been seen.
+            // SAFETY: blocks have disjoint destinations. The bytes overwritten have been read: they
+            // belonged to this block, or to one whose flag is set.
             let writer = unsafe { shared.worker() };
             for (k, _, to, bytes) in rows.runs(own.clone()) {
                 writer.write(to, &scratch[k - own.start..][..bytes]);
@@ -53,8 +56,8 @@ pub fn in_blocks(
     });
 }
 
-/// A flag that is set when this goes, in a panic too: others wait for it, and the pool for them, so that nobody would
-/// hear of the panic.
+/// Sets a flag when dropped, even in a panic. Other threads wait for it, and the pool waits for
+/// them; without the flag no thread would see the panic.
 struct SetOnDrop<'a>(&'a AtomicU32);
 
 impl Drop for SetOnDrop<'_> {
@@ -67,7 +70,7 @@ impl Drop for SetOnDrop<'_> {
 fn wait(read: &AtomicU32) {
     let mut spins = 0;
     while read.load(Ordering::Acquire) == 0 {
-        // For as long as a copy takes, then a worker may run that the system has put aside.
+        // Spins for about the time of a copy, then lets a preempted thread run.
         if spins < 256 {
             std::hint::spin_loop()
         } else {
@@ -84,9 +87,10 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// Data that end within the last block: whoever reads that panics, and the one before it waits for it.
+    /// The data end within the last block, so its reader panics while the reader of the block
+    /// before waits for it.
     #[test]
-    fn a_panic_ends_the_others() {
+    fn panic_of_one_thread_ends_the_others() {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let (rows, block) = (RowSlide::new(8, 64, 64, 72).unwrap(), 32);

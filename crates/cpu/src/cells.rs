@@ -1,5 +1,5 @@
-//! Memory in equal pieces that threads borrow, found free or not when they ask: each by one to write, or by several to
-//! read.
+//! Memory in equal cells with run-time borrow checks, like `RefCell`: one writer or several readers
+//! per cell.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -8,62 +8,62 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use turntile_simd::Byte;
 
-/// Pieces of `each` bytes.
+/// Cells of `each` bytes.
 pub struct Cells<'a> {
     start: *mut Byte,
     each: usize,
-    /// Of each piece how many read it, or [`WRITTEN`].
+    /// Number of readers of each cell, or [`WRITTEN`].
     borrowed: Box<[AtomicU32]>,
     life: PhantomData<&'a mut [Byte]>,
 }
 
 const WRITTEN: u32 = u32::MAX;
 
-// SAFETY: it is a `&mut [Byte]` in parts; bytes have no thread affinity, and what is borrowed to be written is
-// nobody else's as long.
+// SAFETY: this is a `&mut [Byte]` in parts. Bytes have no thread affinity, and a cell borrowed for
+// writing is borrowed by no other thread.
 unsafe impl Sync for Cells<'_> {}
 
-/// A piece to be read.
+/// A cell borrowed for reading.
 pub struct CellRef<'a> {
-    pieces: &'a Cells<'a>,
+    cells: &'a Cells<'a>,
     number: usize,
 }
 
-/// Pieces one after the other to be written.
+/// Consecutive cells borrowed for writing.
 pub struct CellMut<'a> {
-    pieces: &'a Cells<'a>,
+    cells: &'a Cells<'a>,
     numbers: Range<usize>,
 }
 
 impl<'a> Cells<'a> {
-    /// `data` cut in pieces of `each` bytes; what is left over is in none.
+    /// Divides `data` into cells of `each` bytes. A shorter rest belongs to no cell.
     pub fn new(data: &'a mut [Byte], each: usize) -> Self {
         let count = data.len() / each;
         let borrowed = (0..count).map(|_| AtomicU32::new(0)).collect();
         Cells { start: data.as_mut_ptr(), each, borrowed, life: PhantomData }
     }
 
-    /// Borrows a piece to be read.
+    /// Borrows a cell for reading.
     ///
     /// # Panics
-    /// When it is borrowed to be written.
+    /// If it is borrowed for writing.
     pub fn read(&self, number: usize) -> CellRef<'_> {
         let one_more = |readers: u32| (readers < WRITTEN - 1).then_some(readers + 1);
         self.borrowed[number]
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more)
-            .unwrap_or_else(|_| panic!("piece {number} is being written"));
-        CellRef { pieces: self, number }
+            .unwrap_or_else(|_| panic!("cell {number} is being written"));
+        CellRef { cells: self, number }
     }
 
-    /// Borrows pieces to be written.
+    /// Borrows cells for writing.
     ///
     /// # Panics
-    /// If there are fewer pieces, or one of them is borrowed.
+    /// If there are fewer cells, or one of them is borrowed.
     pub fn write(&self, numbers: Range<usize>) -> CellMut<'_> {
-        // No pieces behind the last one, either: they would begin outside of the memory.
-        assert!(numbers.end <= self.borrowed.len(), "pieces {numbers:?} are there");
+        // Rejects empty ranges past the last cell too: they would start outside the memory.
+        assert!(numbers.end <= self.borrowed.len(), "cells {numbers:?} out of range");
         let first = numbers.start.min(numbers.end);
-        let mut written = CellMut { pieces: self, numbers: first..first };
+        let mut written = CellMut { cells: self, numbers: first..first };
         for number in numbers {
             let free = self.borrowed[number].compare_exchange(
                 0,
@@ -71,16 +71,16 @@ impl<'a> Cells<'a> {
                 Ordering::Acquire,
                 Ordering::Relaxed,
             );
-            assert!(free.is_ok(), "piece {number} is borrowed");
+            assert!(free.is_ok(), "cell {number} is borrowed");
             written.numbers.end = number + 1;
         }
         written
     }
 
-    /// The first byte of a piece.
+    /// Returns the address of a cell.
     fn start(&self, number: usize) -> *mut Byte {
         debug_assert!(number <= self.borrowed.len());
-        // SAFETY: pieces lie in the slice that `start` was made from, and so does its end.
+        // SAFETY: cells are inside the slice that `start` was made from; so is the end of the last.
         unsafe { self.start.add(number * self.each) }
     }
 }
@@ -89,20 +89,20 @@ impl Deref for CellRef<'_> {
     type Target = [Byte];
 
     fn deref(&self) -> &[Byte] {
-        // SAFETY: a piece, which nobody writes before this is dropped.
-        unsafe { std::slice::from_raw_parts(self.pieces.start(self.number), self.pieces.each) }
+        // SAFETY: a cell that no thread writes before this is dropped.
+        unsafe { std::slice::from_raw_parts(self.cells.start(self.number), self.cells.each) }
     }
 }
 
 impl Drop for CellRef<'_> {
     fn drop(&mut self) {
-        self.pieces.borrowed[self.number].fetch_sub(1, Ordering::Release);
+        self.cells.borrowed[self.number].fetch_sub(1, Ordering::Release);
     }
 }
 
 impl CellMut<'_> {
     fn len(&self) -> usize {
-        self.numbers.len() * self.pieces.each
+        self.numbers.len() * self.cells.each
     }
 }
 
@@ -110,23 +110,24 @@ impl Deref for CellMut<'_> {
     type Target = [Byte];
 
     fn deref(&self) -> &[Byte] {
-        // SAFETY: pieces one after the other, which nobody else touches before this is dropped; `write` has found
-        // them there.
-        unsafe { std::slice::from_raw_parts(self.pieces.start(self.numbers.start), self.len()) }
+        // SAFETY: consecutive cells that no other thread accesses before this is dropped. `write`
+        // checked that they exist.
+        unsafe { std::slice::from_raw_parts(self.cells.start(self.numbers.start), self.len()) }
     }
 }
 
 impl DerefMut for CellMut<'_> {
     fn deref_mut(&mut self) -> &mut [Byte] {
-        // SAFETY: as above.
-        unsafe { std::slice::from_raw_parts_mut(self.pieces.start(self.numbers.start), self.len()) }
+        // SAFETY: consecutive cells that no other thread accesses before this is dropped. `write`
+        // checked that they exist.
+        unsafe { std::slice::from_raw_parts_mut(self.cells.start(self.numbers.start), self.len()) }
     }
 }
 
 impl Drop for CellMut<'_> {
     fn drop(&mut self) {
         for number in self.numbers.clone() {
-            self.pieces.borrowed[number].store(0, Ordering::Release);
+            self.cells.borrowed[number].store(0, Ordering::Release);
         }
     }
 }
@@ -137,28 +138,28 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn a_piece_is_one_writer_s_or_many_readers() {
+    fn borrow_panics_when_a_cell_has_a_writer_or_readers() {
         let mut data: Vec<Byte> = (0..32).map(Byte::new).collect();
-        let pieces = Cells::new(&mut data, 10);
-        let refused = |work: &dyn Fn()| catch_unwind(AssertUnwindSafe(work)).is_err();
+        let cells = Cells::new(&mut data, 10);
+        let panics = |work: &dyn Fn()| catch_unwind(AssertUnwindSafe(work)).is_err();
         {
-            let (one, again, mut two) = (pieces.read(0), pieces.read(0), pieces.write(1..3));
+            let (one, again, mut two) = (cells.read(0), cells.read(0), cells.write(1..3));
             assert_eq!((one.as_ptr(), one.len()), (again.as_ptr(), 10));
             assert_eq!((two.as_mut_ptr().cast_const(), two.len()), (one.as_ptr_range().end, 20));
-            assert!(refused(&|| drop(pieces.write(0..1))));
-            assert!(refused(&|| drop(pieces.read(1))));
-            assert!(refused(&|| drop(pieces.write(2..3))));
+            assert!(panics(&|| drop(cells.write(0..1))));
+            assert!(panics(&|| drop(cells.read(1))));
+            assert!(panics(&|| drop(cells.write(2..3))));
             drop(one);
-            assert!(refused(&|| drop(pieces.write(0..3))), "one reader is left");
+            assert!(panics(&|| drop(cells.write(0..3))), "one reader is left");
         }
-        drop(pieces.write(0..3));
-        drop(pieces.read(2));
+        drop(cells.write(0..3));
+        drop(cells.read(2));
         // Two bytes are left over.
-        assert!(refused(&|| drop(pieces.read(3))));
-        assert!(refused(&|| drop(pieces.write(2..4))));
-        // What is refused borrows nothing.
-        drop(pieces.write(0..3));
-        assert_eq!(<[Byte]>::len(&pieces.write(3..3)), 0);
-        assert!(refused(&|| drop(pieces.write(9..9))), "none behind the end");
+        assert!(panics(&|| drop(cells.read(3))));
+        assert!(panics(&|| drop(cells.write(2..4))));
+        // A rejected borrow leaves the cells free.
+        drop(cells.write(0..3));
+        assert_eq!(<[Byte]>::len(&cells.write(3..3)), 0);
+        assert!(panics(&|| drop(cells.write(9..9))), "past the end");
     }
 }

@@ -1,8 +1,8 @@
-//! The first pass of the aligned-slot route, and its inverse: chunk after chunk through scratch.
+//! First pass of the aligned-slot route, and its inverse: one chunk after another through scratch.
 //!
-//! Chunks are shared out in runs. A run needs, besides its own memory, the few rows that its first
-//! or last chunk shares with a chunk of another run; those are *kept* before anything is written,
-//! `(slot - 1) · cols` elements for each run.
+//! Each thread gets a run of consecutive chunks. It also needs the few rows that its first or last
+//! chunk shares with a chunk of another run. These halo rows are saved before anything is written:
+//! `(slot - 1) · cols` elements per thread.
 
 use std::ops::Range;
 
@@ -20,70 +20,81 @@ pub struct ChunkGather {
     pub elem_bytes: usize,
 }
 
-/// Blocks that are transposed at a time: a buffer of 32 KiB, or of an element that is longer; four lines of every row.
+/// Bytes of the buffer in which a block is transposed. A longer element is a block by itself.
 const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
-/// Columns whose stretches are worked out at a time.
-const MOST_COLUMNS: usize = 128;
+/// Maximum number of columns whose spans are computed at a time.
+const MAX_BLOCK_COLUMNS: usize = 128;
 
-/// The elements of one column that a chunk's slots hold, one after the other.
+/// The consecutive elements of one column that a chunk's slots contain.
 #[derive(Clone, Copy)]
-struct Stretch {
-    /// Rows of the chunk before its first element.
+struct ColumnSpan {
+    /// Rows of the chunk before the span's first element.
     lead: usize,
-    /// Where it lies in the chunk's memory, in elements.
-    place: usize,
-    /// Its elements.
+    /// Offset in the chunk's memory, in elements.
+    offset: usize,
+    /// Number of elements.
     len: usize,
 }
 
 impl ChunkGather {
-    /// Gathers every chunk's slots into its own memory. `kept` and `scratch` are shared out
-    /// equally: [`kept_bytes`](Self::kept_bytes) and [`scratch_bytes`](Self::scratch_bytes) a part.
-    pub fn gather(&self, data: &mut [Byte], parts: usize, kept: &mut [Byte], scratch: &mut [Byte]) {
-        let each_kept = self.kept_bytes();
-        for part in 0..parts {
-            let end = self.last_row(&parallel::share(self.slots.chunks(), parts, part));
-            // Past the last row come the first ones, a column further on.
+    /// Gathers every chunk's slots into the chunk's own memory. `saved` and `scratch` are divided
+    /// equally: [`kept_bytes`](Self::kept_bytes) and [`scratch_bytes`](Self::scratch_bytes) per
+    /// thread.
+    pub fn gather(
+        &self,
+        data: &mut [Byte],
+        threads: usize,
+        saved: &mut [Byte],
+        scratch: &mut [Byte],
+    ) {
+        let each_saved = self.kept_bytes();
+        for thread in 0..threads {
+            let end = self.last_row(&parallel::share(self.slots.chunks(), threads, thread));
+            // Row `rows + r` is row `r`, one column further.
             let from = if end == self.slots.rows() { 0 } else { end * self.row_bytes() };
-            kept[part * each_kept..][..each_kept].copy_from_slice(&data[from..][..each_kept]);
+            saved[thread * each_saved..][..each_saved].copy_from_slice(&data[from..][..each_saved]);
         }
-        self.over_runs(data, parts, kept, scratch, |own, chunks, kept, scratch| {
+        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
             let first_row = chunks.start * self.slots.chunk();
             for c in chunks.clone() {
                 let (row, count) = self.slots.chunk_rows(c);
                 let (_, from_here) = own.split_at_mut((row - first_row) * self.row_bytes());
                 let (chunk, next) = from_here.split_at_mut(count * self.row_bytes());
-                let halo = if c + 1 == chunks.end { kept } else { &next[..each_kept] };
+                let halo = if c + 1 == chunks.end { saved } else { &next[..each_saved] };
                 self.gather_chunk(c, 0..self.slots.cols(), chunk, halo, scratch);
                 chunk.copy_from_slice(&scratch[..chunk.len()]);
             }
         });
     }
 
-    /// Undoes [`gather`](Self::gather): every chunk's rows from its own slots and those of the
-    /// chunk before.
+    /// Inverts [`gather`](Self::gather): restores every chunk's rows from its own slots and those
+    /// of the chunk before.
     pub fn scatter(
         &self,
         data: &mut [Byte],
-        parts: usize,
-        kept: &mut [Byte],
+        threads: usize,
+        saved: &mut [Byte],
         scratch: &mut [Byte],
     ) {
-        let each_kept = self.kept_bytes();
-        for part in 0..parts {
-            let c = parallel::share(self.slots.chunks(), parts, part).start;
-            self.keep_tails(c, self.before(c, data), &mut kept[part * each_kept..][..each_kept]);
+        let each_saved = self.kept_bytes();
+        for thread in 0..threads {
+            let c = parallel::share(self.slots.chunks(), threads, thread).start;
+            self.save_tails(
+                c,
+                self.before(c, data),
+                &mut saved[thread * each_saved..][..each_saved],
+            );
         }
-        self.over_runs(data, parts, kept, scratch, |own, chunks, kept, scratch| {
+        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
             let first_row = chunks.start * self.slots.chunk();
             for c in chunks.clone().rev() {
                 let (row, count) = self.slots.chunk_rows(c);
                 let (before, from_here) = own.split_at_mut((row - first_row) * self.row_bytes());
                 let chunk = &mut from_here[..count * self.row_bytes()];
-                // Slots of the chunk before are where they were: chunks go from last to first.
+                // Chunks go from last to first, so the chunk before still contains its slots.
                 let tails = if c == chunks.start {
-                    Halo::Kept(kept)
+                    Halo::Saved(saved)
                 } else {
                     let from = before.len() - self.chunk_bytes();
                     Halo::Before(&before[from..])
@@ -94,32 +105,32 @@ impl ChunkGather {
         });
     }
 
-    /// Bytes that a part keeps: `(slot - 1) · cols` elements.
+    /// Returns the halo bytes saved per thread: `(slot - 1) · cols` elements.
     pub fn kept_bytes(&self) -> usize {
         (self.slots.slot() - 1) * self.row_bytes()
     }
 
-    /// Bytes of scratch that a part needs: the longest chunk.
+    /// Returns the scratch bytes per thread: the longest chunk.
     pub fn scratch_bytes(&self) -> usize {
         self.slots.longest_chunk() * self.row_bytes()
     }
 
-    /// Bytes of a matrix.
+    /// Returns the bytes of the matrix.
     pub fn bytes(&self) -> usize {
         self.slots.len() * self.elem_bytes
     }
 
-    /// Bytes of a slot.
+    /// Returns the bytes of a slot.
     pub fn slot_bytes(&self) -> usize {
         self.slots.slot() * self.elem_bytes
     }
 
-    /// Bytes of a full chunk.
+    /// Returns the bytes of a full chunk.
     pub fn chunk_bytes(&self) -> usize {
         self.slots.chunk() * self.row_bytes()
     }
 
-    /// Bytes of a row.
+    /// Returns the bytes of a row.
     pub fn row_bytes(&self) -> usize {
         self.slots.cols() * self.elem_bytes
     }
@@ -132,79 +143,84 @@ impl ChunkGather {
     fn over_runs(
         &self,
         data: &mut [Byte],
-        parts: usize,
-        kept: &[Byte],
+        threads: usize,
+        saved: &[Byte],
         scratch: &mut [Byte],
         work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
     ) {
         let rows = |run: &Range<usize>| self.last_row(run) - run.start * self.slots.chunk();
         let bytes = |run: &Range<usize>| rows(run) * self.row_bytes();
-        let (kept, scratch) = ((kept, self.kept_bytes()), (scratch, self.scratch_bytes()));
-        parallel::over_runs(data, [self.slots.chunks(), parts], bytes, kept, scratch, work);
+        let (saved, scratch) = ((saved, self.kept_bytes()), (scratch, self.scratch_bytes()));
+        parallel::over_runs(data, [self.slots.chunks(), threads], bytes, saved, scratch, work);
     }
 
-    /// The stretch of column `j` in chunk `c`, whose memory ends after `rows · cols` elements: the last
-    /// slot of all may be partial.
-    fn stretch(&self, c: usize, j: usize) -> Stretch {
+    /// Returns the span of column `j` in chunk `c`. The last slot of the matrix may be partial, so
+    /// the span is limited to the chunk's `rows · cols` elements.
+    fn span(&self, c: usize, j: usize) -> ColumnSpan {
         let (_, rows) = self.slots.chunk_rows(c);
         let end = rows * self.slots.cols();
-        let (_, count, place) = self.slots.column(c, j);
-        let place = place * self.slots.slot();
-        let len = (count * self.slots.slot()).min(end - place);
-        Stretch { lead: self.slots.lead(c, j), place, len }
+        let (_, count, slot) = self.slots.column(c, j);
+        let offset = slot * self.slots.slot();
+        let len = (count * self.slots.slot()).min(end - offset);
+        ColumnSpan { lead: self.slots.lead(c, j), offset, len }
     }
 
-    /// Every block of some columns of a chunk: its first column, and the stretches of all.
+    /// Calls `work` for every block of some columns of a chunk, with the block's first column and
+    /// the spans of all its columns.
     fn for_columns(
         &self,
         c: usize,
         columns: Range<usize>,
-        mut work: impl FnMut(usize, &[Stretch]),
+        mut work: impl FnMut(usize, &[ColumnSpan]),
     ) {
         let (slot, chunk) = (self.slots.slot(), self.slots.chunk());
         let step = self.slots.rows() % slot;
         let regular = c + 1 < self.slots.chunks() && self.slots.order() == SlotOrder::Columns;
-        let mut stretches = [Stretch { lead: 0, place: 0, len: 0 }; MOST_COLUMNS];
+        let mut spans = [ColumnSpan { lead: 0, offset: 0, len: 0 }; MAX_BLOCK_COLUMNS];
         let width = self.block_cols();
         for first in columns.clone().step_by(width) {
-            let stretches = &mut stretches[..width.min(columns.end - first)];
-            stretches[0] = self.stretch(c, first);
-            for k in 1..stretches.len() {
-                // In a full chunk's columns one after the other: no divisions.
-                let Stretch { lead, place, len } = stretches[k - 1];
+            let spans = &mut spans[..width.min(columns.end - first)];
+            spans[0] = self.span(c, first);
+            for k in 1..spans.len() {
+                // In a full chunk in column order, each span follows from the previous one without
+                // divisions.
+                let ColumnSpan { lead, offset, len } = spans[k - 1];
                 let lead = if lead >= step { lead - step } else { lead + slot - step };
-                let next = Stretch { lead, place: place + chunk, len };
-                stretches[k] = if regular { next } else { self.stretch(c, first + k) };
+                let next = ColumnSpan { lead, offset: offset + chunk, len };
+                spans[k] = if regular { next } else { self.span(c, first + k) };
             }
-            work(first, stretches);
+            work(first, spans);
         }
     }
 
-    /// Columns of a block.
+    /// Returns the number of columns of a block.
     fn block_cols(&self) -> usize {
-        (BLOCK_ROW_BYTES / self.elem_bytes).clamp(1, MOST_COLUMNS)
+        (BLOCK_ROW_BYTES / self.elem_bytes).clamp(1, MAX_BLOCK_COLUMNS)
     }
 
-    /// Rows of a block of `width` columns.
+    /// Returns the number of rows of a block of `width` columns.
     fn block_rows(&self, width: usize) -> usize {
         (BLOCK_BYTES / (width * self.elem_bytes)).max(1)
     }
 
-    /// Whether an element is longer than a block's buffer: each is a block, copied from where it lies.
+    /// Returns `true` if an element exceeds a block's buffer. Each such element is a block, copied
+    /// directly.
     fn is_long(&self) -> bool {
         self.elem_bytes > BLOCK_BYTES
     }
 
-    /// Bytes of the slots that some columns have in chunk `c`, which lie column by column.
+    /// Returns the bytes of the slots that some columns have in chunk `c`, where they are stored
+    /// column by column.
     pub fn columns_bytes(&self, c: usize, columns: &Range<usize>) -> usize {
-        let place = |j: usize| match j == self.slots.cols() {
-            false => self.stretch(c, j).place,
+        let offset = |j: usize| match j == self.slots.cols() {
+            false => self.span(c, j).offset,
             true => self.slots.chunk_rows(c).1 * j,
         };
-        (place(columns.end) - place(columns.start)) * self.elem_bytes
+        (offset(columns.end) - offset(columns.start)) * self.elem_bytes
     }
 
-    /// The slots that some columns have in chunk `c`, column by column, into `out`; `halo` is the rows after it.
+    /// Copies the slots that some columns have in chunk `c` to `out`, column by column. `halo`
+    /// contains the rows after the chunk.
     pub fn gather_chunk(
         &self,
         c: usize,
@@ -217,51 +233,53 @@ impl ChunkGather {
             return;
         }
         let e = self.elem_bytes;
-        let start = self.stretch(c, columns.start).place;
+        let start = self.span(c, columns.start).offset;
         let (first_row, count) = self.slots.chunk_rows(c);
         // Past the last row, row e of column j is row e of column j + 1: one element further. The
         // very last element of the last such row has no successor and is in no slot.
         let past_end = usize::from(first_row + count == self.slots.rows());
         let halo = &halo[(past_end * e).min(halo.len())..];
         let window = count + self.slots.slot() - 1;
-        let mut turned = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, columns, |first, stretches| {
-            let height = self.block_rows(stretches.len()).min(window);
-            // The next block's lines, 256 bytes of each row, which no hardware sees coming.
-            let next = (first + stretches.len()) * e..(first + 2 * stretches.len()) * e;
+        let mut transposed = [Byte::uninit(); BLOCK_BYTES];
+        self.for_columns(c, columns, |first, spans| {
+            let height = self.block_rows(spans.len()).min(window);
+            // Prefetches the next block, 256 bytes of each row, which hardware prefetchers do not
+            // predict.
+            let next = (first + spans.len()) * e..(first + 2 * spans.len()) * e;
             prefetch_rows(chunk, count, self.row_bytes(), next.clone());
             prefetch_rows(halo, window - count, self.row_bytes(), next);
             for x in (0..window).step_by(height) {
                 let end = (x + height).min(window);
-                // The rows of the block: some of the chunk, then some of the halo.
+                // Rows of the block: first those in the chunk, then those in the halo.
                 let split = count.clamp(x, end);
-                let part = |from: &[Byte], row: usize, rows: Range<usize>, turned: &mut [Byte]| {
-                    let start = (row * self.slots.cols() + first) * e;
-                    let at = (rows.start - x) * e;
-                    self.turn(
-                        &from[start.min(from.len())..],
-                        rows.len(),
-                        stretches.len(),
-                        height,
-                        &mut turned[at..],
-                    );
-                };
+                let part =
+                    |from: &[Byte], row: usize, rows: Range<usize>, transposed: &mut [Byte]| {
+                        let start = (row * self.slots.cols() + first) * e;
+                        let at = (rows.start - x) * e;
+                        self.transpose_rows(
+                            &from[start.min(from.len())..],
+                            rows.len(),
+                            spans.len(),
+                            height,
+                            &mut transposed[at..],
+                        );
+                    };
                 if x < split && !self.is_long() {
-                    part(chunk, x, x..split, &mut turned);
+                    part(chunk, x, x..split, &mut transposed);
                 }
                 if split < end && !self.is_long() {
-                    part(halo, split - count, split..end, &mut turned);
+                    part(halo, split - count, split..end, &mut transposed);
                 }
-                for (j, stretch) in stretches.iter().enumerate() {
-                    let rows = stretch.lead.max(x)..(stretch.lead + stretch.len).min(end);
+                for (j, span) in spans.iter().enumerate() {
+                    let rows = span.lead.max(x)..(span.lead + span.len).min(end);
                     if !rows.is_empty() {
-                        let to = (stretch.place - start + rows.start - stretch.lead) * e;
+                        let to = (span.offset - start + rows.start - span.lead) * e;
                         let column = if self.is_long() {
                             let (from, row) =
                                 if x < count { (chunk, x) } else { (halo, x - count) };
                             &from[(row * self.slots.cols() + first) * e..][..e]
                         } else {
-                            &turned[(j * height + rows.start - x) * e..][..rows.len() * e]
+                            &transposed[(j * height + rows.start - x) * e..][..rows.len() * e]
                         };
                         out[to..][..column.len()].copy_from_slice(column);
                     }
@@ -270,59 +288,68 @@ impl ChunkGather {
         });
     }
 
-    /// Transposes `rows` rows of `width` elements, a row of the matrix apart, into columns `pitch`
-    /// elements apart; of the last row as much as there is.
-    fn turn(&self, from: &[Byte], rows: usize, width: usize, pitch: usize, turned: &mut [Byte]) {
+    /// Transposes `rows` rows of `width` elements, one matrix row apart, into columns `pitch`
+    /// elements apart. The last row may be incomplete.
+    fn transpose_rows(
+        &self,
+        from: &[Byte],
+        rows: usize,
+        width: usize,
+        pitch: usize,
+        transposed: &mut [Byte],
+    ) {
         let (e, cols) = (self.elem_bytes, self.slots.cols());
         let whole = from.len() >= ((rows - 1) * cols + width) * e;
         let full_rows = if whole { rows } else { rows - 1 };
         let block = BlockShape { rows: full_rows, cols: width, from_pitch: cols, to_pitch: pitch };
-        simd::transpose(from, turned, block, e);
+        simd::transpose(from, transposed, block, e);
         if !whole {
             let last = &from[(full_rows * cols * e).min(from.len())..];
             for (j, element) in last.chunks_exact(e).take(width).enumerate() {
-                turned[(j * pitch + full_rows) * e..][..e].copy_from_slice(element);
+                transposed[(j * pitch + full_rows) * e..][..e].copy_from_slice(element);
             }
         }
     }
 
-    /// The chunk before chunk `c`, before the first one the last.
+    /// Returns the chunk before chunk `c`. The last chunk precedes the first.
     pub fn before<'a>(&self, c: usize, data: &'a [Byte]) -> &'a [Byte] {
         let (row, count) =
             self.slots.chunk_rows(c.checked_sub(1).unwrap_or(self.slots.chunks() - 1));
         &data[row * self.row_bytes()..][..count * self.row_bytes()]
     }
 
-    /// The `lead` elements of column `j` before its first slot in chunk `c`: where they lie in the chunk before, at the end
-    /// of a stretch, in the last chunk of the previous column's.
+    /// Returns the byte range of the `lead` elements of column `j` before its first slot in chunk
+    /// `c`. They end a span of the chunk before; for the first chunk, a span of the previous column
+    /// in the last chunk.
     fn tail(&self, c: usize, j: usize, lead: usize) -> Range<usize> {
         if lead == 0 {
             return 0..0;
         }
         let last = self.slots.chunks() - 1;
-        let stretch = if c > 0 { self.stretch(c - 1, j) } else { self.stretch(last, j - 1) };
-        let end = stretch.place + stretch.len;
+        let span = if c > 0 { self.span(c - 1, j) } else { self.span(last, j - 1) };
+        let end = span.offset + span.len;
         (end - lead) * self.elem_bytes..end * self.elem_bytes
     }
 
-    /// Keeps the tail of every column in chunk `c`, which lies in the chunk `before`.
-    pub fn keep_tails(&self, c: usize, before: &[Byte], kept: &mut [Byte]) {
+    /// Saves the `lead` elements of every column in chunk `c`, which are in the chunk `before`.
+    pub fn save_tails(&self, c: usize, before: &[Byte], saved: &mut [Byte]) {
         let stride = (self.slots.slot() - 1) * self.elem_bytes;
         let cols = self.slots.cols();
         let tail = |j: usize| self.tail(c, j, self.slots.lead(c, j));
-        // They lie anywhere in the chunk.
+        // The ranges are scattered over the chunk, so the next block's are prefetched.
         let block = self.block_cols();
         for first in (0..cols).step_by(block) {
             (first + block..(first + 2 * block).min(cols))
                 .for_each(|j| prefetch_all(&before[tail(j)]));
             for j in first..(first + block).min(cols) {
                 let tail = &before[tail(j)];
-                kept[j * stride..][..tail.len()].copy_from_slice(tail);
+                saved[j * stride..][..tail.len()].copy_from_slice(tail);
             }
         }
     }
 
-    /// What some columns have of the rows of chunk `c`, in slots, into `out`, a row of them after the other.
+    /// Copies some columns of the rows of chunk `c`, which is stored in slots, to `out`, row by
+    /// row.
     pub fn scatter_chunk(
         &self,
         c: usize,
@@ -334,11 +361,12 @@ impl ChunkGather {
         let (e, start, cols) = (self.elem_bytes, columns.start, columns.len());
         let (_, count) = self.slots.chunk_rows(c);
         let stride = (self.slots.slot() - 1) * e;
-        let mut columns_rows = [Byte::uninit(); BLOCK_BYTES];
-        self.for_columns(c, columns.clone(), |first, stretches| {
-            let width = stretches.len();
+        let mut column_buffer = [Byte::uninit(); BLOCK_BYTES];
+        self.for_columns(c, columns.clone(), |first, spans| {
+            let width = spans.len();
             let side = self.block_rows(width).min(count);
-            // What the next block reads of the chunk before and what it fills lie anywhere and in short rows.
+            // Prefetches the next block: the scattered ranges it reads of the chunk before, and the
+            // short rows it fills.
             let next = first + width..(first + 2 * width).min(columns.end);
             if let Halo::Before(before) = tails {
                 let tail = |j: usize| self.tail(c, j, self.slots.lead(c, j));
@@ -348,15 +376,15 @@ impl ChunkGather {
             prefetch_rows(out, count, cols * e, bytes);
             for x in (0..count).step_by(side) {
                 let height = side.min(count - x);
-                // Rows x.. of column j: the end of the stretch before it, then its own.
+                // Rows x.. of column j: the end of the span before it, then its own.
                 let tail = |j: usize| match tails {
-                    Halo::Kept(kept) => &kept[(first + j) * stride..],
-                    Halo::Before(before) => &before[self.tail(c, first + j, stretches[j].lead)],
+                    Halo::Saved(saved) => &saved[(first + j) * stride..],
+                    Halo::Before(before) => &before[self.tail(c, first + j, spans[j].lead)],
                 };
                 let piece = |j: usize| {
-                    let stretch = &stretches[j];
-                    let from_tail = stretch.lead.saturating_sub(x).min(height);
-                    let own = stretch.place + (x + from_tail).saturating_sub(stretch.lead);
+                    let span = &spans[j];
+                    let from_tail = span.lead.saturating_sub(x).min(height);
+                    let own = span.offset + (x + from_tail).saturating_sub(span.lead);
                     let own_len = (height - from_tail) * e;
                     let before =
                         if from_tail > 0 { &tail(j)[x * e..][..from_tail * e] } else { &[][..] };
@@ -370,33 +398,33 @@ impl ChunkGather {
                 }
                 for j in 0..width {
                     let (before, own) = piece(j);
-                    let column = &mut columns_rows[j * height * e..][..height * e];
+                    let column = &mut column_buffer[j * height * e..][..height * e];
                     column[..before.len()].copy_from_slice(before);
                     column[before.len()..].copy_from_slice(own);
                 }
-                let shape =
+                let block =
                     BlockShape { rows: width, cols: height, from_pitch: height, to_pitch: cols };
-                simd::transpose(&columns_rows, to, shape, e);
+                simd::transpose(&column_buffer, to, block, e);
             }
         });
     }
 }
 
-/// Where the elements before a column's first slot are found.
+/// Source of the elements before a column's first slot.
 #[derive(Clone, Copy)]
 pub enum Halo<'a> {
-    /// Set aside: `slot - 1` elements for each column.
-    Kept(&'a [Byte]),
-    /// At the ends of the stretches of the chunk before, here with its slots, a full one.
+    /// A saved copy: `slot - 1` elements per column.
+    Saved(&'a [Byte]),
+    /// The ends of spans in the chunk before, a full chunk that still contains its slots.
     Before(&'a [Byte]),
 }
 
-/// Asks for all lines.
+/// Prefetches all lines of `bytes`.
 fn prefetch_all(bytes: &[Byte]) {
     simd::prefetch_run(bytes.as_ptr(), bytes.len());
 }
 
-/// Asks for `bytes` of each of `rows` rows, as far as they are there.
+/// Prefetches `bytes` of each of `rows` rows, limited to rows that exist.
 fn prefetch_rows(from: &[Byte], rows: usize, row_bytes: usize, bytes: Range<usize>) {
     for row in from.chunks(row_bytes).take(rows) {
         prefetch_all(&row[bytes.start.min(row.len())..bytes.end.min(row.len())]);

@@ -1,8 +1,10 @@
-//! Runs of chunks that threads work through a band at a time: each its own, then parts of what others have left.
+//! Scheduler for runs of chunks: threads process their own run a band at a time, then steal part of
+//! another's.
 //!
-//! A band reads the chunk beside it, the one that its run comes to next, and at the run's end what was *kept* of the
-//! chunk beyond, which is another's. So whoever takes the far part of a run first keeps what its owner will need of
-//! that, in its own buffer, and gets the one with what lies beyond.
+//! A band also reads its neighbour, the chunk that its run comes to next. At the run's end it reads
+//! a saved copy of the chunk beyond, which belongs to another thread. The thief of the far part of
+//! a run therefore first saves the data that the owner will need of that chunk, in its own buffer.
+//! In exchange it gets the owner's buffer, with the copy for the run's end.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,148 +15,156 @@ use turntile_simd::Byte;
 use crate::cells::Cells;
 use crate::parallel;
 
-/// The runs of all threads, with buffers of what is kept.
+/// The runs of all threads, with buffers of saved data.
 pub struct ChunkQueue<K> {
     runs: Vec<Mutex<Run<K>>>,
     direction: Direction,
     band: usize,
 }
 
-/// What nobody has drawn yet of a run, and what is kept of the chunk beyond, until its last band is drawn.
+/// The unclaimed chunks of a run. `saved` is the data of the chunk beyond, until the run's last
+/// band is claimed.
 struct Run<K> {
     left: Range<usize>,
-    kept: Option<K>,
+    saved: Option<K>,
 }
 
-/// Chunks for the one thread that has drawn them.
+/// A band of chunks for the one thread that has claimed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Their numbers.
+    /// Indices of the chunks.
     pub chunks: Range<usize>,
-    /// The chunk beside them, or none at the end of a run: what is kept of the one beyond is then the drawer's.
-    pub beside: Option<usize>,
+    /// The neighbouring chunk. `None` at the end of a run: the claimant then gets the saved data of
+    /// the chunk beyond.
+    pub neighbour: Option<usize>,
 }
 
-/// What a band reads beside itself.
+/// Data that a band reads in addition to its own chunks.
 pub enum Neighbour<'a, K> {
-    /// The chunk that its run comes to next.
+    /// The chunk that the run comes to next.
     Chunk(&'a [Byte]),
-    /// At the run's end, what is kept of the chunk beyond.
-    Kept(&'a mut K),
+    /// Saved data of the chunk beyond, at the run's end.
+    Saved(&'a mut K),
 }
 
 impl<K> ChunkQueue<K> {
-    /// Each with what is kept of the chunk beyond it, in bands of at most `band` chunks. Forward they are worked
-    /// on from the first chunk to the last, backward the other way round.
+    /// Creates a queue of runs, each with the saved data of the chunk beyond it, in bands of at
+    /// most `band` chunks. Forward, chunks are processed from the first to the last, backward from
+    /// the last to the first.
     pub fn new(
         runs: impl IntoIterator<Item = (Range<usize>, K)>,
         direction: Direction,
         band: usize,
     ) -> Self {
-        let run = |(left, kept)| Mutex::new(Run { left, kept: Some(kept) });
+        let run = |(left, saved)| Mutex::new(Run { left, saved: Some(saved) });
         ChunkQueue { runs: runs.into_iter().map(run).collect(), direction, band }
     }
 
-    /// Threads.
-    pub fn parts(&self) -> usize {
+    /// Returns the number of threads.
+    pub fn threads(&self) -> usize {
         self.runs.len()
     }
 
-    fn run(&self, part: usize) -> MutexGuard<'_, Run<K>> {
-        // Nothing panics between two changes that belong together.
-        self.runs[part].lock().unwrap_or_else(PoisonError::into_inner)
+    fn run(&self, thread: usize) -> MutexGuard<'_, Run<K>> {
+        // A poisoned lock is usable: no panic can occur between two related changes.
+        self.runs[thread].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works on `data`, chunks of `chunk_bytes` bytes, in the bands that every part draws; `scratch` holds `each` bytes
-    /// for each part.
+    /// Processes `data`, chunks of `chunk_bytes` bytes, in the bands that every thread claims.
+    /// `scratch` has `each` bytes per thread.
     ///
-    /// `work` gets a band, what is beside it and scratch; `keep` a chunk's number and bytes.
+    /// `work` gets a band, its neighbour and scratch. `save` gets a chunk's index and bytes, and
+    /// the buffer to save to.
     pub fn over(
         &self,
         data: &mut [Byte],
         chunk_bytes: usize,
         (scratch, each): (&mut [Byte], usize),
-        keep: impl Fn(usize, &[Byte], &mut K) + Sync,
+        save: impl Fn(usize, &[Byte], &mut K) + Sync,
         work: impl Fn(&mut [Byte], Neighbour<K>, &mut [Byte]) + Sync,
     ) where
         K: Send,
     {
-        let pieces = Cells::new(data, chunk_bytes);
-        parallel::for_each_thread(0..self.parts(), scratch, each, |part, scratch| {
-            let mut kept = None;
-            let keep = |n: usize, kept: &mut K| keep(n, &pieces.read(n), kept);
-            while let Some(Claim { chunks, beside }) = self.draw(part, &mut kept, keep) {
-                let read = beside.map(|n| pieces.read(n));
-                let beside = match &read {
+        let cells = Cells::new(data, chunk_bytes);
+        parallel::for_each_thread(0..self.threads(), scratch, each, |thread, scratch| {
+            let mut saved = None;
+            let save = |n: usize, saved: &mut K| save(n, &cells.read(n), saved);
+            while let Some(Claim { chunks, neighbour }) = self.claim(thread, &mut saved, save) {
+                let read = neighbour.map(|n| cells.read(n));
+                let neighbour = match &read {
                     Some(chunk) => Neighbour::Chunk(chunk),
-                    None => Neighbour::Kept(kept.as_mut().expect("kept at the end of a run")),
+                    None => {
+                        Neighbour::Saved(saved.as_mut().expect("saved data at the end of a run"))
+                    }
                 };
-                work(&mut pieces.write(chunks), beside, scratch);
+                work(&mut cells.write(chunks), neighbour, scratch);
             }
         });
     }
 
-    /// The next band for `part`, which has its run's buffer in `kept` from the run's end on, until it takes part of
-    /// another.
+    /// Claims the next band for `thread`. `saved` receives its run's buffer at the end of the run;
+    /// the thread needs it to steal part of another run.
     ///
-    /// `keep` is to keep what will be needed of a chunk; nobody works on that or reads it as long.
-    pub fn draw(
+    /// `save` must save the needed data of a chunk. No thread processes or overwrites that chunk
+    /// meanwhile.
+    pub fn claim(
         &self,
-        part: usize,
-        kept: &mut Option<K>,
-        keep: impl Fn(usize, &mut K),
+        thread: usize,
+        saved: &mut Option<K>,
+        save: impl Fn(usize, &mut K),
     ) -> Option<Claim> {
-        let done = self.run(part).left.is_empty();
-        if done {
-            let taken = self.take_over(kept, keep)?;
-            *self.run(part) = taken;
+        let is_empty = self.run(thread).left.is_empty();
+        if is_empty {
+            let taken = self.steal(saved, save)?;
+            *self.run(thread) = taken;
         }
-        let mut run = self.run(part);
+        let mut run = self.run(thread);
         let count = self.band_of(run.left.len());
         let Range { start, end } = run.left;
         let (chunks, left) = match self.direction {
             Direction::Forward => (start..start + count, start + count..end),
             Direction::Backward => (end - count..end, start..end - count),
         };
-        let beside = match self.direction {
+        let neighbour = match self.direction {
             _ if left.is_empty() => None,
             Direction::Forward => Some(chunks.end),
             Direction::Backward => Some(chunks.start - 1),
         };
-        if beside.is_none() {
-            *kept = run.kept.take();
+        if neighbour.is_none() {
+            *saved = run.saved.take();
         }
         run.left = left;
-        Some(Claim { chunks, beside })
+        Some(Claim { chunks, neighbour })
     }
 
-    /// Chunks of a band when so many are left: fewer towards the end, where others may wait for it.
+    /// Returns the number of chunks in a band if `left` are left. Bands shrink towards the end,
+    /// where other threads may wait.
     fn band_of(&self, left: usize) -> usize {
-        match self.parts() {
+        match self.threads() {
             1 => left.min(self.band),
             _ => left.div_ceil(2).clamp(self.band.div_ceil(4), self.band).min(left),
         }
     }
 
-    /// The far part of the longest run.
-    fn take_over(&self, spare: &mut Option<K>, keep: impl Fn(usize, &mut K)) -> Option<Run<K>> {
-        let longest = (0..self.parts()).max_by_key(|&part| self.run(part).left.len())?;
+    /// Steals the far part of the longest run.
+    fn steal(&self, spare: &mut Option<K>, save: impl Fn(usize, &mut K)) -> Option<Run<K>> {
+        let longest = (0..self.threads()).max_by_key(|&thread| self.run(thread).left.len())?;
         let mut run = self.run(longest);
         let Range { start, end } = run.left;
-        // Its owner is still at a band, and reads the chunk beside that.
+        // The owner is still processing a band and reads its neighbour.
         let taken = (run.left.len() + self.band / 2) / 2;
         let taken = taken.min(run.left.len().saturating_sub(1));
         if taken == 0 {
             return None;
         }
-        let mut kept = spare.take()?;
+        let mut saved = spare.take()?;
         let (near, far, beyond) = match self.direction {
             Direction::Forward => (start..end - taken, end - taken..end, end - taken),
             Direction::Backward => (start + taken..end, start..start + taken, start + taken - 1),
         };
-        keep(beyond, &mut kept);
+        save(beyond, &mut saved);
         run.left = near;
-        Some(Run { left: far, kept: run.kept.replace(kept) })
+        Some(Run { left: far, saved: run.saved.replace(saved) })
     }
 }
 
@@ -162,57 +172,58 @@ impl<K> ChunkQueue<K> {
 mod tests {
     use super::*;
 
-    /// Parts that take turns at random: every chunk is drawn once, what a band reads beside it is not drawn until
-    /// the band is done, and what is kept when a run ends is of the chunk beyond.
-    fn check(chunks: usize, parts: usize, band: usize, direction: Direction, random: &mut u64) {
+    /// Threads claim bands in random order. Every chunk is claimed once, and a band's neighbour is
+    /// not claimed before the band is done. The data saved for a run's end are of the chunk beyond.
+    fn check(chunks: usize, threads: usize, band: usize, direction: Direction, random: &mut u64) {
         let beyond = |run: &Range<usize>| match direction {
             Direction::Forward => run.end,
             Direction::Backward => run.start.wrapping_sub(1),
         };
-        let shares = (0..parts).map(|part| {
-            let run = parallel::share(chunks, parts, part);
-            let kept = beyond(&run);
-            (run, kept)
+        let shares = (0..threads).map(|thread| {
+            let run = parallel::share(chunks, threads, thread);
+            let saved = beyond(&run);
+            (run, saved)
         });
         let runs = ChunkQueue::new(shares, direction, band);
-        let mut kept = vec![None; parts];
-        let mut drawn = vec![false; chunks];
-        let mut reading = vec![None; parts];
-        let mut working: Vec<usize> = (0..parts).collect();
+        let mut saved = vec![None; threads];
+        let mut claimed = vec![false; chunks];
+        let mut reading = vec![None; threads];
+        let mut working: Vec<usize> = (0..threads).collect();
         while !working.is_empty() {
             *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let k = (*random >> 33) as usize % working.len();
-            let part = working[k];
-            reading[part] = None;
-            let keep = |chunk: usize, kept: &mut usize| {
-                assert!(!drawn[chunk], "{chunk} is worked on");
-                *kept = chunk;
+            let thread = working[k];
+            reading[thread] = None;
+            let save = |chunk: usize, saved: &mut usize| {
+                assert!(!claimed[chunk], "{chunk} is being processed");
+                *saved = chunk;
             };
-            let Some(Claim { chunks, beside }) = runs.draw(part, &mut kept[part], keep) else {
+            let Some(Claim { chunks, neighbour }) = runs.claim(thread, &mut saved[thread], save)
+            else {
                 working.swap_remove(k);
                 continue;
             };
             assert!(!chunks.is_empty() && chunks.len() <= band);
             for chunk in chunks.clone() {
-                assert!(!std::mem::replace(&mut drawn[chunk], true), "{chunk} drawn twice");
+                assert!(!std::mem::replace(&mut claimed[chunk], true), "{chunk} claimed twice");
                 assert!(!reading.contains(&Some(chunk)), "{chunk} is being read");
             }
-            let found = beside.or(kept[part]);
+            let found = neighbour.or(saved[thread]);
             assert_eq!(found, Some(beyond(&chunks)), "for {chunks:?}");
-            assert!(beside.is_none_or(|chunk| !drawn[chunk]), "beside {chunks:?}");
-            reading[part] = beside;
+            assert!(neighbour.is_none_or(|chunk| !claimed[chunk]), "neighbour of {chunks:?}");
+            reading[thread] = neighbour;
         }
-        assert!(drawn.into_iter().all(|drawn| drawn), "{chunks} chunks, {parts} parts");
+        assert!(claimed.into_iter().all(|claimed| claimed), "{chunks} chunks, {threads} threads");
     }
 
     #[test]
-    fn every_chunk_is_drawn_once_and_what_is_read_beside_it_is_as_it_was() {
+    fn claims_cover_every_chunk_once_and_never_a_neighbour_being_read() {
         let mut random = 1;
         for direction in [Direction::Forward, Direction::Backward] {
-            for parts in 1..6 {
-                for chunks in (parts..40).chain([200]) {
+            for threads in 1..6 {
+                for chunks in (threads..40).chain([200]) {
                     for band in [1, 2, 3, 16] {
-                        check(chunks, parts, band, direction, &mut random);
+                        check(chunks, threads, band, direction, &mut random);
                     }
                 }
             }

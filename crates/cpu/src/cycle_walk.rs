@@ -1,34 +1,35 @@
-//! In which order super-elements move along the cycles of a permutation.
+//! The order in which units move along the cycles of a permutation.
 //!
-//! A cycle is followed backwards: one super-element is kept aside, which leaves a hole; what belongs
-//! there fills it and leaves a hole in turn; what was kept fills the last one. Every super-element is read once
-//! and written once, and a step is one copy.
+//! A cycle is followed backwards. Saving one unit leaves a hole; the unit that belongs there fills
+//! it and leaves the next hole. The saved unit fills the last hole. Every unit is read once and
+//! written once, and each step is one copy.
 //!
-//! Several workers share nothing while they move. Every position has a *rank*, its place in a
-//! scattered order. The positions of the lowest ranks are *milestones*, whose contents are all kept before
-//! anything moves; they cut cycles into segments, each of which ends in a hole for what was kept of the
-//! next milestone on the way. A segment belongs to the worker that draws it ([`SegmentWalk`]). Then come the
-//! cycles without a milestone ([`CycleWalk`]): a worker looks for them in its own share of the positions, and
-//! moves those whose lowest rank lies there. Marks, of each worker's own, say which positions have been
-//! moved with a segment: every one of a cycle or none. Of a batch with enough instances workers take whole ones, each as if
-//! it were alone.
+//! Several workers do not communicate while units move. Every position has a *rank*, its index in a
+//! scattered order. The positions of the lowest ranks are *splitters*, whose contents are all saved
+//! before any unit moves. They split cycles into segments; a segment ends in a hole, which the
+//! saved content of the next splitter fills. A segment belongs to the worker that claims it
+//! ([`SegmentWalk`]). Afterwards come the cycles without a splitter ([`CycleWalk`]). A worker looks
+//! for them in its own share of the positions, and moves those whose lowest rank is there. Each
+//! worker has its own bitmap of the positions moved with segments: all positions of a cycle are
+//! marked, or none. In a batch with enough instances, workers take whole instances, each as if it
+//! were the only one.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use crate::source_map::SourceMap;
 
-/// A super-element is copied from one place to another. Places are named by byte offsets: in the matrix, or
-/// beyond its end for what is kept aside.
+/// A copy of one unit. Offsets are in bytes: in the matrix, or past its end in the side buffer of
+/// saved units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitMove {
-    /// Where it lies.
+    /// Offset of the unit.
     pub from: usize,
-    /// The hole that it fills.
+    /// Offset of the hole that it fills.
     pub to: usize,
 }
 
-/// Positions in a scattered order: multiplied by an odd number modulo a power of two.
+/// A scattered order of positions: multiplication by an odd number modulo a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct ScatterOrder {
     positions: usize,
@@ -36,46 +37,46 @@ pub struct ScatterOrder {
 }
 
 impl ScatterOrder {
-    /// 2^64 over the golden ratio: multiples of it spread evenly.
+    /// 2^64 divided by the golden ratio, whose multiples spread evenly.
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    /// Its inverse modulo 2^64, and so modulo any lower power of two.
+    /// Inverse of `FACTOR` modulo 2^64, and so modulo any lower power of two.
     const INVERSE: u64 = 0xF1DE_83E1_9937_733D;
 
-    /// Of `positions` positions; ranks are less than the next power of two.
+    /// Creates the order of `positions` positions. Ranks are less than the next power of two.
     pub fn new(positions: usize) -> Self {
         ScatterOrder { positions, mask: (positions as u64).next_power_of_two() - 1 }
     }
 
-    /// The rank of a position.
+    /// Returns the rank of a position.
     #[inline]
     pub fn of(&self, p: usize) -> usize {
         ((p as u64).wrapping_mul(Self::FACTOR) & self.mask) as usize
     }
 
-    /// The position of that rank, if one has it.
+    /// Returns the position with this rank, or `None` if no position has it.
     pub fn position(&self, rank: usize) -> Option<usize> {
         let p = ((rank as u64).wrapping_mul(Self::INVERSE) & self.mask) as usize;
         (rank as u64 <= self.mask && p < self.positions).then_some(p)
     }
 }
 
-/// A bit for each position, of one worker: it alone sets them.
+/// Bitmap of positions, which only one worker modifies.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitedBits<'a>(pub &'a [AtomicU32]);
 
 impl VisitedBits<'_> {
-    /// Words that the marks of `positions` positions take.
+    /// Returns the number of words of the bitmap of `positions` positions.
     pub fn words(positions: usize) -> usize {
         positions.div_ceil(32)
     }
 
-    /// Whether a position has its mark.
+    /// Returns `true` if the bit of position `p` is set.
     #[inline]
     pub fn has(&self, p: usize) -> bool {
         self.0[p / 32].load(Relaxed) & 1 << (p % 32) != 0
     }
 
-    /// Gives it its mark.
+    /// Sets the bit of position `p`.
     #[inline]
     pub fn set(&self, p: usize) {
         let word = &self.0[p / 32];
@@ -83,35 +84,35 @@ impl VisitedBits<'_> {
     }
 }
 
-/// The milestone of that rank, if a position has it that something has to be done about.
-pub fn milestone(path: &SourceMap, ranks: ScatterOrder, rank: usize) -> Option<usize> {
-    ranks.position(rank).filter(|&p| !stays(path, p))
+/// Returns the splitter with this rank, unless it is a fixed point or no position has the rank.
+pub fn splitter(source_map: &SourceMap, ranks: ScatterOrder, rank: usize) -> Option<usize> {
+    ranks.position(rank).filter(|&p| !is_fixed(source_map, p))
 }
 
-/// Whether a position keeps its content.
-fn stays(path: &SourceMap, p: usize) -> bool {
-    path.pred(p) == p
+/// Returns `true` if position `p` is a fixed point.
+fn is_fixed(source_map: &SourceMap, p: usize) -> bool {
+    source_map.pred(p) == p
 }
 
-/// Where what a milestone holds is kept.
-pub fn kept(path: &SourceMap, rank: usize) -> usize {
-    path.bytes() + rank * path.unit_bytes()
+/// Returns the offset at which the content of the splitter with this rank is saved.
+pub fn saved_offset(source_map: &SourceMap, rank: usize) -> usize {
+    source_map.bytes() + rank * source_map.unit_bytes()
 }
 
-/// The moves of the segments that one worker draws.
+/// Moves of the segments that one worker claims.
 #[derive(Debug)]
 pub struct SegmentWalk<'a> {
-    /// Where super-elements go.
-    pub path: &'a SourceMap,
-    /// Of all positions.
+    /// Index map of the units.
+    pub source_map: &'a SourceMap,
+    /// Ranks of all positions.
     pub ranks: ScatterOrder,
-    /// Ranks of milestones.
-    pub milestones: usize,
-    /// The next rank to be drawn, by all workers.
-    pub drawn: &'a AtomicUsize,
-    /// The worker's own.
-    pub marks: VisitedBits<'a>,
-    /// The position and offset to be filled.
+    /// Number of splitters; their ranks are `0..splitters`.
+    pub splitters: usize,
+    /// The next rank to be claimed by any worker.
+    pub claimed: &'a AtomicUsize,
+    /// The worker's own bitmap.
+    pub visited: VisitedBits<'a>,
+    /// Position and byte offset of the hole to fill next.
     pub hole: Option<(usize, usize)>,
 }
 
@@ -123,56 +124,58 @@ impl Iterator for SegmentWalk<'_> {
         let (hole, to) = match self.hole {
             Some(hole) => hole,
             None => loop {
-                let rank = self.drawn.fetch_add(1, Relaxed);
-                if rank >= self.milestones {
+                let rank = self.claimed.fetch_add(1, Relaxed);
+                if rank >= self.splitters {
                     return None;
                 }
-                if let Some(start) = milestone(self.path, self.ranks, rank) {
-                    self.marks.set(start);
-                    break (start, self.path.offset(start));
+                if let Some(start) = splitter(self.source_map, self.ranks, rank) {
+                    self.visited.set(start);
+                    break (start, self.source_map.offset(start));
                 }
             },
         };
-        let source = self.path.pred(hole);
+        let source = self.source_map.pred(hole);
         let rank = self.ranks.of(source);
-        if rank < self.milestones {
+        if rank < self.splitters {
             self.hole = None;
-            return Some(UnitMove { from: kept(self.path, rank), to });
+            return Some(UnitMove { from: saved_offset(self.source_map, rank), to });
         }
-        self.marks.set(source);
-        let from = self.path.offset(source);
+        self.visited.set(source);
+        let from = self.source_map.offset(source);
         self.hole = Some((source, from));
         Some(UnitMove { from, to })
     }
 }
 
-/// The moves of the cycles that one worker finds in its share of the positions and that no marks are on.
+/// Moves of the cycles that one worker finds in its share of the positions and that no segment has
+/// visited.
 #[derive(Debug)]
 pub struct CycleWalk<'a> {
-    /// Where super-elements go.
-    pub path: &'a SourceMap,
-    /// Of all positions, when there are other workers; without, the first position found is as good.
+    /// Index map of the units.
+    pub source_map: &'a SourceMap,
+    /// Ranks of all positions if there are several workers. `None`: any position may start its
+    /// cycle.
     pub ranks: Option<ScatterOrder>,
-    /// Every worker's.
-    pub all_marks: &'a [VisitedBits<'a>],
-    /// The worker's own.
-    pub marks: VisitedBits<'a>,
-    /// The worker's share.
+    /// Bitmaps of all workers.
+    pub all_visited: &'a [VisitedBits<'a>],
+    /// The worker's own bitmap.
+    pub visited: VisitedBits<'a>,
+    /// The worker's share of the positions.
     pub share: Range<usize>,
-    /// Where to look next.
+    /// Next position to examine.
     pub at: usize,
-    /// Where it keeps the start of a cycle.
-    pub kept: usize,
-    /// The start of the cycle that is being followed, and the position and offset to be filled.
+    /// Offset at which the worker saves the start of a cycle.
+    pub saved: usize,
+    /// Start of the current cycle, and position and offset of the hole to fill next.
     pub hole: Option<(usize, usize, usize)>,
 }
 
 impl CycleWalk<'_> {
-    /// The first position of the share from `at` on that no mark is on.
+    /// Returns the first unvisited position of the share from `at` on.
     fn find(&mut self) -> Option<usize> {
         while self.at < self.share.end {
             let taken =
-                self.all_marks.iter().fold(0, |all, m| all | m.0[self.at / 32].load(Relaxed));
+                self.all_visited.iter().fold(0, |all, m| all | m.0[self.at / 32].load(Relaxed));
             let bit = self.at % 32;
             let skipped = (!taken >> bit).trailing_zeros() as usize;
             if skipped < 32 - bit {
@@ -184,21 +187,22 @@ impl CycleWalk<'_> {
         None
     }
 
-    /// Whether no position of the cycle of `start` has a lower rank, or no other worker will find it.
+    /// Returns `true` if this worker moves the cycle of `start`: no position of it has a lower
+    /// rank, or no other worker will find it.
     fn is_first(&self, start: usize) -> bool {
         let Some(ranks) = self.ranks else { return true };
         let rank = ranks.of(start);
-        let mut at = self.path.pred(start);
+        let mut at = self.source_map.pred(start);
         while ranks.of(at) > rank {
-            at = self.path.pred(at);
+            at = self.source_map.pred(at);
         }
         at == start
     }
 
     fn mark(&self, p: usize) {
-        // Nobody looks for others.
+        // Only this worker looks for positions in its share.
         if self.share.contains(&p) {
-            self.marks.set(p);
+            self.visited.set(p);
         }
     }
 }
@@ -212,21 +216,21 @@ impl Iterator for CycleWalk<'_> {
             loop {
                 let start = self.find()?;
                 self.at += 1;
-                if !stays(self.path, start) && self.is_first(start) {
+                if !is_fixed(self.source_map, start) && self.is_first(start) {
                     self.mark(start);
-                    let from = self.path.offset(start);
+                    let from = self.source_map.offset(start);
                     self.hole = Some((start, start, from));
-                    return Some(UnitMove { from, to: self.kept });
+                    return Some(UnitMove { from, to: self.saved });
                 }
             }
         };
-        let source = self.path.pred(hole);
+        let source = self.source_map.pred(hole);
         if source == start {
             self.hole = None;
-            return Some(UnitMove { from: self.kept, to });
+            return Some(UnitMove { from: self.saved, to });
         }
         self.mark(source);
-        let from = self.path.offset(source);
+        let from = self.source_map.offset(source);
         self.hole = Some((start, source, from));
         Some(UnitMove { from, to })
     }
@@ -238,15 +242,15 @@ mod tests {
     use turntile_perm::{AlignedSlots, Elementary};
     use turntile_plan::{Direction, StageMap};
 
-    /// A phase of workers that take turns at random: no place that one of them touches is another's.
+    /// Runs a phase of workers in random order. No unit touched by one of them belongs to another.
     fn run<'a>(
-        path: &SourceMap,
+        source_map: &SourceMap,
         workers: Vec<Box<dyn Iterator<Item = UnitMove> + 'a>>,
         content: &mut [usize],
         random: &mut u64,
     ) {
         let mut workers: Vec<_> = workers.into_iter().enumerate().collect();
-        let mut owners = vec![None; path.positions()];
+        let mut owners = vec![None; source_map.positions()];
         while !workers.is_empty() {
             *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let k = (*random >> 33) as usize % workers.len();
@@ -257,69 +261,72 @@ mod tests {
             };
             assert_ne!(from, to);
             for at in [from, to] {
-                let place = place(path, at);
-                if let Some(owner) = owners.get_mut(place) {
-                    assert_eq!(owner.get_or_insert(*number), number, "two workers at {place}");
+                let unit = unit_at(source_map, at);
+                if let Some(owner) = owners.get_mut(unit) {
+                    assert_eq!(owner.get_or_insert(*number), number, "two workers at {unit}");
                 }
             }
-            content[place(path, to)] = content[place(path, from)];
+            content[unit_at(source_map, to)] = content[unit_at(source_map, from)];
         }
     }
 
-    /// The number of a place; those kept come after those of the matrix.
-    fn place(path: &SourceMap, at: usize) -> usize {
-        match at.checked_sub(path.bytes()) {
-            Some(kept) => path.positions() + kept / path.unit_bytes(),
-            None => (0..path.positions()).find(|&p| path.offset(p) == at).expect("a place"),
+    /// Returns the index of the unit at an offset; saved units follow those of the matrix.
+    fn unit_at(source_map: &SourceMap, at: usize) -> usize {
+        match at.checked_sub(source_map.bytes()) {
+            Some(saved) => source_map.positions() + saved / source_map.unit_bytes(),
+            None => (0..source_map.positions())
+                .find(|&p| source_map.offset(p) == at)
+                .expect("a position"),
         }
     }
 
-    fn check(shape: StageMap, parts: usize, milestones: usize) {
-        let path = &SourceMap::new(shape, 4);
-        let positions = path.positions();
-        let mut content: Vec<usize> = (0..positions + milestones + parts).collect();
+    fn check(map: StageMap, threads: usize, splitters: usize) {
+        let source_map = &SourceMap::new(map, 4);
+        let positions = source_map.positions();
+        let mut content: Vec<usize> = (0..positions + splitters + threads).collect();
         let flags: Vec<_> =
-            (0..parts * VisitedBits::words(positions)).map(|_| AtomicU32::new(0)).collect();
-        let planes: Vec<_> =
+            (0..threads * VisitedBits::words(positions)).map(|_| AtomicU32::new(0)).collect();
+        let bitmaps: Vec<_> =
             flags.chunks_exact(VisitedBits::words(positions)).map(VisitedBits).collect();
-        let (ranks, mut random) = (ScatterOrder::new(positions), (parts * 31 + milestones) as u64);
-        for rank in 0..milestones {
-            if let Some(start) = milestone(path, ranks, rank) {
+        let (ranks, mut random) = (ScatterOrder::new(positions), (threads * 31 + splitters) as u64);
+        for rank in 0..splitters {
+            if let Some(start) = splitter(source_map, ranks, rank) {
                 content[positions + rank] = content[start];
             }
         }
-        let drawn = &AtomicUsize::new(0);
-        let segments = planes.iter().map(|&marks| {
-            Box::new(SegmentWalk { path, ranks, milestones, drawn, marks, hole: None }) as _
+        let claimed = &AtomicUsize::new(0);
+        let segments = bitmaps.iter().map(|&visited| {
+            Box::new(SegmentWalk { source_map, ranks, splitters, claimed, visited, hole: None })
+                as _
         });
-        run(path, segments.collect(), &mut content, &mut random);
-        let cycles = (0..parts).map(|part| {
-            let share = crate::parallel::share(positions, parts, part);
+        run(source_map, segments.collect(), &mut content, &mut random);
+        let cycles = (0..threads).map(|thread| {
+            let share = crate::parallel::share(positions, threads, thread);
             Box::new(CycleWalk {
-                path,
-                ranks: (parts > 1).then_some(ranks),
-                all_marks: &planes,
-                marks: planes[part],
+                source_map,
+                ranks: (threads > 1).then_some(ranks),
+                all_visited: &bitmaps,
+                visited: bitmaps[thread],
                 at: share.start,
                 share,
-                kept: kept(path, milestones + part),
+                saved: saved_offset(source_map, splitters + thread),
                 hole: None,
             }) as _
         });
-        run(path, cycles.collect(), &mut content, &mut random);
+        run(source_map, cycles.collect(), &mut content, &mut random);
         for (p, &got) in content.iter().enumerate().take(positions) {
-            let want = path.pred(p);
-            assert_eq!(got, want, "{shape}, {parts} parts, {milestones} milestones");
+            let want = source_map.pred(p);
+            assert_eq!(got, want, "{map}, {threads} threads, {splitters} splitters");
         }
     }
 
     #[test]
-    fn every_content_arrives_and_no_place_has_two_workers() {
+    fn walks_move_every_unit_and_share_no_position() {
         let e =
             |batch, rows, mid, cols| StageMap::from(Elementary { batch, rows, mid, cols, unit: 3 });
         let slots = AlignedSlots::new(23, 9, 4, 8).unwrap();
         let slot_move = |direction| StageMap::SlotMove { batch: 1, slots, direction };
-        for shape in [
+        for map in [
             e(1, 1, 1, 1),
             e(1, 2, 1, 2),
             e(1, 5, 1, 7),
@@ -329,17 +336,17 @@ mod tests {
             slot_move(Direction::Forward),
             slot_move(Direction::Backward),
         ] {
-            check(shape, 1, 0);
-            for parts in 2..5 {
-                for milestones in [1, 2, 7, 64, 5000] {
-                    check(shape, parts, milestones);
+            check(map, 1, 0);
+            for threads in 2..5 {
+                for splitters in [1, 2, 7, 64, 5000] {
+                    check(map, threads, splitters);
                 }
             }
         }
     }
 
     #[test]
-    fn ranks_are_a_permutation() {
+    fn scatter_order_is_a_permutation() {
         for positions in (1..70).chain([1000, 4096, 4097]) {
             let ranks = ScatterOrder::new(positions);
             let all = positions.next_power_of_two();

@@ -1,5 +1,5 @@
-//! Super-elements moved along their cycles: by workers that share nothing while they move ([`crate::cycles`]), or by swaps,
-//! without flags and without scratch (P-IPT).
+//! Units moved along their cycles: in segments between splitters, by workers that do not
+//! communicate (`cycle_walk`), or by swaps, without flags and without scratch (P-IPT).
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -8,133 +8,144 @@ use std::sync::atomic::{AtomicU32, AtomicUsize};
 use turntile_simd::{self as simd, Byte, CopyJob};
 
 use crate::cycle_walk::{
-    CycleWalk, ScatterOrder, SegmentWalk, UnitMove, VisitedBits, kept, milestone,
+    CycleWalk, ScatterOrder, SegmentWalk, UnitMove, VisitedBits, saved_offset, splitter,
 };
 use crate::lookahead::{BURST, Lookahead};
 use crate::parallel;
 use crate::shared::{SharedBytes, Worker};
 use crate::source_map::SourceMap;
 
-/// Bytes of milestones that are worth several threads.
-const KEPT_BYTES: usize = 512 << 10;
+/// Bytes of splitters from which saving them is worth several threads.
+const PARALLEL_SAVE_BYTES: usize = 512 << 10;
 
-/// Instances a thread from which the odd one does not matter.
+/// Instances per thread from which an uneven division does not matter.
 const MANY_INSTANCES: usize = 4;
 
-/// Super-elements along their cycles, on `parts` threads.
+/// Moves units along their cycles, on `threads` threads.
 ///
-/// `flags`, zero, are a plane of marks for each part; `scratch` holds a super-element for each part, and at
-/// least as many again when there are several.
+/// `flags`, all zero, are a bitmap for each thread. `scratch` has one unit per thread, and at least
+/// as many again if there are several threads.
 pub fn follow_cycles(
     data: &mut [Byte],
-    path: &SourceMap,
+    source_map: &SourceMap,
     flags: &[AtomicU32],
-    parts: usize,
+    threads: usize,
     scratch: &mut [Byte],
 ) {
-    let positions = path.positions();
+    let positions = source_map.positions();
     let words = VisitedBits::words(positions);
-    let planes: Vec<VisitedBits> = flags.chunks_exact(words).take(parts).map(VisitedBits).collect();
+    let bitmaps: Vec<VisitedBits> =
+        flags.chunks_exact(words).take(threads).map(VisitedBits).collect();
     let ranks = ScatterOrder::new(positions);
-    let room = scratch.len() / path.unit_bytes();
-    let shared = SharedBytes::with_kept(data, scratch);
-    // No cycle leaves its instance: where all get as many, or nearly, threads take whole ones.
-    let instances = path.instances();
-    let own = instances.is_multiple_of(parts) || instances / parts >= MANY_INSTANCES;
-    if !own {
-        // The parts' own super-elements come after those of the milestones.
-        let milestones = room - parts;
-        let keepers = if milestones * path.unit_bytes() < KEPT_BYTES { 1 } else { parts };
-        parallel::for_each_thread(0..keepers, &mut [], 0, |part, _| {
-            let starts = parallel::share(milestones, keepers, part).filter_map(|rank| {
-                let from = path.offset(milestone(path, ranks, rank)?);
-                Some(UnitMove { from, to: kept(path, rank) })
+    let room = scratch.len() / source_map.unit_bytes();
+    let shared = SharedBytes::with_side_buffer(data, scratch);
+    // No cycle leaves its instance. If instances divide evenly, or nearly, threads process whole
+    // ones.
+    let instances = source_map.instances();
+    let by_instance = instances.is_multiple_of(threads) || instances / threads >= MANY_INSTANCES;
+    if !by_instance {
+        // The threads' own units follow those of the splitters.
+        let splitters = room - threads;
+        let savers =
+            if splitters * source_map.unit_bytes() < PARALLEL_SAVE_BYTES { 1 } else { threads };
+        parallel::for_each_thread(0..savers, &mut [], 0, |thread, _| {
+            let starts = parallel::share(splitters, savers, thread).filter_map(|rank| {
+                let from = source_map.offset(splitter(source_map, ranks, rank)?);
+                Some(UnitMove { from, to: saved_offset(source_map, rank) })
             });
-            // SAFETY: each milestone is read, and kept in a place of its own, by the one in whose share its rank lies. The
-            // scope's end is before the next workers.
+            // SAFETY: each splitter is read, and saved in its own position, by the worker whose
+            // share contains its rank. The scope ends before the next workers start.
             let worker = unsafe { shared.worker() };
-            run(&worker, path, starts);
+            run(&worker, source_map, starts);
         });
-        let drawn = AtomicUsize::new(0);
-        parallel::for_each_thread(planes.iter(), &mut [], 0, |&marks, _| {
-            let drawn = &drawn;
-            // SAFETY: a segment is drawn by one worker, which alone reads what is kept of its last milestone and the
-            // positions between, and fills them. The scope's end is before the next workers.
+        let claimed = AtomicUsize::new(0);
+        parallel::for_each_thread(bitmaps.iter(), &mut [], 0, |&visited, _| {
+            let claimed = &claimed;
+            // SAFETY: a segment is claimed by one worker. Only that worker reads the saved content
+            // of the segment's last splitter, and only it reads and fills the positions in between.
+            // The scope ends before the next workers start.
             let worker = unsafe { shared.worker() };
-            let segments = SegmentWalk { path, ranks, milestones, drawn, marks, hole: None };
-            run(&worker, path, segments);
+            let segments =
+                SegmentWalk { source_map, ranks, splitters, claimed, visited, hole: None };
+            run(&worker, source_map, segments);
         });
     }
-    parallel::for_each_thread(0..parts, &mut [], 0, |part, _| {
-        // Of instances, or of positions.
-        let each = if own { positions / instances } else { 1 };
-        let Range { start, end } = parallel::share(positions / each, parts, part);
+    parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
+        // Share in instances, or in positions.
+        let each = if by_instance { positions / instances } else { 1 };
+        let Range { start, end } = parallel::share(positions / each, threads, thread);
         let share = start * each..end * each;
-        // SAFETY: a cycle without a milestone belongs to the one worker in whose share its first position lies, or all
-        // of its positions, and the last super-elements that are kept are each a worker's own.
+        // SAFETY: a cycle without a splitter is moved by one worker: the one whose share contains
+        // its first position, or all its positions. Each worker has its own saved unit at the end
+        // of the side buffer.
         let worker = unsafe { shared.worker() };
         let cycles = CycleWalk {
-            path,
-            ranks: (!own).then_some(ranks),
-            all_marks: if own { &planes[part..=part] } else { &planes },
-            marks: planes[part],
+            source_map,
+            ranks: (!by_instance).then_some(ranks),
+            all_visited: if by_instance { &bitmaps[thread..=thread] } else { &bitmaps },
+            visited: bitmaps[thread],
             at: share.start,
             share,
-            kept: kept(path, room - parts + part),
+            saved: saved_offset(source_map, room - threads + thread),
             hole: None,
         };
-        run(&worker, path, cycles);
+        run(&worker, source_map, cycles);
     });
 }
 
 /// Makes moves.
-fn run(worker: &Worker, path: &SourceMap, moves: impl Iterator<Item = UnitMove>) {
-    let bytes = path.unit_bytes();
+fn run(worker: &Worker, source_map: &SourceMap, moves: impl Iterator<Item = UnitMove>) {
+    let bytes = source_map.unit_bytes();
     let mut queue = Lookahead::new(moves, bytes);
-    queue.first().for_each(|from| ask(worker, path, from));
-    let mut transfers = [CopyJob::default(); BURST];
+    queue.first().for_each(|from| prefetch(worker, source_map, from));
+    let mut jobs = [CopyJob::default(); BURST];
     loop {
         let burst = queue.burst();
         if burst.is_empty() {
             return;
         }
         let moves = burst.iter().map(|&(UnitMove { from, to }, ahead)| [from, to, ahead]);
-        worker.copy(moves, bytes, &mut transfers);
+        worker.copy(moves, bytes, &mut jobs);
     }
 }
 
-/// Asks for the lines of a super-element that will be read soon.
-fn ask(worker: &Worker, path: &SourceMap, place: usize) {
-    simd::prefetch_run(worker.address(place), path.unit_bytes());
+/// Prefetches the lines of a unit.
+fn prefetch(worker: &Worker, source_map: &SourceMap, offset: usize) {
+    simd::prefetch_run(worker.address(offset), source_map.unit_bytes());
 }
 
-/// Every cycle is moved by the thread whose share its leader lies in: contents are swapped from hole to hole.
-pub fn rotate_cycles(data: &mut [Byte], path: &SourceMap, parts: usize) {
+/// Moves cycles by swapping contents from hole to hole. Each cycle is moved by the thread whose
+/// share contains its leader.
+pub fn rotate_cycles(data: &mut [Byte], source_map: &SourceMap, threads: usize) {
     let shared = SharedBytes::new(data);
-    parallel::for_each_thread(0..parts, &mut [], 0, |part, _| {
-        // SAFETY: a cycle has one leader, and that lies in one share.
+    parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
+        // SAFETY: a cycle has one leader, which is in one share.
         let worker = unsafe { shared.worker() };
-        for leader in parallel::share(path.positions(), parts, part) {
-            if !is_leader(leader, path) {
+        for leader in parallel::share(source_map.positions(), threads, thread) {
+            if !is_leader(leader, source_map) {
                 continue;
             }
-            let (mut hole, mut source) = (leader, path.pred(leader));
+            let (mut hole, mut source) = (leader, source_map.pred(leader));
             while source != leader {
-                worker.swap(path.offset(hole), path.offset(source), path.unit_bytes());
-                (hole, source) = (source, path.pred(source));
+                worker.swap(
+                    source_map.offset(hole),
+                    source_map.offset(source),
+                    source_map.unit_bytes(),
+                );
+                (hole, source) = (source, source_map.pred(source));
             }
         }
     });
 }
 
-/// Whether `k` is the leader, the smallest position, of its cycle (Windley 1959).
+/// Returns `true` if `k` is the leader, the smallest position, of its cycle (Windley 1959).
 ///
-/// Walks until a smaller position turns up or the cycle closes: no memory, up to a cycle's length
-/// of steps (thesis section 4.5).
-fn is_leader(k: usize, path: &SourceMap) -> bool {
-    let mut at = path.pred(k);
+/// Walks until a smaller position is found or the cycle closes: no memory, and at most as many
+/// steps as the cycle has positions (thesis section 4.5).
+fn is_leader(k: usize, source_map: &SourceMap) -> bool {
+    let mut at = source_map.pred(k);
     while at > k {
-        at = path.pred(at);
+        at = source_map.pred(at);
     }
     at == k
 }

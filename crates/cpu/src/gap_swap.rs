@@ -1,5 +1,5 @@
-//! Rows brought together and taken apart again by changing places with what lies between them, so that no byte is lost
-//! and none is kept elsewhere: undone step by step, every gap is as it was.
+//! Rows packed and unpacked by swaps with the contents of the gaps between them. No byte is lost or
+//! saved separately; undoing every swap restores all gaps.
 
 use std::ops::Range;
 
@@ -9,30 +9,31 @@ use turntile_perm::{PitchedRows, RowSlide};
 use crate::parallel;
 use crate::rounds::{ROUND_BYTES, least_rows};
 
-/// Rows that change places with their gaps.
+/// Packing of rows by swapping them with their gaps.
 pub struct GapSwap {
     rows: PitchedRows,
-    /// Least that a round of several threads moves.
+    /// Minimum number of rows of a parallel round.
     least: usize,
-    parts: usize,
+    threads: usize,
 }
 
 impl GapSwap {
-    /// The rows of `rows`, in bytes, by `parts` threads.
-    pub fn new(rows: PitchedRows, parts: usize) -> Self {
-        GapSwap { rows, least: least_rows(rows.cols(), ROUND_BYTES), parts }
+    /// Creates the swap of the rows of `rows`, with lengths in bytes, for `threads` threads.
+    pub fn new(rows: PitchedRows, threads: usize) -> Self {
+        GapSwap { rows, least: least_rows(rows.cols(), ROUND_BYTES), threads }
     }
 
-    /// Rounds of rows, as rows that slide together go: those of a round lie behind all their places.
+    /// Returns rounds of rows as they slide together. In a parallel round, all rows are behind all
+    /// destinations.
     fn rounds(&self) -> impl Iterator<Item = SlideRound> + use<> {
         let GapSwap { rows, least, .. } = self;
-        RowSlide::together(*rows).expect("rows are not empty").rounds(*least)
+        RowSlide::together(*rows).expect("at least one row").rounds(*least)
     }
 
-    /// Brings the rows together; what lay between them is behind them, in some order.
+    /// Packs the rows. The contents of their gaps are behind them, permuted.
     pub fn together<T: Send>(&self, data: &mut [T]) {
         for SlideRound { rows, together } in self.rounds() {
-            if together && self.parts > 1 {
+            if together && self.threads > 1 {
                 self.round(data, rows);
             } else {
                 rows.flat_map(|row| self.rows.gap_swaps(row)).for_each(|runs| swap(data, runs));
@@ -40,11 +41,11 @@ impl GapSwap {
         }
     }
 
-    /// Undoes that.
+    /// Inverts [`together`](Self::together).
     pub fn apart<T: Send>(&self, data: &mut [T]) {
         let rounds: Vec<SlideRound> = self.rounds().collect();
         for SlideRound { rows, together } in rounds.into_iter().rev() {
-            if together && self.parts > 1 {
+            if together && self.threads > 1 {
                 self.round(data, rows);
             } else {
                 let runs = rows.rev().flat_map(|row| self.rows.gap_swaps(row).rev());
@@ -53,21 +54,22 @@ impl GapSwap {
         }
     }
 
-    /// Rows that lie behind all their places, shared out: each swap undoes itself.
+    /// Swaps rows that are behind all their destinations, divided among threads. Each swap is its
+    /// own inverse.
     fn round<T: Send>(&self, data: &mut [T], rows: Range<usize>) {
         let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
-        let (places, from) = data.split_at_mut(rows.start * pitch);
-        let places = &mut places[rows.start * cols..rows.end * cols];
-        let each = rows.len().div_ceil(self.parts);
-        let shares = places.chunks_mut(each * cols).zip(from.chunks_mut(each * pitch));
-        parallel::for_each_thread(shares, &mut [], 0, |(places, from), _| {
-            let rows = places.chunks_exact_mut(cols).zip(from.chunks_mut(pitch));
-            rows.for_each(|(place, row)| place.swap_with_slice(&mut row[..cols]));
+        let (dests, from) = data.split_at_mut(rows.start * pitch);
+        let dests = &mut dests[rows.start * cols..rows.end * cols];
+        let each = rows.len().div_ceil(self.threads);
+        let shares = dests.chunks_mut(each * cols).zip(from.chunks_mut(each * pitch));
+        parallel::for_each_thread(shares, &mut [], 0, |(dests, from), _| {
+            let rows = dests.chunks_exact_mut(cols).zip(from.chunks_mut(pitch));
+            rows.for_each(|(dest, row)| dest.swap_with_slice(&mut row[..cols]));
         });
     }
 }
 
-/// A run changes places with another of as many.
+/// Swaps two runs of equal length.
 fn swap<T>(data: &mut [T], (first, second, run): (usize, usize, usize)) {
     let (low, high) = data.split_at_mut(second);
     low[first..first + run].swap_with_slice(&mut high[..run]);
@@ -77,24 +79,24 @@ fn swap<T>(data: &mut [T], (first, second, run): (usize, usize, usize)) {
 mod tests {
     use super::*;
 
-    fn check(rows: usize, cols: usize, pitch: usize, least: usize, parts: usize) {
+    fn check(rows: usize, cols: usize, pitch: usize, least: usize, threads: usize) {
         let rows = PitchedRows::new(rows, cols, pitch).unwrap();
-        let exchange = GapSwap { rows, least, parts };
+        let gap_swap = GapSwap { rows, least, threads };
         let mut data: Vec<usize> = (0..rows.span()).collect();
-        exchange.together(&mut data);
-        assert!((0..rows.len()).all(|k| data[k] == rows.offset(k)), "{rows:?} {least} {parts}");
+        gap_swap.together(&mut data);
+        assert!((0..rows.len()).all(|k| data[k] == rows.offset(k)), "{rows:?} {least} {threads}");
         if data.len() < 500 {
             for from in 0..data.len() {
                 let to = rows.swapped_with_gaps(from, false);
                 assert_eq!((data[to], rows.swapped_with_gaps(to, true)), (from, from), "{rows:?}");
             }
         }
-        exchange.apart(&mut data);
-        assert!(data.iter().copied().eq(0..data.len()), "{rows:?} {least} {parts}");
+        gap_swap.apart(&mut data);
+        assert!(data.iter().copied().eq(0..data.len()), "{rows:?} {least} {threads}");
     }
 
     #[test]
-    fn rows_come_together_and_go_back() {
+    fn apart_restores_what_together_packed() {
         for (rows, cols) in (1..9).flat_map(|rows| (1..9).map(move |cols| (rows, cols))) {
             for gap in 0..12 {
                 check(rows, cols, cols + gap, 2, 1);
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_shared_out() {
+    fn rounds_run_in_parallel() {
         for (rows, cols, pitch) in [(300, 15, 40), (100, 70, 75), (500, 1, 2), (5, 1000, 1100)] {
             check(rows, cols, pitch, 4, 2);
             check(rows, cols, pitch, 7, 3);

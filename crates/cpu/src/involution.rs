@@ -1,8 +1,9 @@
-//! Arrays whose axes change places in pairs: pairs of tiles that take each other's places.
+//! Permutations that swap axes in pairs: pairs of tiles that replace each other.
 //!
-//! Both tiles of a pair are transposed into scratch before either is written, and the rows of the next pair are asked for
-//! meanwhile. Pairs go by pairs of *groups* of tiles, so that pages and lines that tiles share are met again soon.
-//! Where few rows lie equally far apart, or digits of a row are no rows, some rows are first copied to a strip.
+//! Both tiles of a pair are transposed into scratch before either is written. Meanwhile the rows of
+//! the next pair are prefetched. Pairs are ordered by pairs of *groups* of tiles, so that pages and
+//! lines shared by tiles are reused soon. If few rows are at a constant stride, or a row's axes do
+//! not form whole rows of the partner, some rows are first copied to a strip.
 #![allow(unsafe_code)]
 
 use turntile_perm::tile_pairs::{self, TileSpan};
@@ -12,34 +13,37 @@ use turntile_simd::{self as simd, BlockShape, Byte};
 use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
 
-/// Bytes of a tile: two, and the next two, fit the second-level cache with their scratch.
+/// Bytes of a tile. Two tiles, and the next two, fit the second-level cache with their scratch.
 const TILE_BYTES: usize = 64 << 10;
-/// Tiles of a group, along a row and down a column. One thread of an EPYC (Milan), floats, % of a copy with groups of 1, 2, 4 and
-/// 8: six axes of 20 31-34, 36-38, 40-44, 41-44; of 16 62-65, 59-72, 73-75, 74; 40 x 50 x 50 x 40 x 12 by pairs 63-65, 60-72, 68-73, 72-81.
+/// Tiles per group, along a row and down a column. One thread of an EPYC (Milan), floats, % of a
+/// copy with groups of 1, 2, 4 and 8. Six axes of 20: 31-34, 36-38, 40-44, 41-44; of 16: 62-65,
+/// 59-72, 73-75, 74. 40 x 50 x 50 x 40 x 12 with axes swapped in pairs: 63-65, 60-72, 68-73, 72-81.
 const GROUP: usize = 4;
-/// With fewer pairs of groups, threads have too little to share: groups are smaller, then single tiles.
+/// Minimum number of group pairs. If there are fewer, threads have too few to share, so groups are
+/// smaller, or single tiles.
 const LEAST_PAIRS: usize = 128;
 /// Rows of a strip.
 const STRIP: usize = 32;
-/// Bytes of a column that rows equally far apart make, from which they need no strip.
+/// Minimum bytes of a column formed by rows at a constant stride, from which they need no strip.
 const RUN_BYTES: usize = 16;
 
-/// An array whose axes change places in pairs, in tiles that do.
+/// In-place swap of tiles for an array whose axes are swapped in pairs.
 #[derive(Debug)]
 pub struct InvolutionSwap {
     tiles: TilePairs,
-    /// Tiles of a group, along a row and down a column.
+    /// Tiles per group, along a row and down a column.
     group: usize,
-    /// Bytes of a super-element.
+    /// Bytes of a unit.
     unit_bytes: usize,
-    /// Columns that become neighbouring rows.
+    /// Number of columns that become adjacent rows.
     together: usize,
-    /// Bytes from a tile's first row to each.
+    /// Byte offset of each row from a tile's first row.
     rows: Vec<usize>,
 }
 
 impl InvolutionSwap {
-    /// None where a row's last axis changes place with another of the row, or super-elements fill a tile.
+    /// Creates the swap. Returns `None` if a row's last axis swaps with another axis of the row, or
+    /// if a unit exceeds a tile.
     pub fn new(axes: &AxisPermutation, elem_bytes: usize) -> Option<Self> {
         let unit_bytes = axes.unit() * elem_bytes;
         let tiles = TilePairs::new(&axes.without_unit(), TILE_BYTES / unit_bytes, 1)?;
@@ -50,22 +54,22 @@ impl InvolutionSwap {
         (together > 1).then_some(InvolutionSwap { tiles, group, unit_bytes, together, rows })
     }
 
-    /// Super-elements of a row that become neighbours of a column.
+    /// Returns the number of a row's units that become adjacent in a column.
     pub fn together(&self) -> usize {
         self.together
     }
 
-    /// Pairs of groups of tiles.
+    /// Returns the number of pairs of groups of tiles.
     pub fn pairs(&self) -> usize {
         self.tiles.squares() * tile_pairs::pairs(self.groups())
     }
 
-    /// Groups across a square of tiles.
+    /// Returns the number of groups across a square of tiles.
     fn groups(&self) -> usize {
         self.tiles.across().div_ceil(self.group)
     }
 
-    /// Bytes that a thread needs beside the data: both tiles of a pair, and a strip.
+    /// Returns the scratch bytes per thread: both tiles of a pair, and a strip.
     pub fn scratch_bytes(&self) -> usize {
         2 * self.tile_bytes() + self.strip_bytes()
     }
@@ -78,27 +82,29 @@ impl InvolutionSwap {
         STRIP.min(self.tiles.rows()) * self.tiles.cols() * self.unit_bytes
     }
 
-    /// The pairs of tiles of a pair of groups; a tile that is its own partner is there twice.
+    /// Returns the pairs of tiles of a pair of groups. A tile that is its own partner comes as
+    /// `[tile, tile]`.
     fn pair(&self, number: usize) -> impl Iterator<Item = [TileSpan; 2]> {
         let (across, pairs) = (self.tiles.across(), tile_pairs::pairs(self.groups()));
         let (square, (down, right)) =
             (number / pairs, tile_pairs::pair(self.groups(), number % pairs));
-        let of = move |k: usize| k * self.group..((k + 1) * self.group).min(across);
-        let tiles = of(down).flat_map(move |y| of(right).map(move |x| (y, x)));
+        let members = move |k: usize| k * self.group..((k + 1) * self.group).min(across);
+        let tiles = members(down).flat_map(move |y| members(right).map(move |x| (y, x)));
         let tile = move |y, x| self.tiles.tile(square, y, x);
         tiles.filter(|(y, x)| y <= x).map(move |(y, x)| [tile(y, x), tile(x, y)])
     }
 
-    /// Moves all, pair by pair.
-    pub fn run(&self, data: &mut [Byte], parts: usize, scratch: &mut [Byte]) {
+    /// Swaps all pairs of tiles.
+    pub fn run(&self, data: &mut [Byte], threads: usize, scratch: &mut [Byte]) {
         let shared = SharedBytes::new(data);
-        let draws = WorkCounter::new(self.pairs(), parts);
-        parallel::for_each_thread(0..parts, scratch, self.scratch_bytes(), |_, scratch| {
-            // SAFETY: a pair of tiles is drawn by one part, and tiles of different pairs share no element.
+        let counter = WorkCounter::new(self.pairs(), threads);
+        parallel::for_each_thread(0..threads, scratch, self.scratch_bytes(), |_, scratch| {
+            // SAFETY: each pair of tiles is claimed by one thread, and tiles of different pairs
+            // share no element.
             let worker = unsafe { shared.worker() };
             let (strip, tiles) = scratch.split_at_mut(self.strip_bytes());
             let (first, second) = tiles.split_at_mut(self.tile_bytes());
-            while let Some(pairs) = draws.draw() {
+            while let Some(pairs) = counter.draw() {
                 let mut tiles = pairs.flat_map(|number| self.pair(number)).peekable();
                 while let Some([upper, lower]) = tiles.next() {
                     let next = *tiles.peek().unwrap_or(&[upper, lower]);
@@ -113,20 +119,21 @@ impl InvolutionSwap {
         });
     }
 
-    /// Where a row of a tile begins, in bytes.
+    /// Returns the byte offset of a row of a tile.
     fn row(&self, tile: TileSpan, row: usize) -> usize {
         tile.offset * self.unit_bytes + self.rows[row]
     }
 
-    /// Asks for a row of a tile, if it has so many.
-    fn ask(&self, worker: &Worker, tile: TileSpan, row: usize) {
+    /// Prefetches a row of a tile, if the tile has that many.
+    fn prefetch(&self, worker: &Worker, tile: TileSpan, row: usize) {
         if row < tile.rows {
             let start = worker.address(self.row(tile, row));
             simd::prefetch_run(start, tile.cols * self.unit_bytes);
         }
     }
 
-    /// A tile to a buffer, as it will lie in its partner's place; rows of the tile `next` are asked for.
+    /// Copies a tile to a buffer in its partner's layout. Meanwhile prefetches rows of the tile
+    /// `next`.
     fn read(
         &self,
         worker: &Worker,
@@ -139,11 +146,11 @@ impl InvolutionSwap {
         let (together, row_bytes) = (self.together.min(tile.cols), tile.cols * self.unit_bytes);
         let mut first = 0;
         while first < tile.rows {
-            // Rows of a strip become neighbouring columns.
+            // Rows of a strip become adjacent columns.
             let most =
                 if is_direct { run } else { STRIP.min(self.together - first % self.together) };
             let rows = most.min(tile.rows - first);
-            (first..first + rows).for_each(|row| self.ask(worker, next, row));
+            (first..first + rows).for_each(|row| self.prefetch(worker, next, row));
             let block =
                 BlockShape { rows, cols: together, from_pitch: pitch, to_pitch: partner.cols };
             if is_direct {
@@ -157,9 +164,9 @@ impl InvolutionSwap {
                     (BlockShape { from_pitch: tile.cols, ..block }, self.tiles.shift(first));
                 for col in (0..tile.cols).step_by(together) {
                     let to = self.tiles.origin(col);
-                    let place = to.row * partner.cols + to.col + shift;
+                    let offset = to.row * partner.cols + to.col + shift;
                     let from = &strip[col * self.unit_bytes..];
-                    let to = &mut buffer[place * self.unit_bytes..];
+                    let to = &mut buffer[offset * self.unit_bytes..];
                     simd::transpose(from, to, block, self.unit_bytes);
                 }
             }
@@ -167,7 +174,7 @@ impl InvolutionSwap {
         }
     }
 
-    /// A buffer to a tile's place.
+    /// Writes a buffer to a tile.
     fn write(&self, worker: &Worker, tile: TileSpan, buffer: &[Byte]) {
         let row_bytes = tile.cols * self.unit_bytes;
         for (row, from) in buffer.chunks_exact(row_bytes).take(tile.rows).enumerate() {
@@ -180,16 +187,17 @@ impl InvolutionSwap {
 mod tests {
     use super::*;
 
-    /// Groups of any length: every pair of tiles once, and all that a pair of them moves.
+    /// For any group size, groups cover every pair of tiles once, and a run of them moves every
+    /// element.
     #[test]
-    fn groups_cover_every_pair_once() {
+    fn swap_moves_every_element_for_any_group_size() {
         for (extents, order) in [
             (&[17, 17][..], &[1, 0][..]),
             (&[2, 9, 3, 9], &[0, 3, 2, 1]),
             (&[4, 3, 2, 4, 3], &[3, 4, 2, 0, 1]),
         ] {
             let axes = AxisPermutation::new(extents, order).unwrap();
-            // Tiles of four units a side, or as near as axes allow.
+            // Tiles of four units per side, or as close as the axes allow.
             let elem_bytes = TILE_BYTES / 16;
             let swap = InvolutionSwap::new(&axes, elem_bytes).unwrap();
             let from: Vec<u8> = (0..axes.len() * elem_bytes)
@@ -203,13 +211,13 @@ mod tests {
                     rows: swap.rows.clone(),
                     ..swap
                 };
-                let met = (0..swap.pairs()).flat_map(|number| swap.pair(number)).count();
+                let count = (0..swap.pairs()).flat_map(|number| swap.pair(number)).count();
                 let all = swap.tiles.squares() * tile_pairs::pairs(swap.tiles.across());
-                assert_eq!(met, all, "{axes} {group}");
+                assert_eq!(count, all, "{axes} {group}");
                 let mut data: Vec<Byte> = from.iter().map(|&byte| Byte::new(byte)).collect();
                 let mut scratch = vec![Byte::new(0); 2 * swap.scratch_bytes()];
                 swap.run(&mut data, 2, &mut scratch);
-                // SAFETY: every byte was initialised, and moved from one that was.
+                // SAFETY: all bytes were initialised, and the run only permutes them.
                 let value = |byte: &Byte| unsafe { byte.assume_init() };
                 assert!(
                     (0..from.len()).all(|k| value(&data[dest(k)]) == from[k]),

@@ -1,5 +1,5 @@
-//! Rows a pitch apart: transposed where they lie when both pitches are equal, or through workspace; gaps in the way
-//! kept meanwhile. No byte is touched that is none of a row of the source or the result.
+//! Matrices with leading dimensions: transposed in place if both pitches are equal, otherwise
+//! through workspace with gaps saved meanwhile. Only bytes of source or result rows are touched.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -14,12 +14,13 @@ use crate::shared::{SharedBytes, Worker};
 use crate::square::SquareTiling;
 use crate::swaps::turn_squares;
 
-/// A matrix of elements of so many bytes, before and after.
+/// A matrix with leading dimensions and elements of `elem_bytes` bytes, before and after
+/// transposition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeadingMatrix {
-    /// Where its elements lie.
+    /// Shape and pitches of the source and the result.
     pub leading: LeadingDims,
-    /// Bytes of one.
+    /// Bytes of an element.
     pub elem_bytes: usize,
 }
 
@@ -28,123 +29,140 @@ impl LeadingMatrix {
         self.leading.source()
     }
 
-    /// Bytes from one row to the next. The pitch of a single row may be any number: no byte depends on it.
+    /// Returns the bytes from one row to the next. The pitch of a single row may be any number: no
+    /// byte depends on it.
     fn pitch_bytes(&self, rows: PitchedRows) -> usize {
         rows.pitch().saturating_mul(self.elem_bytes)
     }
 
-    /// The square that source and result share where their pitches are equal.
+    /// Returns the square that source and result share if their pitches are equal.
     fn square(&self) -> SquareTiling {
         let (source, elem_bytes) = (self.source(), self.elem_bytes);
         let side = source.rows().min(source.cols());
         SquareTiling::pitched(side, self.pitch_bytes(source), elem_bytes)
     }
 
-    /// What is left of the longer side beside the square, and goes from below the square to its right, or the other way:
-    /// places that have nothing in common.
-    fn rest(&self) -> PlaneTiling {
+    /// Returns the tiles of the longer side's remainder. It moves from below the square to its
+    /// right, or the reverse; source and destination are disjoint.
+    fn remainder(&self) -> PlaneTiling {
         let (source, elem_bytes) = (self.source(), self.elem_bytes);
         let (rows, cols, pitch) = (source.rows(), source.cols(), source.pitch());
         let side = rows.min(cols);
         let below = self.pitch_bytes(source).saturating_mul(side);
         let right = side * elem_bytes;
-        let tall = rows > cols;
-        let (rows, cols) = if tall { (rows - side, cols) } else { (rows, cols - side) };
+        let is_tall = rows > cols;
+        let (rows, cols) = if is_tall { (rows - side, cols) } else { (rows, cols - side) };
         let plane = BlockShape { rows, cols, from_pitch: pitch, to_pitch: pitch };
         PlaneTiling::of_pitched(
             plane,
             elem_bytes,
-            if tall { [below, right] } else { [right, below] },
+            if is_tall { [below, right] } else { [right, below] },
         )
     }
 
-    /// Threads that transposing it where it lies pays, of at most `threads`; none where its pitches differ.
+    /// Returns the number of useful threads for transposing in place, at most `threads`. Returns
+    /// `None` if the pitches differ.
     pub fn turning_parts(&self, threads: usize) -> Option<usize> {
-        let work = || self.square().pairs().max(self.rest().count());
-        self.is_turned_in_place().then(|| threads.clamp(1, work().max(1)))
+        let work = || self.square().pairs().max(self.remainder().count());
+        self.is_in_place().then(|| threads.clamp(1, work().max(1)))
     }
 
-    /// Whether rows become columns at the same pitch, which has room for either.
-    fn is_turned_in_place(&self) -> bool {
+    /// Returns `true` if source and result have the same pitch, which has room for either's rows.
+    fn is_in_place(&self) -> bool {
         let equal = self.source().pitch() == self.leading.result().pitch();
         equal && self.leading.is_transposed()
     }
 
-    /// Bytes of the buffers through which at most `threads` threads move what is left beside the square.
+    /// Returns the bytes of the buffers through which at most `threads` threads move the remainder.
     pub fn buffer_bytes(&self, threads: usize) -> usize {
-        let rest = self.rest();
-        if rest.count() == 0 { 0 } else { rest.parts(threads).saturating_mul(rest.tile_bytes()) }
+        let remainder = self.remainder();
+        if remainder.count() == 0 {
+            0
+        } else {
+            remainder.parts(threads).saturating_mul(remainder.tile_bytes())
+        }
     }
 
-    /// Transposes it where it lies, its pitches being equal: the square that source and result share, then the rest.
-    /// What was the rest's place stays as it is. Elements are finished where they arrive. `buffers` holds
-    /// [`buffer_bytes`](Self::buffer_bytes).
+    /// Transposes the matrix in place: the square that source and result share, then the remainder.
+    /// Bytes that the remainder leaves are unchanged. The epilogue is applied to every element of
+    /// the result. `buffers` has [`buffer_bytes`](Self::buffer_bytes) bytes.
+    ///
+    /// # Panics
+    /// If the pitches differ, or the pitch has no room for the rows of both.
     pub fn turn(
         &self,
         data: &mut [Byte],
-        parts: usize,
-        finish: Option<&Epilogue>,
+        threads: usize,
+        epilogue: Option<&Epilogue>,
         buffers: &mut [Byte],
     ) {
-        assert!(self.is_turned_in_place(), "rows become columns at the same pitch");
-        turn_squares(data, self.square(), parts, finish);
-        let rest = self.rest();
-        if rest.count() == 0 {
+        assert!(self.is_in_place(), "pitches differ, or rows do not fit the pitch");
+        turn_squares(data, self.square(), threads, epilogue);
+        let remainder = self.remainder();
+        if remainder.count() == 0 {
             return;
         }
-        let parts = rest.parts(parts);
+        let threads = remainder.parts(threads);
         let shared = SharedBytes::new(data);
-        parallel::for_each_thread(0..parts, buffers, rest.tile_bytes(), |part, buffer| {
-            // SAFETY: a tile belongs to one part, and neither the places that tiles leave nor those that they go to
-            // share an element with another's: the pitch is no less than the rows and columns.
+        parallel::for_each_thread(0..threads, buffers, remainder.tile_bytes(), |part, buffer| {
+            // SAFETY: each tile belongs to one thread. The pitch is at least the rows and the
+            // columns, so neither sources nor destinations share an element with another thread's
+            // tiles.
             let worker = unsafe { shared.worker() };
-            turn_tiles(&worker, &rest, parallel::share(rest.count(), parts, part), finish, buffer);
+            transpose_tiles(
+                &worker,
+                &remainder,
+                parallel::share(remainder.count(), threads, part),
+                epilogue,
+                buffer,
+            );
         });
     }
 
-    /// Transposes it through `buffer`, which holds the whole of it.
+    /// Transposes the matrix through `buffer`, which has room for all its elements.
     pub fn turn_through(&self, data: &mut [Byte], buffer: &mut [Byte]) {
         let (source, elem_bytes) = (self.source(), self.elem_bytes);
         let (rows, cols) = (source.rows(), source.cols());
         let block = BlockShape { rows, cols, from_pitch: source.pitch(), to_pitch: rows };
         simd::transpose(data, buffer, block, elem_bytes);
         let pitch = self.pitch_bytes(self.leading.result());
-        let (row, places) = (rows * elem_bytes, data.chunks_mut(pitch));
-        for (from, to) in buffer.chunks_exact(row).zip(places).take(cols) {
+        let (row, result) = (rows * elem_bytes, data.chunks_mut(pitch));
+        for (from, to) in buffer.chunks_exact(row).zip(result).take(cols) {
             to[..row].copy_from_slice(from);
         }
     }
 
-    /// Copies what is kept out of the gaps.
-    pub fn keep(&self, data: &[Byte], kept: &mut [Byte]) {
-        let mut rest = kept;
-        for run in self.kept_runs() {
-            let to = rest.split_off_mut(..run.len()).expect("as long as what is kept");
+    /// Saves the gaps that the transposition overwrites.
+    pub fn keep(&self, data: &[Byte], saved: &mut [Byte]) {
+        let mut remainder = saved;
+        for run in self.saved_runs() {
+            let to =
+                remainder.split_off_mut(..run.len()).expect("buffer of the saved gaps' length");
             to.copy_from_slice(&data[run]);
         }
     }
 
-    /// Copies it back.
-    pub fn restore(&self, data: &mut [Byte], kept: &[Byte]) {
-        let mut rest = kept;
-        for run in self.kept_runs() {
-            let from = rest.split_off(..run.len()).expect("as long as what is kept");
+    /// Restores the saved gaps.
+    pub fn restore(&self, data: &mut [Byte], saved: &[Byte]) {
+        let mut remainder = saved;
+        for run in self.saved_runs() {
+            let from = remainder.split_off(..run.len()).expect("buffer of the saved gaps' length");
             data[run].copy_from_slice(from);
         }
     }
 
-    fn kept_runs(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+    fn saved_runs(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let elem_bytes = self.elem_bytes;
         self.leading.saved_gaps().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
     }
 }
 
-/// Transposes tiles through a buffer, in which they are finished.
-fn turn_tiles(
+/// Transposes tiles through a buffer, in which the epilogue is applied.
+fn transpose_tiles(
     worker: &Worker,
     tiles: &PlaneTiling,
     numbers: Range<usize>,
-    finish: Option<&Epilogue>,
+    epilogue: Option<&Epilogue>,
     buffer: &mut [Byte],
 ) {
     let unit_bytes = tiles.unit_bytes();
@@ -153,11 +171,11 @@ fn turn_tiles(
         if n + 1 < numbers.end {
             tiles.nth(n + 1).for_lines(unit_bytes, |at| simd::prefetch(worker.address(at)));
         }
-        let turned = BlockShape { to_pitch: block.rows, ..block };
-        worker.read_transposed(from, buffer, turned, unit_bytes);
+        let transposed = BlockShape { to_pitch: block.rows, ..block };
+        worker.read_transposed(from, buffer, transposed, unit_bytes);
         let (row, pitch) = (block.rows * unit_bytes, block.to_pitch * unit_bytes);
-        if let Some(finish) = finish {
-            finish.bytes(&mut buffer[..block.cols * row]);
+        if let Some(epilogue) = epilogue {
+            epilogue.bytes(&mut buffer[..block.cols * row]);
         }
         match tiles.streams() {
             true => worker.stream_rows(to, pitch, buffer, row, block.cols),

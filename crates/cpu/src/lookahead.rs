@@ -1,67 +1,69 @@
-//! Moves on their way: settled, asked for and made, each some way ahead of the next.
+//! Pipeline of moves: each move is computed, then prefetched, then made, some steps ahead of the
+//! next.
 
 use std::iter::Fuse;
 
 use crate::cycle_walk::UnitMove;
 
-/// Moves that are settled, and then made, at a time (20000x12000, super-elements of 640 bytes: 11.9 GB/s with
-/// bursts of 64, 12.3 with 16).
+/// Number of moves computed, and then made, at a time. 20000x12000, units of 640 bytes: 11.9 GB/s
+/// with bursts of 64, 12.3 with 16.
 pub const BURST: usize = 16;
 
-/// Bytes of super-elements whose lines are asked for ahead of the one that moves.
-const AHEAD: usize = 32 << 10;
+/// Bytes of units prefetched ahead of the one that moves.
+const AHEAD_BYTES: usize = 32 << 10;
 
-/// The same in super-elements, at most.
-const MOST_AHEAD: usize = 128;
+/// Maximum number of units prefetched ahead.
+const MAX_AHEAD: usize = 128;
 
-/// Moves in order, and for each what has to be asked for while it is made.
+/// Moves in order, each with the offset to prefetch while it is made.
 pub struct Lookahead<I> {
     moves: Fuse<I>,
-    /// Super-elements that are asked for ahead.
+    /// Number of units prefetched ahead.
     ahead: usize,
-    /// Those settled, the next one to be made first.
-    settled: [UnitMove; BURST + MOST_AHEAD],
+    /// Computed moves, the next one first.
+    computed: [UnitMove; BURST + MAX_AHEAD],
     len: usize,
     burst: [(UnitMove, usize); BURST],
 }
 
 impl<I: Iterator<Item = UnitMove>> Lookahead<I> {
-    /// Of `moves` of super-elements of `unit_bytes` bytes.
+    /// Creates the pipeline for `moves` of units of `unit_bytes` bytes.
     pub fn new(moves: I, unit_bytes: usize) -> Self {
         let mut queue = Lookahead {
             moves: moves.fuse(),
-            ahead: (AHEAD / unit_bytes).clamp(1, MOST_AHEAD),
-            settled: [UnitMove::default(); BURST + MOST_AHEAD],
+            ahead: (AHEAD_BYTES / unit_bytes).clamp(1, MAX_AHEAD),
+            computed: [UnitMove::default(); BURST + MAX_AHEAD],
             len: 0,
             burst: [(UnitMove::default(), 0); BURST],
         };
-        queue.settle();
+        queue.compute();
         queue
     }
 
-    fn settle(&mut self) {
-        let room = &mut self.settled[self.len..BURST + self.ahead];
-        for (place, settled) in room.iter_mut().zip(&mut self.moves) {
-            *place = settled;
+    fn compute(&mut self) {
+        let room = &mut self.computed[self.len..BURST + self.ahead];
+        for (entry, next) in room.iter_mut().zip(&mut self.moves) {
+            *entry = next;
             self.len += 1;
         }
     }
 
-    /// What has to be asked for before the first move is made.
+    /// Returns the offsets to prefetch before the first move.
     pub fn first(&self) -> impl Iterator<Item = usize> {
-        self.settled[..self.len.min(self.ahead)].iter().map(|next| next.from)
+        self.computed[..self.len.min(self.ahead)].iter().map(|next| next.from)
     }
 
-    /// The next moves, none after the last, each with what to ask for meanwhile: at the end what it reads itself.
+    /// Returns the next moves, each with an offset to prefetch meanwhile: at the end, the move's
+    /// own source. Empty after the last move.
     pub fn burst(&mut self) -> &[(UnitMove, usize)] {
         let count = self.len.min(BURST);
-        for (k, place) in self.burst[..count].iter_mut().enumerate() {
+        for (k, entry) in self.burst[..count].iter_mut().enumerate() {
             let ahead = if k + self.ahead < self.len { k + self.ahead } else { k };
-            *place = (self.settled[k], self.settled[ahead].from);
+            *entry = (self.computed[k], self.computed[ahead].from);
         }
-        self.settled.copy_within(count..self.len, 0);
+        self.computed.copy_within(count..self.len, 0);
         self.len -= count;
-        self.settle();
+        self.compute();
         &self.burst[..count]
     }
 }
@@ -70,9 +72,9 @@ impl<I: Iterator<Item = UnitMove>> Lookahead<I> {
 mod tests {
     use super::*;
 
-    /// Every move comes once, in order, and what it reads is asked for before.
+    /// Every move comes once, in order, and its source is prefetched before.
     #[test]
-    fn moves_come_in_order_and_are_asked_for() {
+    fn moves_come_in_order_and_are_prefetched() {
         for unit_bytes in [1, 300, 5000, 1 << 20] {
             for count in [0, 1, 2, 15, 16, 17, 63, 1000] {
                 let moves = (0..count).map(|k| UnitMove { from: k, to: k + 1 });
@@ -84,9 +86,12 @@ mod tests {
                     if burst.is_empty() {
                         break;
                     }
-                    for &(next, ask) in burst {
+                    for &(next, prefetch) in burst {
                         assert_eq!(next, UnitMove { from: made, to: made + 1 });
-                        assert_eq!(ask, if made + ahead < count { made + ahead } else { made });
+                        assert_eq!(
+                            prefetch,
+                            if made + ahead < count { made + ahead } else { made }
+                        );
                         made += 1;
                     }
                 }

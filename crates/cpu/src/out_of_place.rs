@@ -1,4 +1,5 @@
-//! Arrays written from one buffer to another with their axes in another order, tile by tile; what stays in order is copied.
+//! Axis permutations from one buffer to another, tile by tile. Arrays whose order does not change
+//! are copied.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -10,12 +11,12 @@ use crate::plane_tiling::PlaneTiling;
 use crate::shared::{SharedBytes, Worker};
 use crate::workspace::{RunError, buffer};
 
-/// Transposes a row-major matrix of `rows` by `cols` elements of `elem_bytes` bytes from `from` into `to`, on up to
-/// `threads` threads.
+/// Transposes a row-major matrix of `rows` by `cols` elements of `elem_bytes` bytes from `from`
+/// into `to`, on at most `threads` threads.
 ///
 /// # Errors
-/// [`RunError::Length`] if a buffer is not as long as the matrix, [`RunError::OutOfMemory`] if the threads' buffers
-/// cannot be allocated; before `to` is touched.
+/// [`RunError::Length`] if a buffer does not have the matrix's length. [`RunError::OutOfMemory`] if
+/// the threads' buffers cannot be allocated. Errors are returned before `to` is written.
 pub fn transpose_into(
     to: &mut [Byte],
     from: &[Byte],
@@ -29,17 +30,17 @@ pub fn transpose_into(
             return Err(RunError::Length { expected: bytes.unwrap_or(usize::MAX), got });
         }
     }
-    let begins = to.as_ptr().addr() % CACHE_LINE;
-    tiles_into(to, from, &PlaneTiling::of_matrices(1, rows, cols, elem_bytes, begins), threads)
+    let alignment = to.as_ptr().addr() % CACHE_LINE;
+    tiles_into(to, from, &PlaneTiling::of_matrices(1, rows, cols, elem_bytes, alignment), threads)
 }
 
-/// Writes the tiles of `from` to `to`, on up to `threads` threads.
+/// Writes the tiles of `from` to `to`, on at most `threads` threads.
 ///
 /// # Errors
-/// [`RunError::OutOfMemory`], before `to` is touched.
+/// [`RunError::OutOfMemory`], before `to` is written.
 ///
 /// # Panics
-/// If a buffer is not as long as all tiles.
+/// If a buffer does not have the length of all tiles.
 pub fn tiles_into(
     to: &mut [Byte],
     from: &[Byte],
@@ -47,24 +48,24 @@ pub fn tiles_into(
     threads: usize,
 ) -> Result<(), RunError> {
     assert_eq!((to.len(), from.len()), (tiles.bytes(), tiles.bytes()));
-    let parts = tiles.parts(threads);
+    let threads = tiles.parts(threads);
     if tiles.stay() {
-        copy(to, from, parts);
+        copy(to, from, threads);
         return Ok(());
     }
     let each = if tiles.streams() { tiles.tile_bytes() } else { 0 };
-    let mut buffers = buffer(parts.saturating_mul(each))?;
+    let mut buffers = buffer(threads.saturating_mul(each))?;
     let shared = SharedBytes::new(to);
-    let draws = WorkCounter::new(tiles.count(), parts);
-    parallel::for_each_thread(0..parts, &mut buffers, each, |_, buffer| {
-        // SAFETY: a tile is drawn by one part, and tiles share no element.
+    let counter = WorkCounter::new(tiles.count(), threads);
+    parallel::for_each_thread(0..threads, &mut buffers, each, |_, buffer| {
+        // SAFETY: each tile is claimed by one thread, and tiles share no element.
         let worker = unsafe { shared.worker() };
-        while let Some(drawn) = draws.draw() {
+        while let Some(claimed) = counter.draw() {
             if tiles.streams() {
-                stream_tiles(&worker, from, tiles, drawn, buffer);
+                stream_tiles(&worker, from, tiles, claimed, buffer);
                 continue;
             }
-            for tile in drawn.map(|n| tiles.nth(n)) {
+            for tile in claimed.map(|n| tiles.nth(n)) {
                 let source = &from[tile.from..];
                 worker.write_transposed(source, tile.to, tile.block, tiles.unit_bytes());
             }
@@ -73,34 +74,34 @@ pub fn tiles_into(
     Ok(())
 }
 
-/// Copies `from` to `to`, as long, on `parts` threads.
-fn copy(to: &mut [Byte], from: &[Byte], parts: usize) {
-    let shares = || (0..parts).map(|part| parallel::share(from.len(), parts, part));
-    let pieces: Vec<_> =
+/// Copies `from` to `to` on `threads` threads.
+fn copy(to: &mut [Byte], from: &[Byte], threads: usize) {
+    let shares = || (0..threads).map(|thread| parallel::share(from.len(), threads, thread));
+    let shares: Vec<_> =
         shares().zip(parallel::cut(to, shares().map(|share| share.len()))).collect();
-    parallel::for_each_thread(pieces, &mut [], 0, |(share, to), _| {
+    parallel::for_each_thread(shares, &mut [], 0, |(share, to), _| {
         to.copy_from_slice(&from[share])
     });
 }
 
-/// Tiles through a buffer, whose rows are written past the caches.
+/// Transposes tiles through a buffer, whose rows are written with nontemporal stores.
 fn stream_tiles(
     worker: &Worker,
     from: &[Byte],
     tiles: &PlaneTiling,
-    drawn: Range<usize>,
+    claimed: Range<usize>,
     buffer: &mut [Byte],
 ) {
     let unit_bytes = tiles.unit_bytes();
-    for n in drawn.clone() {
+    for n in claimed.clone() {
         let tile = tiles.nth(n);
         let BlockShape { rows, cols, from_pitch, to_pitch } = tile.block;
-        if n + 1 < drawn.end {
-            let ask = |at| simd::prefetch(from.as_ptr().wrapping_add(at));
-            tiles.nth(n + 1).for_lines(unit_bytes, ask);
+        if n + 1 < claimed.end {
+            let prefetch = |at| simd::prefetch(from.as_ptr().wrapping_add(at));
+            tiles.nth(n + 1).for_lines(unit_bytes, prefetch);
         }
-        let turned = BlockShape { rows, cols, from_pitch, to_pitch: rows };
-        simd::transpose(&from[tile.from..], buffer, turned, unit_bytes);
+        let block = BlockShape { rows, cols, from_pitch, to_pitch: rows };
+        simd::transpose(&from[tile.from..], buffer, block, unit_bytes);
         worker.stream_rows(tile.to, to_pitch * unit_bytes, buffer, rows * unit_bytes, cols);
     }
 }

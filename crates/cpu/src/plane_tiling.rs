@@ -1,81 +1,84 @@
-//! What goes from one place to another with its axes in another order: which tiles, in which order, on how many threads.
+//! Tiles of an axis permutation: their extents, their order, and the number of threads.
 //!
-//! The last axis of the source and the last of the result, a super-element counted as one, span *planes*, whose tiles are
-//! transposed; all other axes number the planes.
+//! The last axis of the source and the last axis of the result, with a unit counted as one element,
+//! span *planes*. Tiles of planes are transposed; all other axes number the planes.
 //!
-//! Tiles of large matrices are transposed into a buffer that stays in cache, whose rows are then written past the caches,
-//! while the lines of the next tile are asked for. Others are transposed straight across.
+//! Tiles of large matrices are transposed into a buffer that stays in cache. The buffer's rows are
+//! then written with nontemporal stores, while the lines of the next tile are prefetched. Other
+//! tiles are transposed directly.
 
 use turntile_perm::permutation::MAX_FUSED_RANK;
 use turntile_perm::{AxisPermutation, SwapKind};
 use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 
-/// Tiles of an array whose axes are permuted on the way to another place, in units: elements or super-elements.
+/// Tiles of an array whose axes are permuted out of place. Lengths are in units: elements, or runs
+/// of elements that move together.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneTiling {
     /// Axes that number the planes, from the last one of the source on.
-    outer: [Outer; MAX_FUSED_RANK],
+    outer: [OuterAxis; MAX_FUSED_RANK],
     count: usize,
-    /// A plane, and how many there are.
+    /// Shape of a plane.
     plane: BlockShape,
     planes: usize,
     /// Rows and columns of a tile.
     tile: [usize; 2],
-    /// Rows by which the first row of tiles is lower than the others, so that these begin on lines of the
-    /// destination.
-    short: usize,
-    /// Whether tiles go through a buffer and past the caches.
+    /// Rows by which the first row of tiles is shorter than the others, so that the others start on
+    /// lines of the destination.
+    shorter_by: usize,
+    /// `true` if tiles go through a buffer and are written with nontemporal stores.
     streams: bool,
     unit_bytes: usize,
     bytes: usize,
-    /// Byte offsets of the first unit before and after.
+    /// Byte offsets of the first unit in the source and in the result.
     start: [usize; 2],
 }
 
-/// An axis, and what its numbers count before and after, in units.
+/// An axis with its strides in the source and in the result, in units.
 #[derive(Clone, Copy, Debug, Default)]
-struct Outer {
+struct OuterAxis {
     extent: usize,
     from: usize,
     to: usize,
 }
 
-/// A tile on its way.
+/// A tile, with its offsets in the source and in the result.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneTile {
-    /// Byte offset of its first unit before.
+    /// Byte offset of the first unit in the source.
     pub from: usize,
-    /// The same after.
+    /// Byte offset of the first unit in the result.
     pub to: usize,
     /// Extents and pitches in units.
     pub block: BlockShape,
 }
 
-/// Bytes of a column of a matrix' tile, which is written as a row, and of its row, where columns are whole lines and
-/// where not. One thread of a Xeon (Sapphire Rapids), huge pages, f32, % of a copy: 8192 x 8192 59 and 33,
-/// 20000 x 12000 57 and 47; 4093 x 8191 53 and 79. Without the buffer, or without writing past the caches,
-/// 13 to 30.
+/// Bytes of a matrix tile's column, which is written as a row, and of its row, if destination rows
+/// are whole lines. One thread of a Xeon (Sapphire Rapids), huge pages, f32, % of a copy with these
+/// and with `PARTIAL_LINES`: 8192 x 8192 59 and 33, 20000 x 12000 57 and 47; 4093 x 8191 53 and 79.
+/// Without the buffer, or without nontemporal stores, 13 to 30.
 const WHOLE_LINES: [usize; 2] = [256, 512];
+/// Bytes of a matrix tile's column and row if destination rows are not whole lines.
 const PARTIAL_LINES: [usize; 2] = [1024, 128];
-/// The same of other planes: a few lines.
+/// Bytes of a tile's column and row in planes that are not matrices: a few lines.
 const PLANE_LINES: [usize; 2] = [512, 512];
 
-/// Matrices beyond so many bytes are written past the caches.
+/// Matrices of more bytes are written with nontemporal stores.
 const STREAM_BYTES: usize = 2 << 20;
 
-/// Bytes that are worth a thread.
+/// Minimum bytes per thread.
 const SHARE_BYTES: usize = 1 << 20;
 
 impl PlaneTiling {
     fn of_plane(plane: BlockShape, planes: usize, unit_bytes: usize) -> Self {
-        let len = |a: usize, b: usize| a.checked_mul(b).expect("fits the address space");
+        let len = |a: usize, b: usize| a.checked_mul(b).expect("array exceeds the address space");
         PlaneTiling {
-            outer: [Outer::default(); MAX_FUSED_RANK],
+            outer: [OuterAxis::default(); MAX_FUSED_RANK],
             count: 0,
             plane,
             planes,
             tile: [1, 1],
-            short: 0,
+            shorter_by: 0,
             streams: false,
             unit_bytes,
             bytes: [plane.rows, plane.cols, unit_bytes].into_iter().fold(planes, len),
@@ -83,48 +86,50 @@ impl PlaneTiling {
         }
     }
 
-    /// Of `batch` row-major matrices, one after the other. `begins` is where in a line of memory the destination begins:
-    /// its address modulo 64, or as far as it is known.
+    /// Creates the tiles of `batch` consecutive row-major matrices. `alignment` is the
+    /// destination's address modulo 64, or the known part of it.
     ///
     /// # Panics
-    /// When their bytes do not fit a `usize`.
+    /// If their bytes overflow `usize`.
     pub fn of_matrices(
         batch: usize,
         rows: usize,
         cols: usize,
         elem_bytes: usize,
-        begins: usize,
+        alignment: usize,
     ) -> Self {
         let plane = BlockShape { rows, cols, from_pitch: cols, to_pitch: rows };
         let mut all = PlaneTiling::of_plane(plane, batch, elem_bytes);
         if all.bytes > 0 {
-            all.outer[0] = Outer { extent: batch, from: rows * cols, to: rows * cols };
+            all.outer[0] = OuterAxis { extent: batch, from: rows * cols, to: rows * cols };
             all.count = 1;
-            all.cut_matrix(begins);
+            all.divide_matrix(alignment);
         }
         all
     }
 
-    /// Creates the tiles of a matrix whose rows are a pitch apart, in elements, from byte `from` of some memory to byte `to`.
+    /// Creates the tiles of a matrix with row pitches in elements, from byte `from` of a memory to
+    /// byte `to`.
     ///
     /// # Panics
-    /// If rows of the source or of the destination overlap: tiles of different threads would then share bytes.
+    /// If rows of the source or of the destination overlap: tiles of different threads would then
+    /// share bytes.
     pub fn of_pitched(plane: BlockShape, elem_bytes: usize, [from, to]: [usize; 2]) -> Self {
         let BlockShape { rows, cols, from_pitch, to_pitch } = plane;
-        assert!(from_pitch >= cols && to_pitch >= rows, "rows do not overlap: {plane:?}");
+        assert!(from_pitch >= cols && to_pitch >= rows, "rows overlap: {plane:?}");
         let mut all = PlaneTiling::of_plane(plane, 1, elem_bytes);
         if all.bytes > 0 {
-            all.cut_matrix(0);
+            all.divide_matrix(0);
         }
         PlaneTiling { start: [from, to], ..all }
     }
 
-    /// Of an array whose axes are permuted.
+    /// Creates the tiles of an array whose axes are permuted.
     pub fn of_axes(axes: &AxisPermutation, elem_bytes: usize) -> Self {
         let units = axes.without_unit();
         let (extents, [from, to]) = (units.extents(), units.strides());
         let rank = extents.len();
-        // What is not moved is a row.
+        // Without a second axis the array is one row.
         let last = units.order().last().filter(|_| rank > 1);
         let extent = |axis: Option<usize>| axis.map_or(1, |axis| extents[axis]);
         let across = rank.checked_sub(1);
@@ -138,38 +143,40 @@ impl PlaneTiling {
         let planes = outer.clone().map(|axis| extents[axis]).product();
         let mut all = PlaneTiling::of_plane(plane, planes, axes.unit() * elem_bytes);
         for axis in outer {
-            all.outer[all.count] = Outer { extent: extents[axis], from: from[axis], to: to[axis] };
+            all.outer[all.count] =
+                OuterAxis { extent: extents[axis], from: from[axis], to: to[axis] };
             all.count += 1;
         }
-        all.cut(PLANE_LINES);
+        all.divide(PLANE_LINES);
         all
     }
 
-    /// The same on the way to another buffer, which begins at `begins` of a line.
-    pub fn into_buffer(axes: &AxisPermutation, elem_bytes: usize, begins: usize) -> Self {
+    /// Creates the tiles of an array permuted into another buffer, whose address modulo 64 is
+    /// `alignment`.
+    pub fn into_buffer(axes: &AxisPermutation, elem_bytes: usize, alignment: usize) -> Self {
         match axes.form() {
             SwapKind::Transpose(e) => {
-                PlaneTiling::of_matrices(e.batch, e.rows, e.cols, e.unit * elem_bytes, begins)
+                PlaneTiling::of_matrices(e.batch, e.rows, e.cols, e.unit * elem_bytes, alignment)
             }
             _ => PlaneTiling::of_axes(axes, elem_bytes),
         }
     }
 
-    /// The same planes, a tile each.
+    /// Returns the same planes with one tile per plane.
     #[must_use]
     pub fn whole_planes(self) -> Self {
         PlaneTiling { tile: [self.plane.rows.max(1), self.plane.cols.max(1)], ..self }
     }
 
-    /// Cuts planes into tiles of at most so many bytes a column and a row.
-    fn cut(&mut self, lines: [usize; 2]) {
-        let most = |bytes: usize| (bytes / self.unit_bytes.max(1)).max(1);
+    /// Divides planes into tiles of at most `lines[0]` bytes per column and `lines[1]` per row.
+    fn divide(&mut self, lines: [usize; 2]) {
+        let units = |bytes: usize| (bytes / self.unit_bytes.max(1)).max(1);
         let BlockShape { rows, cols, .. } = self.plane;
-        self.tile = [most(lines[0]).min(rows.max(1)), most(lines[1]).min(cols.max(1))];
+        self.tile = [units(lines[0]).min(rows.max(1)), units(lines[1]).min(cols.max(1))];
     }
 
-    /// Cuts matrices into tiles; a short side leaves the other one more.
-    fn cut_matrix(&mut self, begins: usize) {
+    /// Divides matrices into tiles. If one side is shorter_by, the other side of the tile is longer.
+    fn divide_matrix(&mut self, alignment: usize) {
         let (BlockShape { rows, cols, .. }, unit_bytes) = (self.plane, self.unit_bytes);
         let whole = (rows * unit_bytes).is_multiple_of(CACHE_LINE);
         let lines = if whole { WHOLE_LINES } else { PARTIAL_LINES };
@@ -182,64 +189,65 @@ impl PlaneTiling {
             [tall, wide]
         };
         self.streams = self.bytes > STREAM_BYTES;
-        let lead = (CACHE_LINE - begins % CACHE_LINE) % CACHE_LINE;
+        let lead = (CACHE_LINE - alignment % CACHE_LINE) % CACHE_LINE;
         if self.streams && whole && lead > 0 && lead.is_multiple_of(unit_bytes) {
-            self.short = self.tile[0] - lead / unit_bytes % self.tile[0];
+            self.shorter_by = self.tile[0] - lead / unit_bytes % self.tile[0];
         }
     }
 
-    /// Bytes of all.
+    /// Returns the bytes of all planes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Bytes of what is moved as one.
+    /// Returns the bytes of a unit.
     pub fn unit_bytes(&self) -> usize {
         self.unit_bytes
     }
 
-    /// Whether all is written as it is read: rows or columns alone.
+    /// Returns `true` if the order does not change: each plane is a single row or column.
     pub fn stay(&self) -> bool {
         self.plane.rows <= 1 || self.plane.cols <= 1
     }
 
-    /// Whether tiles go through a buffer and past the caches.
+    /// Returns `true` if tiles go through a buffer and are written with nontemporal stores.
     pub fn streams(&self) -> bool {
         self.streams
     }
 
-    /// Bytes of that buffer.
+    /// Returns the bytes of a tile's buffer.
     pub fn tile_bytes(&self) -> usize {
         self.tile[0] * self.tile[1] * self.unit_bytes
     }
 
-    /// Tiles of a plane, down and across.
-    fn of_each(&self) -> [usize; 2] {
+    /// Returns the number of tiles of a plane, down and across.
+    fn tiles_per_plane(&self) -> [usize; 2] {
         let [tall, wide] = self.tile;
-        [(self.plane.rows + self.short).div_ceil(tall), self.plane.cols.div_ceil(wide)]
+        [(self.plane.rows + self.shorter_by).div_ceil(tall), self.plane.cols.div_ceil(wide)]
     }
 
-    /// Tiles of all planes.
+    /// Returns the number of tiles of all planes.
     pub fn count(&self) -> usize {
         if self.bytes == 0 {
             0
         } else {
-            self.of_each().into_iter().product::<usize>() * self.planes
+            self.tiles_per_plane().into_iter().product::<usize>() * self.planes
         }
     }
 
-    /// Threads that pay, of at most `threads`.
+    /// Returns the number of useful threads, at most `threads`.
     pub fn parts(&self, threads: usize) -> usize {
         let work = if self.stay() { self.bytes } else { self.count() };
         threads.min(self.bytes / SHARE_BYTES).min(work).max(1)
     }
 
-    /// Tile `n`: plane by plane in the order of the source, and along rows of tiles.
+    /// Returns tile `n`. Tiles go plane by plane in the order of the source, and along rows of
+    /// tiles.
     pub fn nth(&self, n: usize) -> PlaneTile {
-        let ([down, across], [tall, wide]) = (self.of_each(), self.tile);
+        let ([down, across], [tall, wide]) = (self.tiles_per_plane(), self.tile);
         let (mut plane, tile) = (n / (down * across), n % (down * across));
         let (above, j) = (tile / across * tall, tile % across * wide);
-        let i = above.saturating_sub(self.short);
+        let i = above.saturating_sub(self.shorter_by);
         let BlockShape { rows, cols, from_pitch, to_pitch } = self.plane;
         let (mut from, mut to) = (i * from_pitch + j, j * to_pitch + i);
         for outer in &self.outer[..self.count] {
@@ -248,28 +256,28 @@ impl PlaneTiling {
             from += digit * outer.from;
             to += digit * outer.to;
         }
-        let end = (above + tall - self.short).min(rows);
+        let end = (above + tall - self.shorter_by).min(rows);
         let block = BlockShape { rows: end - i, cols: wide.min(cols - j), from_pitch, to_pitch };
         let [from, to] = [from, to].map(|units| units * self.unit_bytes);
         PlaneTile { from: self.start[0] + from, to: self.start[1] + to, block }
     }
 
-    /// Writes all tiles of `from` to `to`.
+    /// Transposes all tiles of `from` to `to`.
     pub fn transpose(&self, from: &[Byte], to: &mut [Byte]) {
-        for PlaneTile { from: source, to: place, block } in (0..self.count()).map(|n| self.nth(n)) {
-            simd::transpose(&from[source..], &mut to[place..], block, self.unit_bytes);
+        for PlaneTile { from: source, to: dest, block } in (0..self.count()).map(|n| self.nth(n)) {
+            simd::transpose(&from[source..], &mut to[dest..], block, self.unit_bytes);
         }
     }
 }
 
 impl PlaneTile {
-    /// Passes `ask` the byte offsets of the lines of the source.
-    pub fn for_lines(&self, unit_bytes: usize, mut ask: impl FnMut(usize)) {
+    /// Calls `visit` with byte offsets that cover every line of the source.
+    pub fn for_lines(&self, unit_bytes: usize, mut visit: impl FnMut(usize)) {
         let bytes = self.block.cols * unit_bytes;
         for r in 0..self.block.rows {
             let row = self.from + r * self.block.from_pitch * unit_bytes;
-            (0..bytes).step_by(CACHE_LINE).for_each(|at| ask(row + at));
-            ask(row + bytes - 1);
+            (0..bytes).step_by(CACHE_LINE).for_each(|at| visit(row + at));
+            visit(row + bytes - 1);
         }
     }
 }
@@ -278,7 +286,7 @@ impl PlaneTile {
 mod tests {
     use super::*;
 
-    /// Every element is in one tile, and goes where `dest` says.
+    /// Checks that every element is in one tile and moves to `dest`.
     fn check(tiles: &PlaneTiling, elem_bytes: usize, len: usize, dest: impl Fn(usize) -> usize) {
         let unit = tiles.unit_bytes() / elem_bytes;
         let mut seen = vec![0; len];
@@ -323,9 +331,9 @@ mod tests {
         for (batch, rows, cols) in
             [(1, 1, 1), (2, 3, 700), (1, 700, 3), (3, 130, 257), (1, 1000, 64), (2, 1024, 3)]
         {
-            let begins = [(1, 0), (1, 37), (4, 0), (4, 16), (4, 60), (16, 16), (16, 4), (64, 8)];
-            for (elem_bytes, begins) in begins.into_iter().chain([(100, 0), (5000, 16)]) {
-                let all = PlaneTiling::of_matrices(batch, rows, cols, elem_bytes, begins);
+            let alignment = [(1, 0), (1, 37), (4, 0), (4, 16), (4, 60), (16, 16), (16, 4), (64, 8)];
+            for (elem_bytes, alignment) in alignment.into_iter().chain([(100, 0), (5000, 16)]) {
+                let all = PlaneTiling::of_matrices(batch, rows, cols, elem_bytes, alignment);
                 check(&all, elem_bytes, batch * rows * cols, |k| {
                     let (m, i, j) = (k / (rows * cols), k / cols % rows, k % cols);
                     (m * cols + j) * rows + i
@@ -336,9 +344,9 @@ mod tests {
         assert_eq!(PlaneTiling::of_matrices(1, usize::MAX, 0, 4, 0).parts(3), 1);
     }
 
-    /// Threads would write the same bytes.
+    /// Such tiles would let threads write the same bytes.
     #[test]
-    fn rows_that_overlap_have_no_tiles() {
+    fn of_pitched_panics_when_rows_overlap() {
         for [from_pitch, to_pitch] in [[1024, 0], [1024, 2047], [1023, 2048]] {
             let plane = BlockShape { rows: 2048, cols: 1024, from_pitch, to_pitch };
             let tiles = || PlaneTiling::of_pitched(plane, 1, [0, 0]);
@@ -347,18 +355,18 @@ mod tests {
     }
 
     #[test]
-    fn tiles_begin_on_lines() {
-        for begins in [0, 16, 32, 48] {
-            let all = PlaneTiling::of_matrices(2, 1600, 300, 4, begins);
+    fn tiles_start_on_destination_lines_when_rows_are_whole_lines() {
+        for alignment in [0, 16, 32, 48] {
+            let all = PlaneTiling::of_matrices(2, 1600, 300, 4, alignment);
             assert!(all.streams());
-            let on_lines = |n: usize| (all.nth(n).to + begins).is_multiple_of(CACHE_LINE);
+            let on_lines = |n: usize| (all.nth(n).to + alignment).is_multiple_of(CACHE_LINE);
             let tiles = (0..all.count()).filter(|&n| all.nth(n).block.rows == all.tile[0]);
             assert!(tiles.clone().count() > 100 && tiles.into_iter().all(on_lines));
         }
     }
 
     #[test]
-    fn threads_where_they_pay() {
+    fn parts_is_one_when_the_array_is_small() {
         let parts = |rows, cols| PlaneTiling::of_matrices(1, rows, cols, 4, 0).parts(8);
         assert_eq!((parts(64, 48), parts(300, 300), parts(4000, 3000)), (1, 1, 8));
         assert_eq!((parts(1, 12_000_000), parts(12_000_000, 1), parts(1, 300)), (8, 8, 1));

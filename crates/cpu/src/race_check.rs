@@ -1,27 +1,27 @@
-//! Which worker has touched which byte: kept and compared where debug assertions are on, nothing elsewhere.
+//! Debug check for data races: records which worker touched each byte, if debug assertions are on.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The bytes of memory, each with the last worker that touched it.
+/// Bytes of a memory, each with the last worker that touched it.
 #[derive(Debug)]
 pub struct RaceCheck {
-    /// Numbers of workers, 0 for none; empty for memory that is not watched.
+    /// Last worker per byte, 0 for none. Empty if the memory is too large to check.
     owners: Box<[AtomicU32]>,
-    /// Whether worker `k + 1` is at work.
+    /// `true` at index `k` while worker `k + 1` is at work.
     at_work: Mutex<Vec<bool>>,
 }
 
-/// A worker's number.
+/// Number of a worker.
 #[derive(Debug)]
 pub struct WorkerId(u32);
 
-/// Memory up to so many bytes is watched.
+/// Maximum bytes of a memory that is checked: 1 MiB with debug assertions, otherwise 0.
 const WATCHED_BYTES: usize = if cfg!(debug_assertions) { 1 << 20 } else { 0 };
 
 impl RaceCheck {
-    /// Of `len` bytes.
+    /// Creates the check for a memory of `len` bytes.
     pub fn new(len: usize) -> Self {
         let watched = if len <= WATCHED_BYTES { len } else { 0 };
         let owners = (0..watched).map(|_| AtomicU32::new(0)).collect();
@@ -32,7 +32,7 @@ impl RaceCheck {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker begins.
+    /// Registers a worker.
     #[inline(always)]
     pub fn enter(&self) -> WorkerId {
         if !cfg!(debug_assertions) {
@@ -43,26 +43,26 @@ impl RaceCheck {
         WorkerId(at_work.len() as u32)
     }
 
-    /// It touches some bytes.
+    /// Records that a worker touches some bytes.
     ///
     /// # Panics
-    /// When another worker that is not done has touched one of them.
+    /// If another worker, still at work, has touched one of them.
     pub fn touch(&self, &WorkerId(worker): &WorkerId, bytes: Range<usize>) {
-        let mut done = 0;
+        let mut finished = 0;
         for (at, owner) in self.owners.iter().enumerate().take(bytes.end).skip(bytes.start) {
             if owner.load(Relaxed) == worker {
                 continue;
             }
             let before = owner.swap(worker, Relaxed);
-            if ![0, done].contains(&before) {
+            if ![0, finished].contains(&before) {
                 let other = before != worker && self.at_work()[before as usize - 1];
                 assert!(!other, "byte {at} of workers {before} and {worker}");
-                done = before;
+                finished = before;
             }
         }
     }
 
-    /// It is done.
+    /// Marks a worker as finished.
     #[inline(always)]
     pub fn leave(&self, &WorkerId(worker): &WorkerId) {
         if cfg!(debug_assertions) {
@@ -76,22 +76,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_worker_has_touched_is_another_s_when_it_is_done() {
-        let claims = RaceCheck::new(100);
-        let (one, two) = (claims.enter(), claims.enter());
-        claims.touch(&one, 10..20);
-        claims.touch(&two, 20..30);
-        claims.touch(&one, 10..20);
-        claims.leave(&one);
-        claims.touch(&two, 0..100);
+    fn bytes_may_be_touched_when_their_worker_has_finished() {
+        let check = RaceCheck::new(100);
+        let (one, two) = (check.enter(), check.enter());
+        check.touch(&one, 10..20);
+        check.touch(&two, 20..30);
+        check.touch(&one, 10..20);
+        check.leave(&one);
+        check.touch(&two, 0..100);
     }
 
     #[test]
     #[should_panic(expected = "byte 20 of workers 2 and 1")]
-    fn what_a_worker_has_touched_is_not_another_s_before() {
-        let claims = RaceCheck::new(100);
-        let (one, two) = (claims.enter(), claims.enter());
-        claims.touch(&two, 20..30);
-        claims.touch(&one, 10..21);
+    fn touch_panics_when_a_worker_at_work_has_touched_the_byte() {
+        let check = RaceCheck::new(100);
+        let (one, two) = (check.enter(), check.enter());
+        check.touch(&two, 20..30);
+        check.touch(&one, 10..21);
     }
 }

@@ -1,7 +1,8 @@
-//! Records through scratch: whole tiles from one length to another, and the gather pass of records' aligned slots.
+//! Records moved through scratch: conversion between tile lengths, and the gather pass of records'
+//! aligned slots.
 //!
-//! In a tile every field's records lie together, so that a field of a tile is a run; only records that lie one by one
-//! (AoS, and tiles of one) are read or written field by field.
+//! In a tile, all values of a field are contiguous. Only untiled records (AoS, and tiles of one
+//! record) are read or written field by field.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -11,11 +12,11 @@ use turntile_simd::{self as simd, BlockShape, Byte};
 
 use crate::parallel;
 
-/// Records in memory that begins with a tile.
+/// A view of records in memory that starts at a tile boundary.
 #[derive(Clone, Copy)]
 pub struct RecordView {
     fields: RecordSchema,
-    /// Records of a tile, the last one perhaps fewer, or [`AOS`](turntile_perm::AOS); and of all.
+    /// Records per tile, or [`AOS`](turntile_perm::AOS). The last tile may have fewer.
     tile: usize,
     records: usize,
     word_bytes: usize,
@@ -30,81 +31,83 @@ impl RecordView {
         self.bytes(self.fields.words())
     }
 
-    /// Records from the beginning of a tile to the next.
+    /// Returns the number of records from the start of one tile to the next.
     fn step(&self) -> usize {
         self.tile.max(1)
     }
 
-    /// Bytes of a record before field `f`.
+    /// Returns the offset of field `f` in a record, in bytes.
     fn before(&self, f: usize) -> usize {
         self.bytes(self.fields.begin_in(self.tile, f))
     }
 
-    /// Every run of `words` of field `f`, which count from the first record: where it lies, and which of the words they
-    /// are, both in words.
+    /// Calls `visit(offset, part)` for every contiguous run of `words` of field `f`, counted from
+    /// the first record. `offset` is the run's start in memory and `part` its range within `words`,
+    /// both in words.
     fn runs(&self, f: usize, words: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
         let (width, begin) = (self.fields.width(f), self.fields.begin_in(self.tile, f));
         let (mut at, mut first) = (words.start, words.start / width / self.step() * self.step());
         while at < words.end {
             let records = self.step().min(self.records - first);
             let end = words.end.min((first + records) * width);
-            let lies = first * self.fields.words() + records * begin + (at - first * width);
-            visit(lies, at - words.start..end - words.start);
+            let offset = first * self.fields.words() + records * begin + (at - first * width);
+            visit(offset, at - words.start..end - words.start);
             (at, first) = (end, first + self.step());
         }
     }
 
-    /// The whole records of `words` of field `f`, where they lie one by one.
+    /// Returns the range of whole records in `words` of field `f` if records are untiled, otherwise
+    /// an empty range.
     fn whole(&self, f: usize, words: &Range<usize>) -> Range<usize> {
         let width = self.fields.width(f);
         let (first, end) = (words.start.div_ceil(width), words.end / width);
         if self.step() == 1 && first < end { first..end } else { 0..0 }
     }
 
-    /// `words` of field `f`, which count from the first record, into `to`.
+    /// Copies `words` of field `f`, counted from the first record, to `to`.
     pub fn read(&self, from: &[Byte], f: usize, words: Range<usize>, to: &mut [Byte]) {
         let whole = self.whole(f, &words);
         let width = self.fields.width(f);
-        let copy = |lies: usize, part: Range<usize>, to: &mut [Byte]| {
-            let run = &from[self.bytes(lies)..][..self.bytes(part.len())];
+        let copy = |offset: usize, part: Range<usize>, to: &mut [Byte]| {
+            let run = &from[self.bytes(offset)..][..self.bytes(part.len())];
             to[self.bytes(part.start)..][..run.len()].copy_from_slice(run);
         };
         if whole.is_empty() {
-            return self.runs(f, words, |lies, part| copy(lies, part, to));
+            return self.runs(f, words, |offset, part| copy(offset, part, to));
         }
         let (head, tail) = (words.start..whole.start * width, whole.end * width..words.end);
         let at = |word: usize| self.bytes(word - words.start);
-        self.runs(f, head, |lies, part| copy(lies, part, to));
+        self.runs(f, head, |offset, part| copy(offset, part, to));
         let from_rows = &from[whole.start * self.record_bytes() + self.before(f)..];
         let rows = &mut to[at(whole.start * width)..at(whole.end * width)];
         pack(from_rows, self.record_bytes(), rows, self.bytes(width));
         let after = &mut to[at(tail.start)..];
-        self.runs(f, tail, |lies, part| copy(lies, part, after));
+        self.runs(f, tail, |offset, part| copy(offset, part, after));
     }
 
-    /// The other way round: `words` of field `f` to their places.
+    /// Copies `from` to `words` of field `f`, counted from the first record.
     pub fn write(&self, to: &mut [Byte], f: usize, words: Range<usize>, from: &[Byte]) {
         let whole = self.whole(f, &words);
         let width = self.fields.width(f);
-        let copy = |lies: usize, part: Range<usize>, from: &[Byte], to: &mut [Byte]| {
+        let copy = |offset: usize, part: Range<usize>, from: &[Byte], to: &mut [Byte]| {
             let run = &from[self.bytes(part.start)..][..self.bytes(part.len())];
-            to[self.bytes(lies)..][..run.len()].copy_from_slice(run);
+            to[self.bytes(offset)..][..run.len()].copy_from_slice(run);
         };
         if whole.is_empty() {
-            return self.runs(f, words, |lies, part| copy(lies, part, from, to));
+            return self.runs(f, words, |offset, part| copy(offset, part, from, to));
         }
         let (head, tail) = (words.start..whole.start * width, whole.end * width..words.end);
         let at = |word: usize| self.bytes(word - words.start);
-        self.runs(f, head, |lies, part| copy(lies, part, from, to));
+        self.runs(f, head, |offset, part| copy(offset, part, from, to));
         let to_rows = &mut to[whole.start * self.record_bytes() + self.before(f)..];
         let rows = &from[at(whole.start * width)..at(whole.end * width)];
         unpack(rows, to_rows, self.record_bytes(), self.bytes(width));
         let after = &from[at(tail.start)..];
-        self.runs(f, tail, |lies, part| copy(lies, part, after, to));
+        self.runs(f, tail, |offset, part| copy(offset, part, after, to));
     }
 }
 
-/// Runs `$of::<WIDTH>` of the width, where it is one that is known when compiled.
+/// Calls `$of::<WIDTH>` if the width is one of those known at compile time, otherwise `$any`.
 macro_rules! by_width {
     ($width:expr, $of:ident $arguments:tt, $any:expr; $($known:literal)*) => {
         match $width {
@@ -114,10 +117,10 @@ macro_rules! by_width {
     };
 }
 
-/// Copies a run of `width` bytes of each of some rows, `pitch` bytes apart, to one place, as many as fill it.
+/// Copies `width` bytes of each row, `pitch` bytes apart, to contiguous memory, until `to` is full.
 fn pack(from: &[Byte], pitch: usize, to: &mut [Byte], width: usize) {
     fn of<const WIDTH: usize>(from: &[Byte], pitch: usize, to: &mut [Byte]) {
-        // Rows of a known length need no check each; the last may be shorter.
+        // Rows of a known length need no bounds check each; the last may be shorter.
         let (rows, rest) = from.split_at(from.len() / pitch * pitch);
         let mut runs = to.as_chunks_mut::<WIDTH>().0.iter_mut();
         for (row, to) in rows.chunks_exact(pitch).zip(&mut runs) {
@@ -135,7 +138,7 @@ fn pack(from: &[Byte], pitch: usize, to: &mut [Byte], width: usize) {
     by_width!(width, of(from, pitch, to), any(to); 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32);
 }
 
-/// The other way round.
+/// Copies contiguous runs of `width` bytes to rows `pitch` bytes apart, until `from` is used up.
 fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
     fn of<const WIDTH: usize>(from: &[Byte], to: &mut [Byte], pitch: usize) {
         let (rows, rest) = to.split_at_mut(to.len() / pitch * pitch);
@@ -155,38 +158,40 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
     by_width!(width, of(from, to, pitch), any(to); 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32);
 }
 
-/// Every period of `retile` through scratch of its own size; `parts` threads draw periods.
+/// Converts every period of `retile` through scratch of the period's size. `threads` threads claim
+/// periods.
 pub fn retile(
     data: &mut [Byte],
     retile: LayoutChange,
     word_bytes: usize,
-    parts: usize,
+    threads: usize,
     scratch: &mut [Byte],
 ) {
     let record_bytes = retile.fields().words() * word_bytes;
     let period = retile.period() * record_bytes;
-    let turn = parallel::grain(data.len().div_ceil(period), parts) * period;
-    let turns = Mutex::new(data.chunks_mut(turn));
-    parallel::for_each_thread(0..parts, scratch, period, |_, scratch| {
-        // The lock is let go before the work.
-        let draw = || turns.lock().unwrap_or_else(PoisonError::into_inner).next();
-        while let Some(own) = draw() {
+    let grain = parallel::grain(data.len().div_ceil(period), threads) * period;
+    let queue = Mutex::new(data.chunks_mut(grain));
+    parallel::for_each_thread(0..threads, scratch, period, |_, scratch| {
+        // The lock is released before the work.
+        let claim = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(own) = claim() {
             for records in own.chunks_mut(period) {
                 let scratch = &mut scratch[..records.len()];
-                retile_period(records, retile, word_bytes, scratch);
+                convert_period(records, retile, word_bytes, scratch);
                 records.copy_from_slice(scratch);
             }
         }
     });
 }
 
-/// Whole tiles before to whole tiles after.
-fn retile_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mut [Byte]) {
+/// Copies whole source tiles to whole destination tiles.
+fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.fields();
     let records = from.len() / (fields.words() * word_bytes);
     let tiled = |tile| RecordView { fields, tile, records, word_bytes };
     let (before, after) = (tiled(retile.from()), tiled(retile.to()));
-    // Run by run of the tiles after, or before where records lie one by one after.
+    // Copies run by run of the destination's tiles, or of the source's tiles if the destination is
+    // untiled.
     let (runs, into_records) = if retile.to() > 1 { (after, false) } else { (before, true) };
     for first in (0..records).step_by(runs.step()) {
         let count = runs.step().min(records - first);
@@ -201,9 +206,9 @@ fn retile_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mu
         for f in 0..fields.count() {
             let width = fields.width(f);
             let words = first * width..(first + count) * width;
-            let lies = tile.start + count * runs.before(f);
-            let run = lies..lies + runs.bytes(words.len());
-            // Whole records, which lie one by one, need no search for where words are.
+            let start = tile.start + count * runs.before(f);
+            let run = start..start + runs.bytes(words.len());
+            // Whole untiled records need no search for their words.
             let records = first * runs.record_bytes();
             match into_records {
                 false if before.step() == 1 => {
@@ -220,7 +225,7 @@ fn retile_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mu
     }
 }
 
-/// The chunks of records that are gathered, in words of `word_bytes` bytes.
+/// Gather of the chunks of records, in words of `word_bytes` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordGather {
     /// The index maps.
@@ -229,30 +234,38 @@ pub struct RecordGather {
     pub word_bytes: usize,
 }
 
-/// Bytes of records that stay in the first-level cache while their fields are taken out.
+/// Bytes of a block of records that stays in the first-level cache while its fields are extracted.
 const BLOCK_BYTES: usize = 16 << 10;
 
 impl RecordGather {
-    /// Gathers every chunk's slots into its own memory. `kept` and `scratch` are shared out equally:
-    /// [`kept_bytes`](Self::kept_bytes) and [`scratch_bytes`](Self::scratch_bytes) a part.
-    pub fn gather(&self, data: &mut [Byte], parts: usize, kept: &mut [Byte], scratch: &mut [Byte]) {
-        for (part, kept) in kept.chunks_mut(self.kept_bytes().max(1)).take(parts).enumerate() {
-            let end = parallel::share(self.slots.chunks(), parts, part).end;
+    /// Gathers every chunk's slots into the chunk's own memory. `saved` and `scratch` are divided
+    /// equally: [`kept_bytes`](Self::kept_bytes) and [`scratch_bytes`](Self::scratch_bytes) per
+    /// thread.
+    pub fn gather(
+        &self,
+        data: &mut [Byte],
+        threads: usize,
+        saved: &mut [Byte],
+        scratch: &mut [Byte],
+    ) {
+        for (thread, saved) in saved.chunks_mut(self.kept_bytes().max(1)).take(threads).enumerate()
+        {
+            let end = parallel::share(self.slots.chunks(), threads, thread).end;
             match end == self.slots.chunks() {
-                true => self.keep_heads(data, 1, kept),
-                false => self.keep_heads(&data[self.begin(end)..], 0, kept),
+                true => self.save_heads(data, 1, saved),
+                false => self.save_heads(&data[self.begin(end)..], 0, saved),
             }
         }
-        self.over_runs(data, parts, kept, scratch, |own, chunks, kept, scratch| {
-            let (out, heads) = scratch.split_at_mut(self.held_bytes());
+        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
+            let (out, heads) = scratch.split_at_mut(self.buffer_bytes());
             for c in chunks.clone() {
                 let (_, from_here) = own.split_at_mut(self.begin(c) - self.begin(chunks.start));
                 let (chunk, next) = from_here.split_at_mut(self.begin(c + 1) - self.begin(c));
                 let last = c + 1 == chunks.end;
                 if !last {
-                    self.keep_heads(next, 0, heads);
+                    self.save_heads(next, 0, heads);
                 }
-                let heads = if last { kept } else { &*heads };
+                let heads = if last { saved } else { &*heads };
                 if self.slots.section().is_some() {
                     self.gather_sections(c, chunk, heads, out);
                     continue;
@@ -264,22 +277,24 @@ impl RecordGather {
         });
     }
 
-    /// Undoes [`gather`](Self::gather): every chunk's records from its own slots and those of the chunk before.
+    /// Inverts [`gather`](Self::gather): restores every chunk's records from its own slots and
+    /// those of the chunk before.
     pub fn scatter(
         &self,
         data: &mut [Byte],
-        parts: usize,
-        kept: &mut [Byte],
+        threads: usize,
+        saved: &mut [Byte],
         scratch: &mut [Byte],
     ) {
-        for (part, kept) in kept.chunks_mut(self.kept_bytes().max(1)).take(parts).enumerate() {
-            let c = parallel::share(self.slots.chunks(), parts, part).start;
+        for (thread, saved) in saved.chunks_mut(self.kept_bytes().max(1)).take(threads).enumerate()
+        {
+            let c = parallel::share(self.slots.chunks(), threads, thread).start;
             let before = c.checked_sub(1).unwrap_or(self.slots.chunks() - 1);
-            self.keep_tails(c, &data[self.begin(before)..self.begin(before + 1)], kept);
+            self.save_tails(c, &data[self.begin(before)..self.begin(before + 1)], saved);
         }
-        self.over_runs(data, parts, kept, scratch, |own, chunks, kept, scratch| {
-            let (out, tails) = scratch.split_at_mut(self.held_bytes());
-            // Slots of the chunk before are where they were: chunks go from last to first.
+        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
+            let (out, tails) = scratch.split_at_mut(self.buffer_bytes());
+            // Chunks go from last to first, so the chunk before still contains its slots.
             for c in chunks.clone().rev() {
                 let (before, from_here) =
                     own.split_at_mut(self.begin(c) - self.begin(chunks.start));
@@ -287,9 +302,9 @@ impl RecordGather {
                 let first = c == chunks.start;
                 if !first {
                     let before = &before[self.begin(c - 1) - self.begin(chunks.start)..];
-                    self.keep_tails(c, before, tails);
+                    self.save_tails(c, before, tails);
                 }
-                let tails = if first { kept } else { &*tails };
+                let tails = if first { saved } else { &*tails };
                 if self.slots.section().is_some() {
                     self.scatter_sections(c, chunk, tails, out);
                     continue;
@@ -301,19 +316,20 @@ impl RecordGather {
         });
     }
 
-    /// Bytes that a part keeps: `slot - 1` words a field.
+    /// Returns the halo bytes saved per thread: `slot - 1` words per field.
     pub fn kept_bytes(&self) -> usize {
         let fields = self.slots.fields().count();
         (self.slots.slot() - 1).saturating_mul(fields).saturating_mul(self.word_bytes)
     }
 
-    /// Bytes of scratch that a part needs: what is held, and as much as is kept.
+    /// Returns the scratch bytes per thread: the buffer plus one halo.
     pub fn scratch_bytes(&self) -> usize {
-        self.held_bytes().saturating_add(self.kept_bytes())
+        self.buffer_bytes().saturating_add(self.kept_bytes())
     }
 
-    /// The longest chunk, or two sections and the slots that lie beside each.
-    fn held_bytes(&self) -> usize {
+    /// Returns the bytes of the buffer: the longest chunk, or two sections with the slots next to
+    /// each.
+    fn buffer_bytes(&self) -> usize {
         match self.slots.section() {
             None => self.slots.longest_chunk() * self.record_bytes(),
             Some(_) => 2 * self.section_bytes(),
@@ -324,7 +340,8 @@ impl RecordGather {
         self.slots.fields().words() * self.word_bytes
     }
 
-    /// Where chunk `c` begins; of the number of chunks, the end of all.
+    /// Returns the byte offset of chunk `c`. For `c` equal to the number of chunks, returns the end
+    /// of the records.
     fn begin(&self, c: usize) -> usize {
         let fields = self.slots.fields();
         let first =
@@ -335,56 +352,59 @@ impl RecordGather {
     fn over_runs(
         &self,
         data: &mut [Byte],
-        parts: usize,
-        kept: &[Byte],
+        threads: usize,
+        saved: &[Byte],
         scratch: &mut [Byte],
         work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
     ) {
         let bytes = |run: &Range<usize>| self.begin(run.end) - self.begin(run.start);
-        let (kept, scratch) = ((kept, self.kept_bytes()), (scratch, self.scratch_bytes()));
-        parallel::over_runs(data, [self.slots.chunks(), parts], bytes, kept, scratch, work);
+        let (saved, scratch) = ((saved, self.kept_bytes()), (scratch, self.scratch_bytes()));
+        parallel::over_runs(data, [self.slots.chunks(), threads], bytes, saved, scratch, work);
     }
 
-    /// The words of field `f` that its slots in chunk `c` hold, counted from the chunk's first record, and where they lie in
-    /// the chunk's memory, in words: the last slot of all may be partial.
-    pub fn stretch(&self, c: usize, f: usize) -> (Range<usize>, usize) {
+    /// Returns the words of field `f` that its slots in chunk `c` contain, counted from the chunk's
+    /// first record, and their offset in the chunk's memory, in words. The last slot of all may be
+    /// partial.
+    pub fn span(&self, c: usize, f: usize) -> (Range<usize>, usize) {
         let (_, records) = self.slots.chunk_records(c);
-        let (_, count, place) = self.slots.column(c, f);
-        let (lead, place) = (self.slots.lead(c, f), place * self.slots.slot());
-        let len = (count * self.slots.slot()).min(records * self.slots.fields().words() - place);
-        (lead..lead + len, place)
+        let (_, count, slot) = self.slots.column(c, f);
+        let (lead, offset) = (self.slots.lead(c, f), slot * self.slots.slot());
+        let len = (count * self.slots.slot()).min(records * self.slots.fields().words() - offset);
+        (lead..lead + len, offset)
     }
 
-    /// The records of chunk `c` where they lie in tiles.
+    /// Returns a view of the records of chunk `c` in tiles.
     fn tiled(&self, c: usize) -> RecordView {
-        self.some_tiled(self.slots.chunk_records(c).1)
+        self.tiled_view(self.slots.chunk_records(c).1)
     }
 
-    /// So many records where they lie in tiles.
-    pub fn some_tiled(&self, records: usize) -> RecordView {
+    /// Returns a view of `records` records in tiles.
+    pub fn tiled_view(&self, records: usize) -> RecordView {
         let (fields, tile) = (self.slots.fields(), self.slots.tile());
         RecordView { fields, tile, records, word_bytes: self.word_bytes }
     }
 
-    /// The place of field `f` in what is kept.
-    pub fn kept_of(&self, f: usize) -> usize {
+    /// Returns the byte offset of field `f` in a saved halo.
+    pub fn saved_offset(&self, f: usize) -> usize {
         f * (self.slots.slot() - 1) * self.word_bytes
     }
 
-    /// Keeps the first `slot - 1` words of every field of the records that begin `from`; past the end, those of the next field.
-    fn keep_heads(&self, from: &[Byte], later: usize, kept: &mut [Byte]) {
+    /// Saves the first `slot - 1` words of every field of the records at `from`. With `later` = 1,
+    /// saves those of the next field, which follow the last record.
+    fn save_heads(&self, from: &[Byte], later: usize, saved: &mut [Byte]) {
         let (fields, slot) = (self.slots.fields(), self.slots.slot());
         let records = (from.len() / self.record_bytes()).min(fields.records());
-        let tiled = self.some_tiled(records);
+        let tiled = self.tiled_view(records);
         for f in 0..fields.count() - later {
-            let to = &mut kept[self.kept_of(f)..][..(slot - 1) * self.word_bytes];
+            let to = &mut saved[self.saved_offset(f)..][..(slot - 1) * self.word_bytes];
             tiled.read(from, f + later, 0..slot - 1, to);
         }
     }
 
-    /// Keeps the words of every field of chunk `c` before its first slot, which lie at the end of a stretch of the chunk
-    /// `before`; for the first chunk that is the last, and the stretch the previous field's.
-    fn keep_tails(&self, c: usize, before: &[Byte], kept: &mut [Byte]) {
+    /// Saves the words of every field of chunk `c` before its first slot. They end a span of the
+    /// chunk `before`. For the first chunk, that is the last chunk, and the span is the previous
+    /// field's.
+    fn save_tails(&self, c: usize, before: &[Byte], saved: &mut [Byte]) {
         for f in 0..self.slots.fields().count() {
             let lead = self.slots.lead(c, f) * self.word_bytes;
             if lead == 0 {
@@ -394,56 +414,58 @@ impl RecordGather {
             let (_, count, _) = self.slots.column(c, f_before);
             let end = (self.slots.place_in(c, f_before, count - 1) + 1) * self.slots.slot();
             let end = end * self.word_bytes;
-            kept[self.kept_of(f)..][..lead].copy_from_slice(&before[end - lead..end]);
+            saved[self.saved_offset(f)..][..lead].copy_from_slice(&before[end - lead..end]);
         }
     }
 
-    /// The records of every block of a chunk.
+    /// Returns the records of every block of a chunk.
     fn blocks(&self, records: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let block =
             (BLOCK_BYTES / self.record_bytes()).max(1).next_multiple_of(self.slots.tile().max(1));
         (0..records).step_by(block).map(move |first| first..(first + block).min(records))
     }
 
-    /// The slots of chunk `c` into `out`; `heads` are the words that come after it.
+    /// Copies the slots of chunk `c` to `out`; `heads` contains the words that follow the chunk.
     fn gather_chunk(&self, c: usize, chunk: &[Byte], heads: &[Byte], out: &mut [Byte]) {
         let (fields, tiled) = (self.slots.fields(), self.tiled(c));
         let bytes = |words: usize| words * self.word_bytes;
         for block in self.blocks(tiled.records) {
             for f in 0..fields.count() {
-                let (words, place) = self.stretch(c, f);
+                let (words, offset) = self.span(c, f);
                 let width = fields.width(f);
                 let own = words.start.max(block.start * width)..words.end.min(block.end * width);
                 if !own.is_empty() {
-                    let to = bytes(place + own.start - words.start);
+                    let to = bytes(offset + own.start - words.start);
                     tiled.read(chunk, f, own.clone(), &mut out[to..][..bytes(own.len())]);
                 }
             }
         }
         for f in 0..fields.count() {
-            let (words, place) = self.stretch(c, f);
+            let (words, offset) = self.span(c, f);
             let after = words.end.saturating_sub(tiled.records * fields.width(f));
-            let to = bytes(place + words.len() - after);
-            out[to..][..bytes(after)].copy_from_slice(&heads[self.kept_of(f)..][..bytes(after)]);
+            let to = bytes(offset + words.len() - after);
+            out[to..][..bytes(after)]
+                .copy_from_slice(&heads[self.saved_offset(f)..][..bytes(after)]);
         }
     }
 
-    /// The records of chunk `c` from its slots into `out`; `tails` are the words that come before them.
+    /// Copies the records of chunk `c` from its slots to `out`; `tails` contains the words before
+    /// them.
     fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: &[Byte], out: &mut [Byte]) {
         let (fields, tiled) = (self.slots.fields(), self.tiled(c));
         let bytes = |words: usize| words * self.word_bytes;
         for block in self.blocks(tiled.records) {
             for f in 0..fields.count() {
-                let (words, place) = self.stretch(c, f);
+                let (words, offset) = self.span(c, f);
                 let width = fields.width(f);
                 let all = block.start * width..block.end * width;
                 let own = words.start.clamp(all.start, all.end);
                 if all.start < own {
-                    let from = &tails[self.kept_of(f) + bytes(all.start)..];
+                    let from = &tails[self.saved_offset(f) + bytes(all.start)..];
                     tiled.write(out, f, all.start..own, &from[..bytes(own - all.start)]);
                 }
                 if own < all.end {
-                    let from = &chunk[bytes(place + own - words.start)..];
+                    let from = &chunk[bytes(offset + own - words.start)..];
                     tiled.write(out, f, own..all.end, &from[..bytes(all.end - own)]);
                 }
             }

@@ -1,6 +1,8 @@
-//! Rows that slide from one pitch to another: in rounds, together while they lie in front of the places that they go to,
-//! else one by one (thesis section 4.1.1); or in shares, each thread's one by one. And columns cut off a matrix, where what
-//! lies in the gaps of its rows is set aside while they slide.
+//! Row slides: rows moved from one pitch to another.
+//!
+//! In rounds, rows whose destinations are all free move in parallel, others one after another
+//! (thesis section 4.1.1). In shares, each thread moves its own rows one after another. This file
+//! also cuts columns off a matrix: the contents of its rows' gaps are saved while the rows slide.
 
 use std::ops::Range;
 
@@ -11,41 +13,43 @@ use turntile_simd::{self as simd, BlockShape, Byte};
 
 use crate::parallel;
 
-/// Bytes that a round of several threads moves at least.
+/// Minimum bytes that a parallel round moves.
 pub const ROUND_BYTES: usize = 1 << 20;
 
-/// Rows of so many bytes that a round of several threads moves at least, where it moves `bytes` at least.
+/// Returns the minimum number of rows of `row_bytes` bytes in a parallel round that moves at least
+/// `bytes` bytes.
 pub fn least_rows(row_bytes: usize, bytes: usize) -> usize {
     bytes.div_ceil(row_bytes.max(1)).max(2)
 }
 
-/// Slides rows, counted in bytes, in rounds; one of several threads moves at least `least` of them. Rows that become
-/// others than they were go run by run. `data` are as long as the rows before and after.
-pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, parts: usize) {
+/// Slides rows, with lengths in bytes, in rounds. A parallel round moves at least `least` rows. If
+/// source and result have different rows, moves run by run. `data` covers the rows of both.
+pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, threads: usize) {
     if !slide.is_alike() {
-        return slide.run_by_run(|from, to, run| shift(data, from..from + run, to));
+        return slide.run_by_run(|from, to, run| move_row(data, from..from + run, to));
     }
     let (cols, [from, to]) = (slide.cols(), pitches(&slide));
     for SlideRound { rows, together } in slide.rounds(least) {
-        if !together || parts == 1 {
-            one_by_one(data, &slide, rows, 0);
+        if !together || threads == 1 {
+            slide_rows(data, &slide, rows, 0);
         } else if slide.is_up() {
-            let (source, place) = data.split_at_mut(rows.start * to);
+            let (source, dest) = data.split_at_mut(rows.start * to);
             let source = &source[rows.start * from..];
-            copy_shared((source, from), (place, to), cols, rows.len(), parts);
+            copy_shared((source, from), (dest, to), cols, rows.len(), threads);
         } else {
-            let (place, source) = data.split_at_mut(rows.start * from);
-            let place = &mut place[rows.start * to..];
-            copy_shared((source, from), (place, to), cols, rows.len(), parts);
+            let (dest, source) = data.split_at_mut(rows.start * from);
+            let dest = &mut dest[rows.start * to..];
+            copy_shared((source, from), (dest, to), cols, rows.len(), threads);
         }
     }
 }
 
-/// The same in shares, a thread's each. `heads` holds the first rows of each share whose places at the lesser pitch are
-/// in front of the share: set aside while other threads still read, or write, there.
-pub fn in_shares(data: &mut [Byte], slide: RowSlide, parts: usize, heads: &mut [Byte]) {
+/// Slides rows in shares, one per thread. `heads` has room for the first rows of each share whose
+/// destinations at the lesser pitch are before the share. They are saved while other threads still
+/// read or write there.
+pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut [Byte]) {
     let (cols, [from, to]) = (slide.cols(), pitches(&slide));
-    let shares: Vec<_> = (0..parts).map(|part| slide.share(parts, part)).collect();
+    let shares: Vec<_> = (0..threads).map(|thread| slide.share(threads, thread)).collect();
     let head_rows = |rows: &Range<usize>| slide.head(rows);
     let mut heads = parallel::cut(heads, shares.iter().map(|rows| head_rows(rows) * cols));
     if slide.is_up() {
@@ -54,19 +58,20 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, parts: usize, heads: &mut [
             copy((&source[rows.start * from..], from), (head, cols), cols);
         });
     }
-    // Where a share's rows lie at the greater pitch, and at the lesser too but for the head.
+    // A share's rows are in this range at the greater pitch, and also at the lesser pitch except
+    // for the head.
     let end = data.len();
-    let before = |row: usize| end.min(row * from.max(to));
-    let lens = shares.iter().map(|rows| before(rows.end) - before(rows.start));
+    let offset = |row: usize| end.min(row * from.max(to));
+    let lens = shares.iter().map(|rows| offset(rows.end) - offset(rows.start));
     let pieces = parallel::cut(data, lens).into_iter().zip(&mut heads);
     parallel::for_each_thread(shares.iter().zip(pieces), &mut [], 0, |(rows, (data, head)), _| {
         let moved = rows.start + head_rows(rows)..rows.end;
         if slide.is_up() {
-            one_by_one(data, &slide, moved, rows.start);
+            slide_rows(data, &slide, moved, rows.start);
             copy((head, cols), (data, to), cols);
         } else {
             copy((data, from), (head, cols), cols);
-            one_by_one(data, &slide, moved, rows.start);
+            slide_rows(data, &slide, moved, rows.start);
         }
     });
     if !slide.is_up() {
@@ -76,14 +81,15 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, parts: usize, heads: &mut [
     }
 }
 
-/// Has `move_rows` move the rows of `data` together (forward) or apart, with what lies in their gaps behind them
-/// meanwhile, column after column. `kept` is as long as the gaps.
+/// Calls `move_rows` to move the rows of `data` together (forward) or apart (backward). Meanwhile
+/// the contents of the gaps are behind the rows, column after column. `saved` has the length of the
+/// gaps.
 pub fn with_gaps_kept(
     data: &mut [Byte],
     columns: PitchedRows,
     direction: Direction,
     elem_bytes: usize,
-    kept: &mut [Byte],
+    saved: &mut [Byte],
     move_rows: impl FnOnce(&mut [Byte]),
 ) {
     let (rows, cols, pitch) = (columns.rows(), columns.cols(), columns.pitch());
@@ -91,71 +97,76 @@ pub fn with_gaps_kept(
     match direction {
         Direction::Forward => {
             let gaps = BlockShape { rows, cols: pitch - cols, from_pitch: pitch, to_pitch: rows };
-            simd::transpose(&data[first..], kept, gaps, elem_bytes);
+            simd::transpose(&data[first..], saved, gaps, elem_bytes);
             move_rows(data);
-            data[behind..].copy_from_slice(kept);
+            data[behind..].copy_from_slice(saved);
         }
         Direction::Backward => {
-            kept.copy_from_slice(&data[behind..]);
+            saved.copy_from_slice(&data[behind..]);
             move_rows(data);
             let gaps =
                 BlockShape { rows: pitch - cols, cols: rows, from_pitch: rows, to_pitch: pitch };
-            simd::transpose(kept, &mut data[first..], gaps, elem_bytes);
+            simd::transpose(saved, &mut data[first..], gaps, elem_bytes);
         }
     }
 }
 
-/// The pitches before and after.
+/// Returns the pitches of the source and of the result.
 fn pitches(slide: &RowSlide) -> [usize; 2] {
     [slide.from().pitch(), slide.to().pitch()]
 }
 
-/// Some rows one by one, where row `first` begins `data` at the greater pitch.
-fn one_by_one(data: &mut [Byte], slide: &RowSlide, rows: Range<usize>, first: usize) {
+/// Moves some rows one after another. `data` starts at row `first`, at the greater pitch.
+fn slide_rows(data: &mut [Byte], slide: &RowSlide, rows: Range<usize>, first: usize) {
     let (cols, [from, to]) = (slide.cols(), pitches(slide));
     let start = first * from.max(to);
     let mut slide_row = |r: usize| {
         let at = r * from - start;
-        shift(data, at..at + cols, r * to - start);
+        move_row(data, at..at + cols, r * to - start);
     };
     if slide.is_up() { rows.rev().for_each(slide_row) } else { rows.for_each(&mut slide_row) }
 }
 
-/// Bytes that move at a time, and bytes from them to those that are asked for: rows of 40 KB at 17 GB/s, by
-/// `copy_within` alone at 12.6, in pieces of 512 bytes to 8 KiB, 8 to 32 KiB ahead, at 16.5-17.3.
-const PIECE: usize = 2 << 10;
-const AHEAD: usize = 16 << 10;
+/// Bytes that move at a time, and distance in bytes of the prefetch. Rows of 40 KB move at 17 GB/s.
+/// A single `copy_within` reaches 12.6; blocks of 512 bytes to 8 KiB with a distance of 8 to 32 KiB
+/// reach 16.5-17.3.
+const BLOCK_BYTES: usize = 2 << 10;
+const PREFETCH_DISTANCE: usize = 16 << 10;
 
-/// Moves a row to where another one may still lie in part, and asks for what comes next in memory.
-fn shift(data: &mut [Byte], row: Range<usize>, to: usize) {
-    // Checked for all pieces, so that nothing panics between two that have parts of an element.
+/// Moves a row to a destination that may overlap it, and prefetches the data that follow.
+fn move_row(data: &mut [Byte], row: Range<usize>, to: usize) {
+    // One bounds check for all blocks, so that no panic can split an element.
     let data = &mut data[..row.end.max(to + row.len())];
     let up = to > row.start;
-    let pieces = row.len().div_ceil(PIECE);
-    for k in 0..pieces {
-        let at = PIECE * if up { pieces - 1 - k } else { k };
-        let piece = row.start + at..row.end.min(row.start + at + PIECE);
-        let soon = if up { piece.start.saturating_sub(AHEAD) } else { piece.start + AHEAD };
-        simd::prefetch_run(data.as_ptr().wrapping_add(soon), piece.len());
-        data.copy_within(piece, to + at);
+    let blocks = row.len().div_ceil(BLOCK_BYTES);
+    for k in 0..blocks {
+        let at = BLOCK_BYTES * if up { blocks - 1 - k } else { k };
+        let block = row.start + at..row.end.min(row.start + at + BLOCK_BYTES);
+        let ahead = if up {
+            block.start.saturating_sub(PREFETCH_DISTANCE)
+        } else {
+            block.start + PREFETCH_DISTANCE
+        };
+        simd::prefetch_run(data.as_ptr().wrapping_add(ahead), block.len());
+        data.copy_within(block, to + at);
     }
 }
 
-/// Copies rows of `cols` bytes from one pitch to another, as many as there are in both.
+/// Copies rows of `cols` bytes from one pitch to another, as many as both buffers have.
 fn copy((from, from_pitch): (&[Byte], usize), (to, to_pitch): (&mut [Byte], usize), cols: usize) {
     let rows = from.chunks(from_pitch).zip(to.chunks_mut(to_pitch));
     rows.for_each(|(from, to)| to[..cols].copy_from_slice(&from[..cols]));
 }
 
-/// Copies `rows` rows in the same way, shared out among threads.
+/// Copies `rows` rows from one pitch to another, divided among threads.
 fn copy_shared(
     (from, from_pitch): (&[Byte], usize),
     (to, to_pitch): (&mut [Byte], usize),
     cols: usize,
     rows: usize,
-    parts: usize,
+    threads: usize,
 ) {
-    let each = rows.div_ceil(parts).max(1);
+    let each = rows.div_ceil(threads).max(1);
     let end = |pitch: usize| (rows - 1) * pitch + cols;
     let (from, to) = (&from[..end(from_pitch)], &mut to[..end(to_pitch)]);
     let shares = from.chunks(each * from_pitch).zip(to.chunks_mut(each * to_pitch));

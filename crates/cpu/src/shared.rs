@@ -1,9 +1,10 @@
-//! Memory that several workers move bytes within, each its own.
+//! Memory shared by several workers, each of which moves bytes of its own.
 //!
-//! What a worker does is checked but for one thing, which index maps say and no count of threads changes: that the
-//! bytes it touches are its own. Whoever makes it promises that, once and for all its calls
-//! ([`SharedBytes::worker`]); debug assertions compare what workers touch ([`RaceCheck`]). Every span is checked
-//! against the memory's length before its pointer is made, and no reference to shared bytes leaves this file.
+//! Every span is checked against the memory's length before its pointer is made, and no reference
+//! to shared bytes leaves this file. Not checked: that no two workers touch the same byte. The
+//! index maps guarantee that for any number of threads. The code that creates a worker promises it
+//! once, for all calls of that worker ([`SharedBytes::worker`]). With debug assertions, the bytes
+//! that workers touch are compared ([`RaceCheck`]).
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -14,113 +15,120 @@ use turntile_simd::{self as simd, BlockShape, Byte, CopyJob, PrefetchCursor, Squ
 use crate::race_check::{RaceCheck, WorkerId};
 use crate::strided::{Strided, count};
 
-/// Bytes that workers share. Places are byte offsets: in the matrix, or beyond its end in what is kept beside it.
+/// Bytes that workers share. Positions are byte offsets into the matrix; offsets past its end are
+/// in the side buffer.
 pub struct SharedBytes<'a> {
     memory: Memory,
-    claims: RaceCheck,
+    race_check: RaceCheck,
     life: PhantomData<&'a mut [Byte]>,
 }
 
-// SAFETY: it is a `&mut [Byte]` or two in parts; bytes have no thread affinity, and which worker touches which of
-// them is settled by the promise of `worker`.
+// SAFETY: this is one or two `&mut [Byte]`. Bytes have no thread affinity. By the promise of
+// `worker`, no two threads access the same byte at once.
 unsafe impl Sync for SharedBytes<'_> {}
 
-/// The matrix, and what is kept.
+/// The matrix and the side buffer.
 #[derive(Clone, Copy)]
 struct Memory {
     start: *mut Byte,
     len: usize,
-    kept: *mut Byte,
-    kept_len: usize,
+    side: *mut Byte,
+    side_len: usize,
 }
 
-/// What one thread does with shared bytes.
+/// Access of one thread to shared bytes.
 pub struct Worker<'a> {
     memory: Memory,
-    /// None when it is alone.
-    claim: Option<(&'a RaceCheck, WorkerId)>,
-    streamed: Cell<bool>,
+    /// `None` for the only worker.
+    registration: Option<(&'a RaceCheck, WorkerId)>,
+    nontemporal: Cell<bool>,
 }
 
 impl<'a> SharedBytes<'a> {
-    /// A matrix.
+    /// Shares a matrix.
     pub fn new(data: &'a mut [Byte]) -> Self {
-        SharedBytes::with_kept(data, &mut [])
+        SharedBytes::with_side_buffer(data, &mut [])
     }
 
-    /// A matrix, with what is kept beside it.
-    pub fn with_kept(data: &'a mut [Byte], kept: &'a mut [Byte]) -> Self {
+    /// Shares a matrix and a side buffer.
+    pub fn with_side_buffer(data: &'a mut [Byte], side: &'a mut [Byte]) -> Self {
         let memory = Memory {
             start: data.as_mut_ptr(),
             len: data.len(),
-            kept: kept.as_mut_ptr(),
-            kept_len: kept.len(),
+            side: side.as_mut_ptr(),
+            side_len: side.len(),
         };
-        SharedBytes { memory, claims: RaceCheck::new(data.len() + kept.len()), life: PhantomData }
+        SharedBytes {
+            memory,
+            race_check: RaceCheck::new(data.len() + side.len()),
+            life: PhantomData,
+        }
     }
 
-    /// The one worker there is.
+    /// Creates the only worker.
     #[cfg(test)]
-    pub fn alone(&mut self) -> Worker<'_> {
-        Worker { memory: self.memory, claim: None, streamed: Cell::new(false) }
+    pub fn only_worker(&mut self) -> Worker<'_> {
+        Worker { memory: self.memory, registration: None, nontemporal: Cell::new(false) }
     }
 
-    /// One of several workers.
+    /// Creates one of several workers.
     ///
     /// # Safety
-    /// No byte that it touches, to read it or to write it, is touched by another thread's worker of the same
-    /// memory, unless that one has been dropped before it was made, or is made after it has been dropped, and
-    /// the later one's thread knows of it (by a flag, or by the end of a scope).
+    /// No byte that this worker reads or writes is touched by another thread's worker of the same
+    /// memory during its life. Two workers may touch the same byte if the first is dropped before
+    /// the second is made. The second worker's thread must then synchronise with that drop (through
+    /// a flag, or through the end of a scope).
     pub unsafe fn worker(&self) -> Worker<'_> {
-        let claim = Some((&self.claims, self.claims.enter()));
-        Worker { memory: self.memory, claim, streamed: Cell::new(false) }
+        let registration = Some((&self.race_check, self.race_check.enter()));
+        Worker { memory: self.memory, registration, nontemporal: Cell::new(false) }
     }
 }
 
 impl Drop for Worker<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.streamed.get() {
+        if self.nontemporal.get() {
             simd::fence();
         }
-        if let Some((claims, claimant)) = &self.claim {
-            claims.leave(claimant);
+        if let Some((race_check, id)) = &self.registration {
+            race_check.leave(id);
         }
     }
 }
 
-/// Every method but [`address`](Worker::address) panics when a span is not within the matrix or within what is kept, or when spans
-/// overlap that must not.
+/// Every method except [`address`](Worker::address) panics in two cases: a span is neither inside
+/// the matrix nor inside the side buffer, or two spans overlap that must not.
 impl Worker<'_> {
-    /// Where the byte at `at` lies, or would; to ask for its line.
+    /// Returns the address of the byte at `at`, for prefetching. Offsets past the end are allowed.
     #[inline(always)]
     pub fn address(&self, at: usize) -> *const Byte {
-        let Memory { start, len, kept, .. } = self.memory;
+        let Memory { start, len, side, .. } = self.memory;
         match at.checked_sub(len) {
             None => start.wrapping_add(at),
-            Some(at) => kept.wrapping_add(at),
+            Some(at) => side.wrapping_add(at),
         }
     }
 
-    /// The start of `bytes` bytes at `at`, checked.
+    /// Checks that `bytes` bytes at `at` are in bounds and returns their address.
     #[inline(always)]
     fn span(&self, at: usize, bytes: usize) -> *mut Byte {
-        let Memory { start, len, kept, kept_len } = self.memory;
+        let Memory { start, len, side, side_len } = self.memory;
         match at.checked_sub(len) {
             None => {
-                assert!(bytes <= len - at, "a span lies in the matrix");
-                // SAFETY: in bounds of the slice that `start` was made from, by the lines above.
+                assert!(bytes <= len - at, "span exceeds the matrix");
+                // SAFETY: in bounds of the slice that `start` was made from, as checked above.
                 unsafe { start.add(at) }
             }
             Some(at) => {
-                assert!(at <= kept_len && bytes <= kept_len - at, "a span lies in what is kept");
-                // SAFETY: in bounds of the slice that `kept` was made from, by the line above.
-                unsafe { kept.add(at) }
+                assert!(at <= side_len && bytes <= side_len - at, "span exceeds the side buffer");
+                // SAFETY: in bounds of the slice that `side` was made from, as checked above.
+                unsafe { side.add(at) }
             }
         }
     }
 
-    /// Bytes are touched: compared with what other workers have touched.
+    /// Records that this worker touches the bytes. Panics if another worker at work has touched
+    /// them.
     #[inline(always)]
     fn touch(&self, at: usize, bytes: usize) {
         if cfg!(debug_assertions) {
@@ -131,11 +139,11 @@ impl Worker<'_> {
     #[inline(always)]
     fn touch_rows(&self, rows: Strided) {
         if cfg!(debug_assertions)
-            && let Some((claims, claimant)) = &self.claim
+            && let Some((race_check, id)) = &self.registration
         {
             (0..rows.rows).for_each(|r| {
                 let at = rows.at + r * rows.pitch;
-                claims.touch(claimant, at..at + rows.bytes);
+                race_check.touch(id, at..at + rows.bytes);
             });
         }
     }
@@ -143,55 +151,60 @@ impl Worker<'_> {
     /// Swaps two spans.
     #[inline(always)]
     pub fn swap(&self, a: usize, b: usize, bytes: usize) {
-        assert!(a.abs_diff(b) >= bytes, "spans do not overlap");
+        assert!(a.abs_diff(b) >= bytes, "spans overlap");
         let (first, second) = (self.span(a, bytes), self.span(b, bytes));
         self.touch(a, bytes);
         self.touch(b, bytes);
-        // SAFETY: both are in bounds and apart, and this worker's by the promise of its maker.
+        // SAFETY: both are in bounds and disjoint. They belong to this worker, as its creator
+        // promised.
         unsafe { std::ptr::swap_nonoverlapping(first, second, bytes) };
     }
 
-    /// Copies a span to `to`.
+    /// Copies the span at `at` to `to`.
     #[inline]
     pub fn read(&self, at: usize, to: &mut [Byte]) {
         let from = self.span(at, to.len());
         self.touch(at, to.len());
-        // SAFETY: in bounds, and this worker's by the promise of its maker; `to` is borrowed exclusively, as
-        // the memory is.
+        // SAFETY: in bounds, and this worker's, as its creator promised. `to` is borrowed
+        // exclusively and so is the memory, so they cannot overlap.
         unsafe { to.as_mut_ptr().copy_from_nonoverlapping(from, to.len()) };
     }
 
-    /// Copies `from` to a span.
+    /// Copies `from` to the span at `at`.
     #[inline]
     pub fn write(&self, at: usize, from: &[Byte]) {
         let to = self.span(at, from.len());
         self.touch(at, from.len());
-        // SAFETY: as above; `from` is none of the memory, which is borrowed exclusively.
+        // SAFETY: in bounds, and this worker's, as its creator promised. `from` cannot overlap the
+        // memory, which is borrowed exclusively.
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
     }
 
-    /// Copies `rows` rows of `bytes` bytes to spans `pitch` bytes apart, the first at `at`.
+    /// Copies `rows` contiguous rows of `bytes` bytes to spans `pitch` bytes disjoint, the first at
+    /// `at`.
     #[inline]
     pub fn write_rows(&self, at: usize, pitch: usize, from: &[Byte], bytes: usize, rows: usize) {
         let (to, start) = self.rows(at, pitch, from, bytes, rows);
         for k in 0..rows {
-            // SAFETY: rows of `from` and of the span, both in bounds by the line above; as above.
+            // SAFETY: `self.rows` checked that rows of `from` and of the span are in bounds. The
+            // span is this worker's, and `from` cannot overlap the exclusively borrowed memory.
             unsafe { to.add(k * pitch).copy_from_nonoverlapping(start.add(k * bytes), bytes) };
         }
     }
 
-    /// The same past the caches.
+    /// Copies rows like [`write_rows`](Self::write_rows), with nontemporal stores.
     #[inline]
     pub fn stream_rows(&self, at: usize, pitch: usize, from: &[Byte], bytes: usize, rows: usize) {
         let (to, _) = self.rows(at, pitch, from, bytes, rows);
-        self.streamed.set(true);
+        self.nontemporal.set(true);
         for k in 0..rows {
-            // SAFETY: as above; there is a fence before another thread can know that this worker is dropped.
+            // SAFETY: `self.rows` checked the bounds; the span is this worker's. Dropping the
+            // worker issues a fence before another thread can learn of it.
             unsafe { simd::copy_nontemporal(&from[k * bytes..][..bytes], to.add(k * pitch)) };
         }
     }
 
-    /// The starts of rows to be written and of those that they are copies of, all checked.
+    /// Checks the rows to be written and their sources, and returns the addresses of both.
     #[inline(always)]
     fn rows(
         &self,
@@ -201,48 +214,49 @@ impl Worker<'_> {
         bytes: usize,
         rows: usize,
     ) -> (*mut Byte, *const Byte) {
-        assert!(count(rows, bytes) <= from.len(), "rows lie in their buffer");
+        assert!(count(rows, bytes) <= from.len(), "rows exceed their buffer");
         let rows = Strided { at, rows, bytes, pitch };
         let to = self.span(at, rows.len());
         self.touch_rows(rows);
         (to, from.as_ptr())
     }
 
-    /// Copies spans of `bytes` bytes, each `[from, to, ahead]`, one after the other, and asks for as many bytes at
-    /// `ahead` meanwhile. `transfers` is room for as many as there are.
+    /// Copies spans of `bytes` bytes, each `[from, to, ahead]`, in order. Meanwhile prefetches
+    /// `bytes` bytes at each `ahead`. `jobs` is a buffer for at least `moves.len()` jobs.
     #[inline(always)]
     pub fn copy(
         &self,
         moves: impl ExactSizeIterator<Item = [usize; 3]>,
         bytes: usize,
-        transfers: &mut [CopyJob],
+        jobs: &mut [CopyJob],
     ) {
-        let transfers = &mut transfers[..moves.len()];
-        for (transfer, [from, to, ahead]) in transfers.iter_mut().zip(moves) {
-            assert!(from.abs_diff(to) >= bytes, "spans do not overlap");
+        let jobs = &mut jobs[..moves.len()];
+        for (job, [from, to, ahead]) in jobs.iter_mut().zip(moves) {
+            assert!(from.abs_diff(to) >= bytes, "spans overlap");
             let ahead = self.address(ahead);
-            *transfer = CopyJob { from: self.span(from, bytes), to: self.span(to, bytes), ahead };
+            *job = CopyJob { from: self.span(from, bytes), to: self.span(to, bytes), ahead };
             self.touch(from, bytes);
             self.touch(to, bytes);
         }
-        // SAFETY: each is in bounds of one memory or the other, does not overlap in it, and is this worker's by the
-        // promise of its maker.
-        unsafe { simd::copy_transfers_raw(transfers, bytes) };
+        // SAFETY: each span is in bounds of the matrix or of the side buffer, and source and
+        // destination do not overlap. All belong to this worker, as its creator promised.
+        unsafe { simd::copy_transfers_raw(jobs, bytes) };
     }
 
-    /// Transposes a block of elements of `elem_bytes` bytes from one place to another.
+    /// Transposes a block of elements of `elem_bytes` bytes from offset `from` to offset `to`.
     #[inline]
     pub fn transpose(&self, from: usize, to: usize, block: BlockShape, elem_bytes: usize) {
         let (source, dest) = Strided::of(from, to, block, elem_bytes);
-        assert!(source.apart(&dest), "blocks do not overlap");
+        assert!(source.disjoint(&dest), "blocks overlap");
         let (from, to) = (self.span(from, source.len()), self.span(to, dest.len()));
         self.touch_rows(source);
         self.touch_rows(dest);
-        // SAFETY: both are in bounds and share no element, and are this worker's by the promise of its maker.
+        // SAFETY: both are in bounds and share no element. They belong to this worker, as its
+        // creator promised.
         unsafe { simd::transpose_raw(from, to, block, elem_bytes) };
     }
 
-    /// The same to a buffer.
+    /// Transposes a block at offset `from` into a buffer.
     #[inline]
     pub fn read_transposed(
         &self,
@@ -252,26 +266,28 @@ impl Worker<'_> {
         elem_bytes: usize,
     ) {
         let (source, dest) = Strided::of(from, 0, block, elem_bytes);
-        assert!(dest.len() <= to.len(), "a block fits its buffer");
+        assert!(dest.len() <= to.len(), "block exceeds its buffer");
         let from = self.span(from, source.len());
         self.touch_rows(source);
-        // SAFETY: as above; `to` is borrowed exclusively, as the memory is.
+        // SAFETY: in bounds, and this worker's, as its creator promised. `to` cannot overlap the
+        // exclusively borrowed memory.
         unsafe { simd::transpose_raw(from, to.as_mut_ptr(), block, elem_bytes) };
     }
 
-    /// The same from a buffer.
+    /// Transposes a block of a buffer to offset `to`.
     #[inline]
     pub fn write_transposed(&self, from: &[Byte], to: usize, block: BlockShape, elem_bytes: usize) {
         let (source, dest) = Strided::of(0, to, block, elem_bytes);
-        assert!(source.len() <= from.len(), "a block lies in its buffer");
+        assert!(source.len() <= from.len(), "block exceeds its buffer");
         let to = self.span(to, dest.len());
         self.touch_rows(dest);
-        // SAFETY: as above; `from` is none of the memory, which is borrowed exclusively.
+        // SAFETY: in bounds, and this worker's, as its creator promised. `from` cannot overlap the
+        // exclusively borrowed memory.
         unsafe { simd::transpose_raw(from.as_ptr(), to, block, elem_bytes) };
     }
 
-    /// A way to have squares of `side` elements of `elem_bytes` bytes change places, in rows `pitch` bytes apart, if a
-    /// kernel has one.
+    /// Returns a swapper for squares of `side` elements of `elem_bytes` bytes, in rows `pitch`
+    /// bytes disjoint. Returns `None` if no kernel supports that size.
     pub fn squares(
         &self,
         pitch: usize,
@@ -281,45 +297,46 @@ impl Worker<'_> {
         let swap = SquareSwap::of(side, elem_bytes)?;
         let square = Strided { at: 0, rows: side, bytes: count(side, elem_bytes), pitch };
         let len = square.len();
-        let last = self.memory.len.checked_sub(len).expect("a square fits the matrix");
-        Some(SquareSwapper { worker: self, swap, square, len, last })
+        let last_offset = self.memory.len.checked_sub(len).expect("square exceeds the matrix");
+        Some(SquareSwapper { worker: self, swap, square, len, last_offset })
     }
 }
 
-/// Squares of a matrix that change places; what is the same for all of them is checked once.
+/// Swaps squares of a matrix. Checks that apply to all squares are made once, on creation.
 pub struct SquareSwapper<'a> {
     worker: &'a Worker<'a>,
     swap: SquareSwap,
-    /// One that begins at 0.
+    /// A square at offset 0.
     square: Strided,
     len: usize,
-    /// Where the last one may begin.
-    last: usize,
+    /// Largest offset at which a square fits into the matrix.
+    last_offset: usize,
 }
 
 impl SquareSwapper<'_> {
-    /// Elements of a side.
+    /// Returns the side of a square, in elements.
     #[inline(always)]
     pub fn side(&self) -> usize {
         self.swap.side()
     }
 
-    /// The squares at two places of the matrix change places, each transposed, or one is transposed in its own
-    /// place when both are the same. As many `lines` are asked for as are worked on.
+    /// Swaps the squares at two offsets of the matrix and transposes each. If the offsets are
+    /// equal, transposes the square in place. Meanwhile prefetches from `lines` as many cache lines
+    /// as the squares have.
     ///
     /// # Panics
-    /// When one is not within the matrix, or they overlap.
+    /// If a square is not inside the matrix, or if two different squares overlap.
     #[inline(always)]
     pub fn swap(&self, [a, b]: [usize; 2], lines: &mut PrefetchCursor) {
-        assert!(a <= self.last && b <= self.last, "squares lie in the matrix");
+        assert!(a <= self.last_offset && b <= self.last_offset, "squares exceed the matrix");
         let (upper, lower) = (Strided { at: a, ..self.square }, Strided { at: b, ..self.square });
-        let apart = a == b || a.abs_diff(b) >= self.len || upper.apart(&lower);
-        assert!(apart, "squares do not overlap");
+        let disjoint = a == b || a.abs_diff(b) >= self.len || upper.disjoint(&lower);
+        assert!(disjoint, "squares overlap");
         self.worker.touch_rows(upper);
         self.worker.touch_rows(lower);
         let start = self.worker.memory.start;
-        // SAFETY: both are in bounds, by the lines above, the same or apart, and the worker's by the promise of its
-        // maker.
+        // SAFETY: both are in bounds, as checked above, and identical or disjoint. They belong to
+        // the worker, as its creator promised.
         unsafe { self.swap.swap_raw([start.add(a), start.add(b)], self.square.pitch, lines) };
     }
 }
@@ -332,13 +349,13 @@ mod tests {
         (0..64).map(Byte::new).collect()
     }
 
-    /// Every call that reaches out of the memory, or makes what overlaps of what must not, is refused.
+    /// Every call that leaves the memory, or uses overlapping spans that must be disjoint, panics.
     #[test]
-    fn no_call_reaches_out_of_the_memory() {
-        let refused = |call: &dyn Fn(&Worker)| {
-            let (mut data, mut kept) = (numbered(), numbered());
-            let mut shared = SharedBytes::with_kept(&mut data, &mut kept[..10]);
-            let worker = shared.alone();
+    fn calls_panic_when_spans_are_out_of_bounds_or_overlap() {
+        let panics = |call: &dyn Fn(&Worker)| {
+            let (mut data, mut side) = (numbered(), numbered());
+            let mut shared = SharedBytes::with_side_buffer(&mut data, &mut side[..10]);
+            let worker = shared.only_worker();
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| call(&worker))).is_err()
         };
         let block = |rows, from_pitch| BlockShape { rows, cols: 2, from_pitch, to_pitch: rows };
@@ -346,7 +363,7 @@ mod tests {
         let copy = |w: &Worker, from, to| {
             w.copy([[from, to, 0]].into_iter(), 8, &mut [CopyJob::default()])
         };
-        let fine: &[&dyn Fn(&Worker)] = &[
+        let valid: &[&dyn Fn(&Worker)] = &[
             &|w| w.swap(0, 56, 8),
             &|w| w.read(48, &mut buffer()),
             &|w| w.write(48, &buffer()),
@@ -362,10 +379,10 @@ mod tests {
             &|w| w.write_transposed(&buffer(), 48, block(8, 2), 1),
             &|w| _ = w.address(usize::MAX),
         ];
-        for (k, call) in fine.iter().enumerate() {
-            assert!(!refused(call), "call {k} is fine");
+        for (k, call) in valid.iter().enumerate() {
+            assert!(!panics(call), "call {k} panicked");
         }
-        let wrong: &[&dyn Fn(&Worker)] = &[
+        let invalid: &[&dyn Fn(&Worker)] = &[
             &|w| w.swap(0, 57, 8),
             &|w| w.swap(0, 7, 8),
             &|w| w.swap(usize::MAX, 0, 8),
@@ -390,58 +407,58 @@ mod tests {
             &|w| w.write_transposed(&buffer(), 49, block(8, 2), 1),
             &|w| w.write_transposed(&buffer()[..15], 0, block(8, 2), 1),
         ];
-        for (k, call) in wrong.iter().enumerate() {
-            assert!(refused(call), "call {k} is refused");
+        for (k, call) in invalid.iter().enumerate() {
+            assert!(panics(call), "call {k} did not panic");
         }
     }
 
-    /// Squares of 16 elements of 4 bytes, two side by side in a matrix of 33 rows.
+    /// A matrix of 33 rows with two squares of 16 elements of 4 bytes side by side.
     #[test]
-    fn squares_lie_in_the_matrix_and_apart() {
-        let swaps = |places: [usize; 2], pitch: usize| {
+    fn square_swap_panics_when_squares_are_out_of_bounds_or_overlap() {
+        let swaps = |offsets: [usize; 2], pitch: usize| {
             let mut data = vec![Byte::new(0); 33 * 128];
             let mut shared = SharedBytes::new(&mut data);
-            let worker = shared.alone();
+            let worker = shared.only_worker();
             let swap = || {
                 let mut lines =
                     PrefetchCursor::new(simd::StridedRegion::NONE, simd::StridedRegion::NONE);
                 let squares = worker.squares(pitch, 16, 4);
-                squares.expect("a kernel").swap(places, &mut lines);
+                squares.expect("a kernel").swap(offsets, &mut lines);
             };
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(swap)).is_ok()
         };
-        // Where no kernel swaps squares nothing is to be refused.
+        // If no kernel swaps squares of this size, every call fails.
         let some = SquareSwap::of(16, 4).is_some();
-        for fine in [[0, 64], [0, 0], [64, 16 * 128], [16 * 128, 0], [17 * 128 + 64; 2]] {
-            assert_eq!(swaps(fine, 128), some, "{fine:?}");
+        for valid in [[0, 64], [0, 0], [64, 16 * 128], [16 * 128, 0], [17 * 128 + 64; 2]] {
+            assert_eq!(swaps(valid, 128), some, "{valid:?}");
         }
-        for wrong in [[0, 60], [0, 15 * 128], [60, 0], [17 * 128 + 65; 2], [0, usize::MAX]] {
-            assert!(!swaps(wrong, 128), "{wrong:?}");
+        for invalid in [[0, 60], [0, 15 * 128], [60, 0], [17 * 128 + 65; 2], [0, usize::MAX]] {
+            assert!(!swaps(invalid, 128), "{invalid:?}");
         }
         for pitch in [300, usize::MAX / 2, usize::MAX / 15 + 1] {
             assert!(!swaps([0, 0], pitch), "{pitch}");
         }
     }
 
-    /// What was written past the caches is fenced when its worker is dropped, which others may know from then on.
+    /// Dropping a worker fences its nontemporal stores, so other threads may read them afterwards.
     #[test]
-    fn rows_written_past_the_caches_are_to_be_fenced() {
+    fn worker_fences_on_drop_after_nontemporal_stores() {
         let (mut data, rows) = (numbered(), numbered());
         let mut shared = SharedBytes::new(&mut data);
-        let worker = shared.alone();
+        let worker = shared.only_worker();
         worker.write_rows(0, 8, &rows, 2, 3);
-        assert!(!worker.streamed.get());
+        assert!(!worker.nontemporal.get());
         worker.stream_rows(32, 8, &rows, 2, 3);
-        assert!(worker.streamed.get());
+        assert!(worker.nontemporal.get());
     }
 
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "byte 8 of workers")]
-    fn workers_that_share_a_byte_are_found() {
+    fn race_check_panics_when_two_workers_touch_a_byte() {
         let mut data = numbered();
         let shared = SharedBytes::new(&mut data);
-        // SAFETY: of this thread both.
+        // SAFETY: both workers belong to this thread.
         let [one, two] = unsafe { [shared.worker(), shared.worker()] };
         one.swap(0, 8, 8);
         two.write(8, &[Byte::new(0)]);

@@ -1,29 +1,29 @@
-//! Arrays small enough for a buffer on the stack.
+//! Permutations of arrays small enough for a buffer on the stack.
 
 use turntile_perm::AxisPermutation;
 use turntile_simd::{self as simd, BlockShape, Byte};
 
 use crate::plane_tiling::PlaneTiling;
 
-/// The most bytes of a small array: half of a 32 KiB L1 cache, with its buffer all of it.
+/// Maximum bytes of a small array: 16 KiB. With its buffer it fills a first-level cache of 32 KiB.
 pub const SMALL_BYTES: usize = 16 << 10;
 
-/// Transposes a matrix of at most [`SMALL_BYTES`] bytes in the calling thread, without allocating;
-/// false, with nothing touched, when it is larger.
+/// Transposes a matrix of at most [`SMALL_BYTES`] bytes in the calling thread, without allocating.
+/// Returns `false`, with nothing written, if it is larger.
 ///
 /// # Panics
-/// When `data` is not `rows · cols · elem_bytes` long.
+/// If `data.len()` is not `rows · cols · elem_bytes`.
 pub fn transpose_small(data: &mut [Byte], rows: usize, cols: usize, elem_bytes: usize) -> bool {
     assert_eq!(data.len(), rows * cols * elem_bytes);
     let block = BlockShape { rows, cols, from_pitch: cols, to_pitch: rows };
     through_stack(data, |data, buffer| simd::transpose(data, buffer, block, elem_bytes))
 }
 
-/// Permutes the axes of an array of at most [`SMALL_BYTES`] bytes in the same way; false, with nothing touched, when it
-/// is larger.
+/// Permutes the axes of an array of at most [`SMALL_BYTES`] bytes in the calling thread, without
+/// allocating. Returns `false`, with nothing written, if it is larger.
 ///
 /// # Panics
-/// When `data` is not as long as the array.
+/// If `data` does not have the array's length.
 pub fn permute_small(data: &mut [Byte], axes: &AxisPermutation, elem_bytes: usize) -> bool {
     assert_eq!(data.len(), axes.len() * elem_bytes);
     if axes.is_identity() {

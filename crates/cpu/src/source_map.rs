@@ -1,51 +1,51 @@
-//! Where super-elements go: a stage's index map with its divisions prepared.
+//! Sources of moved units: a stage's index map with its divisions strength-reduced.
 
 use turntile_perm::{AlignedSlots, AxisPermutation, FastDiv, FieldSlots, LayoutChange, SlotOrder};
 use turntile_plan::{Direction, StageMap};
 
-/// Super-elements to be moved along the cycles of a stage's permutation.
+/// Index map of units that move along the cycles of a stage's permutation.
 #[derive(Clone, Debug)]
 pub struct SourceMap {
-    shape: StageMap,
-    /// Of the shape that undoes the stage's.
+    map: StageMap,
+    /// Index map of the inverse stage, which yields sources.
     source: Map,
     unit_bytes: usize,
-    /// Super-elements of an instance, when there are several.
+    /// Number of units per instance, if there are several instances.
     batch: Option<Divisor>,
     instance_bytes: usize,
 }
 
-/// Where a super-element of an instance goes.
+/// Index map of the units of one instance.
 #[derive(Clone, Debug)]
 enum Map {
-    /// `[outer][mid][inner]` to `[inner][mid][outer]`.
+    /// Swap of two axes: `[outer][mid][inner]` to `[inner][mid][outer]`.
     Swap { inner: Divisor, mid: Divisor, outer: usize },
-    /// Slots to their final places, or back.
-    Slots(Box<SlotPath>),
-    /// Axes in any order.
-    Axes(AxesPath),
+    /// Slots to their final positions, or back.
+    Slots(Box<SlotMap>),
+    /// Any axis permutation.
+    Axes(AxesMap),
     /// Units of records in tiles.
-    Retile(LayoutChange),
-    /// Records' slots to their final places, or back.
+    RecordTiles(LayoutChange),
+    /// Slots of records to their final positions, or back.
     FieldSlots(FieldSlots, Direction),
 }
 
-/// Axes in any order with their divisions prepared.
+/// An axis permutation with its divisions strength-reduced.
 #[derive(Clone, Debug)]
-struct AxesPath {
-    /// Axes that are divided off, from the last one of the source on, each with what its numbers count in the result.
+struct AxesMap {
+    /// Axes from the last one of the source on, each with its extent and its stride in the result.
     axes: Box<[(Divisor, usize)]>,
-    /// What the first axis' numbers, the last quotient, count.
+    /// Stride in the result of the first axis, whose index is the last quotient.
     first: usize,
 }
 
-impl AxesPath {
-    /// Of the super-elements of all instances.
+impl AxesMap {
+    /// Creates the map over the units of all instances.
     fn new(axes: &AxisPermutation, divide: impl Fn(usize) -> Divisor) -> Self {
         let units = axes.without_unit();
         let (extents, [_, steps]) = (units.extents(), units.strides());
         let axes = (1..extents.len()).rev().map(|axis| (divide(extents[axis]), steps[axis]));
-        AxesPath { axes: axes.collect(), first: steps[0] }
+        AxesMap { axes: axes.collect(), first: steps[0] }
     }
 
     #[inline]
@@ -60,19 +60,19 @@ impl AxesPath {
     }
 }
 
-/// A divisor of positions and offsets. The next place on a cycle is known only once this one's has been divided
-/// twice, so that what a division takes is waited for.
+/// A divisor of positions and offsets. The next position on a cycle depends on two divisions of the
+/// current one, so their latency is on the critical path.
 #[derive(Clone, Copy, Debug)]
 enum Divisor {
-    /// Of dividends below 2^32: one high multiply, by 2^64 over the divisor, rounded up. `one` is all bits for the
-    /// divisor 1, whose factor would be too long.
+    /// For dividends below 2^32: one high multiply by 2^64 divided by the divisor, rounded up.
+    /// `one` is all ones for the divisor 1, whose factor would need 65 bits.
     Short { divisor: u64, factor: u64, one: u64 },
-    /// Of any.
+    /// For any dividend.
     Any(FastDiv),
 }
 
 impl Divisor {
-    /// Of dividends up to `most`; extents of shapes that move anything are positive.
+    /// Creates a divisor for dividends up to `most`. Extents of maps that move units are positive.
     fn new(divisor: usize, most: usize) -> Self {
         let divisor = divisor as u64;
         if most as u64 <= u64::from(u32::MAX) && divisor <= u64::from(u32::MAX) {
@@ -113,49 +113,50 @@ impl Divisor {
     }
 }
 
-/// The slot pass with its divisions prepared; the last chunk, whose columns have slots of no one
-/// number, is left to [`AlignedSlots`].
+/// The slot pass with its divisions strength-reduced. The last chunk, whose columns have different
+/// numbers of slots, is computed by [`AlignedSlots`].
 #[derive(Clone, Copy, Debug)]
-struct SlotPath {
+struct SlotMap {
     slots: AlignedSlots,
     direction: Direction,
-    /// Slots of a column in a full chunk.
+    /// Slots per column of a full chunk.
     per_column: Divisor,
-    /// Slots of a full chunk.
+    /// Slots per full chunk.
     per_chunk: Divisor,
     chunk: Divisor,
     slot: Divisor,
     rows: Divisor,
     by_rows: Option<RowOrder>,
-    /// Full chunks that have the common form: all but the last one.
+    /// Number of chunks before the last one, which all have the common form.
     full: usize,
 }
 
-/// The divisions of row order.
+/// Divisors for slots in row order.
 #[derive(Clone, Copy, Debug)]
 struct RowOrder {
     cols: Divisor,
-    /// Places after which columns come again: `cols / g`.
+    /// Period of the columns, in slot positions: `cols / g`.
     period: Divisor,
 }
 
 impl RowOrder {
-    /// The column whose slot lies at a place of a full chunk.
+    /// Returns the column whose slot is at `position` in a full chunk.
     #[inline]
-    fn column(&self, place: usize, slot: usize) -> usize {
-        self.cols.div_rem(place * slot).1 + self.period.div(place)
+    fn column(&self, position: usize, slot: usize) -> usize {
+        self.cols.div_rem(position * slot).1 + self.period.div(position)
     }
 }
 
-impl SlotPath {
+impl SlotMap {
     fn new(slots: AlignedSlots, direction: Direction) -> Self {
         let per_column = slots.chunk() / slots.slot();
-        // Positions of the first element of the last slot and of the last one before a column's first slot.
+        // Largest dividends: first element of the last slot, and the one before a column's first
+        // slot.
         let most = slots.len() + slots.slot();
         let divide = |by: usize| Divisor::new(by, most);
         let g = slots.strip_step();
         let by_rows = || RowOrder { cols: divide(slots.cols()), period: divide(slots.cols() / g) };
-        SlotPath {
+        SlotMap {
             slots,
             direction,
             per_column: divide(per_column),
@@ -168,7 +169,7 @@ impl SlotPath {
         }
     }
 
-    /// The number of the first slot of column `j` that begins in the first chunk.
+    /// Returns the index of the first slot of column `j` that starts in the first chunk.
     #[inline]
     fn first(&self, j: usize) -> usize {
         let start = j * self.slots.rows() + self.slots.slot() - 1;
@@ -196,11 +197,11 @@ impl SlotPath {
                 if c >= self.full {
                     return self.slots.slot_source(s);
                 }
-                let place = match &self.by_rows {
+                let position = match &self.by_rows {
                     None => j * k + (s - self.first(j) - c * k),
                     Some(_) => self.slots.row_place(j),
                 };
-                c * self.per_chunk.get() + place
+                c * self.per_chunk.get() + position
             }
         }
     }
@@ -217,7 +218,7 @@ impl Map {
             }
             Map::Slots(slots) => slots.dest(p),
             Map::Axes(axes) => axes.dest(p),
-            Map::Retile(retile) => retile.dest(p),
+            Map::RecordTiles(change) => change.dest(p),
             Map::FieldSlots(slots, Direction::Forward) => slots.slot_dest(p),
             Map::FieldSlots(slots, Direction::Backward) => slots.slot_source(p),
         }
@@ -225,61 +226,61 @@ impl Map {
 }
 
 impl SourceMap {
-    /// Of the super-elements of `shape`, whose elements have `elem_bytes` bytes.
+    /// Creates the map for the units of `map`, whose elements have `elem_bytes` bytes.
     ///
     /// # Panics
-    /// For a shape that moves none.
-    pub fn new(shape: StageMap, elem_bytes: usize) -> Self {
-        let positions = shape.batch() * shape.instance_units();
+    /// If the stage does not move units along cycles.
+    pub fn new(map: StageMap, elem_bytes: usize) -> Self {
+        let positions = map.batch() * map.instance_units();
         let divide = |by: usize| Divisor::new(by, positions);
-        let source = match shape.inverse() {
+        let source = match map.inverse() {
             StageMap::Axes(axes) => match axes.elementary() {
                 Some(e) => Map::Swap { inner: divide(e.cols), mid: divide(e.mid), outer: e.rows },
-                None => Map::Axes(AxesPath::new(&axes, divide)),
+                None => Map::Axes(AxesMap::new(&axes, divide)),
             },
             StageMap::SlotMove { slots, direction, .. } => {
-                Map::Slots(Box::new(SlotPath::new(slots, direction)))
+                Map::Slots(Box::new(SlotMap::new(slots, direction)))
             }
-            StageMap::RecordTiles(retile) => Map::Retile(retile),
+            StageMap::RecordTiles(change) => Map::RecordTiles(change),
             StageMap::RecordMove { slots, direction } => Map::FieldSlots(slots, direction),
-            _ => unreachable!("{shape} moves no super-elements"),
+            _ => unreachable!("{map} moves no units along cycles"),
         };
-        // Any axes are divided off one by one, the batch among them.
-        let batch = (shape.batch() > 1 && !matches!(source, Map::Axes(_)))
-            .then(|| divide(shape.instance_units()));
+        // A general axis permutation divides off every axis, the batch among them.
+        let batch = (map.batch() > 1 && !matches!(source, Map::Axes(_)))
+            .then(|| divide(map.instance_units()));
         SourceMap {
-            shape,
+            map,
             source,
-            unit_bytes: shape.unit() * elem_bytes,
+            unit_bytes: map.unit() * elem_bytes,
             batch,
-            instance_bytes: shape.instance_len() * elem_bytes,
+            instance_bytes: map.instance_len() * elem_bytes,
         }
     }
 
-    /// Bytes of a super-element.
+    /// Returns the bytes of a unit.
     #[inline]
     pub fn unit_bytes(&self) -> usize {
         self.unit_bytes
     }
 
-    /// Bytes of the whole batch.
+    /// Returns the bytes of the whole batch.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.shape.batch() * self.instance_bytes
+        self.map.batch() * self.instance_bytes
     }
 
-    /// Equal instances, one after the other.
+    /// Returns the number of equal, consecutive instances.
     pub fn instances(&self) -> usize {
-        self.shape.batch()
+        self.map.batch()
     }
 
-    /// Super-elements of the whole batch.
+    /// Returns the number of units in the whole batch.
     pub fn positions(&self) -> usize {
-        self.shape.batch() * self.shape.instance_units()
+        self.map.batch() * self.map.instance_units()
     }
 
-    /// Where the content of a position comes from, both counted over the whole batch.
-    // Of every step of a cycle; called instead, super-elements of 600 bytes take 9% longer.
+    /// Returns the source of position `p`; both are counted over the whole batch.
+    // Runs at every step of a cycle. Not inlined, units of 600 bytes take 9% longer.
     #[inline(always)]
     pub fn pred(&self, p: usize) -> usize {
         let Some(batch) = self.batch else { return self.source.dest(p) };
@@ -287,7 +288,8 @@ impl SourceMap {
         p - within + self.source.dest(within)
     }
 
-    /// Where the bytes of a position begin. The one partial slot, the last, is a fixed point.
+    /// Returns the byte offset of a position. The only partial slot, the last one, is a fixed
+    /// point.
     #[inline]
     pub fn offset(&self, p: usize) -> usize {
         let Some(batch) = self.batch else { return p * self.unit_bytes() };
@@ -301,27 +303,27 @@ mod tests {
     use super::*;
     use turntile_perm::Elementary;
 
-    fn check(shape: StageMap) {
-        let path = SourceMap::new(shape, 4);
-        assert_eq!(path.positions(), shape.batch() * shape.instance_units());
-        for p in 0..path.positions() {
-            let (to, from) = (path.offset(p) / 4, path.offset(path.pred(p)) / 4);
-            let unit = shape.unit();
-            // The first element of a super-element ends in its successor.
-            assert_eq!(shape.dest(from) / unit * unit, to / unit * unit, "{shape} at {p}");
+    fn check(map: StageMap) {
+        let source_map = SourceMap::new(map, 4);
+        assert_eq!(source_map.positions(), map.batch() * map.instance_units());
+        for p in 0..source_map.positions() {
+            let (to, from) = (source_map.offset(p) / 4, source_map.offset(source_map.pred(p)) / 4);
+            let unit = map.unit();
+            // The first element of a source unit moves into the destination unit.
+            assert_eq!(map.dest(from) / unit * unit, to / unit * unit, "{map} at {p}");
         }
     }
 
     #[test]
-    fn paths_are_the_shapes_maps() {
+    fn source_map_inverts_the_stage_map() {
         let slots = AlignedSlots::new(15, 5, 3, 6).unwrap();
-        for shape in [
+        for map in [
             StageMap::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 3 }),
             StageMap::from(Elementary { batch: 3, rows: 4, mid: 5, cols: 6, unit: 2 }),
             StageMap::SlotMove { batch: 2, slots, direction: Direction::Forward },
             StageMap::SlotMove { batch: 2, slots, direction: Direction::Backward },
         ] {
-            check(shape);
+            check(map);
         }
         for (extents, order) in [
             (&[2, 3, 4, 5][..], &[2, 3, 1, 0][..]),
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn divisors_divide() {
+    fn divisor_divides_exactly_at_edges() {
         let edges = [1, 2, 3, 5, 7, 641, 65_535, 65_536, (1 << 31) - 1, 1 << 31, (1 << 32) - 1];
         for divisor in edges {
             for most in [u32::MAX as usize, usize::MAX] {
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_of_any_extents() {
+    fn source_map_inverts_slot_moves_of_any_extents() {
         for (rows, cols) in [(2, 2), (7, 5), (16, 9), (29, 12), (61, 7)] {
             for slot in 1..=rows {
                 let by_columns = |k| AlignedSlots::new(rows, cols, slot, k * slot);

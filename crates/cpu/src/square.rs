@@ -1,11 +1,11 @@
-//! Squares transposed where they lie: which tiles change places, in which order, and which lines
-//! are asked for meanwhile.
+//! Square transposition in place: pairs of tiles to swap, their order, and the lines to prefetch
+//! meanwhile.
 //!
-//! A square is cut into *blocks*, two of which, with the next two, fit the second-level cache; a pair
-//! of blocks across the diagonal is cut into *tiles* of a cache line a row. Pairs go *strip* by strip of columns, so that
-//! the pages of the rows below the diagonal, too, are met again soon. While two tiles change
-//! places as many lines of the next pair of blocks are asked for, row by row of the blocks: requests come
-//! evenly, and in the order in which memory is fast.
+//! A square is divided into *blocks*, of which two, with the next two, fit the second-level cache.
+//! A pair of blocks across the diagonal is divided into *tiles* of one cache line per row. Pairs go
+//! *strip* by strip of columns, so that the pages of the rows below the diagonal are also reused
+//! soon. While two tiles are swapped, as many lines of the next pair of blocks are prefetched, row
+//! by row of the blocks. Requests are then evenly spaced, and in the order in which memory is fast.
 
 use turntile_simd::CACHE_LINE;
 
@@ -14,84 +14,90 @@ use turntile_simd::CACHE_LINE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SquareTiling {
     batch: usize,
-    /// Elements of a side.
+    /// Elements per side.
     pub side: usize,
-    /// Squares side by side.
+    /// Number of squares side by side.
     pub mid: usize,
     /// Bytes of an element.
     pub elem_bytes: usize,
-    /// Elements of a side of a tile: a line of them, or as many as keep a tile small. Those at the ends may have less.
+    /// Elements per side of a tile: a line of them, or fewer if elements are long. Tiles at the
+    /// ends may be smaller.
     pub tile: usize,
-    /// Rows of a block above the diagonal, the last one's perhaps less.
+    /// Rows of a block above the diagonal; the last block may have fewer.
     block_rows: usize,
-    /// Columns of one that is not on the diagonal.
+    /// Columns of a block that is not on the diagonal.
     block_cols: usize,
-    /// Columns of a strip, a multiple of a block's rows.
+    /// Columns of a strip, a multiple of `block_rows`.
     strip: usize,
-    /// Block pairs of a square.
+    /// Number of block pairs per square.
     pairs: usize,
     /// Bytes from one row to the next.
     pub pitch: usize,
 }
 
-/// A block or a tile: where its first element lies, in bytes, and its extents in elements.
+/// A block or a tile: the byte offset of its first element, and its extents in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Submatrix {
-    /// Byte offset of its first element.
+    /// Byte offset of the first element.
     pub offset: usize,
-    /// Its rows.
+    /// Number of rows.
     pub rows: usize,
-    /// Its columns.
+    /// Number of columns.
     pub cols: usize,
 }
 
-/// Most bytes of a tile of words, and of several elements of other lengths.
+/// Maximum bytes of a tile, unless it is a single element.
 pub const TILE_BYTES: usize = 4 << 10;
 
-/// Bytes of a row of a block below the diagonal, roughly: what the hardware fetches beyond the end
-/// of a row is wasted there, so rows are long. Of a row above the diagonal, where the next block continues it.
+/// Approximate bytes per row of a block below the diagonal, and above it. Below, data that the
+/// hardware prefetches past the end of a row are wasted, so rows are long. Above, the next block
+/// continues the row.
 const ROW_BYTES: [usize; 2] = [768, 384];
-/// The same where rows that begin alike share the caches' sets, of short and of long elements. One thread of an EPYC
-/// (Milan), 8 bytes, % of a copy, with the former and the latter: 4096 x 4096 67 and 100, 8192 x 8192 49 and 52.
-const ALIKE_ROW_BYTES: [[usize; 2]; 2] = [[256, 256], [512, 256]];
-/// Bytes of a long element.
-const LONG: usize = 8;
-/// Bytes after which addresses meet the same sets of the first-level cache.
-const PAGE: usize = 4096;
-/// Columns of a strip, roughly. One thread of an EPYC (Milan), % of a copy without strips and with those of 512, 1024, 2048 and
-/// 4096 columns: 10000 x 10000 floats 50-57; 64-69, 70-71, 74, 70-73; 5000 x 5000 79-87; 76-114, 104-108, 104-110, 104-106;
-/// 16000 x 16000 of 2 bytes 38-42; 48-54, 53-56, 55-60, 46-53; sides of powers of two 37-79, the same with any.
+/// Approximate bytes per row, below and above the diagonal, if rows share cache sets: of short and
+/// of long elements. One thread of an EPYC (Milan), 8 bytes, % of a copy, with `ROW_BYTES` and with
+/// these: 4096 x 4096 67 and 100, 8192 x 8192 49 and 52.
+const CONFLICTING_ROW_BYTES: [[usize; 2]; 2] = [[256, 256], [512, 256]];
+/// Minimum bytes of a long element.
+const LONG_ELEM_BYTES: usize = 8;
+/// Address distance in bytes at which lines map to the same first-level cache set.
+const SET_STRIDE: usize = 4096;
+/// Approximate columns of a strip. One thread of an EPYC (Milan), % of a copy without strips, then
+/// with strips of 512, 1024, 2048 and 4096 columns. 10000 x 10000 floats 50-57; 64-69, 70-71, 74,
+/// 70-73. 5000 x 5000 79-87; 76-114, 104-108, 104-110, 104-106. 16000 x 16000 of 2 bytes 38-42;
+/// 48-54, 53-56, 55-60, 46-53. Sides of powers of two: 37-79, the same with any.
 const STRIP: usize = 2048;
-/// Squares up to this side are one strip: strips of 3000 x 3000, 8 bytes, lost a tenth on two threads, gained nothing on one.
+/// Maximum side of squares that are one strip. Strips of 3000 x 3000, 8 bytes, lost a tenth on two
+/// threads and gained nothing on one.
 const ONE_STRIP: usize = 4096;
-/// Bytes of a square that is a single block.
+/// Maximum bytes of a square that is a single block.
 const WHOLE_BYTES: usize = 256 << 10;
 
 impl SquareTiling {
-    /// `batch` panels of `mid` squares of `side` elements of `elem_bytes` bytes.
+    /// Creates `batch` panels of `mid` squares of `side` elements of `elem_bytes` bytes.
     pub fn new(batch: usize, side: usize, mid: usize, elem_bytes: usize) -> Self {
-        SquareTiling::apart(batch, side, mid, elem_bytes, mid * side * elem_bytes)
+        SquareTiling::with_pitch(batch, side, mid, elem_bytes, mid * side * elem_bytes)
     }
 
-    /// One square whose rows lie `pitch` bytes apart, a multiple of an element's.
+    /// Creates one square whose rows are `pitch` bytes apart, a multiple of `elem_bytes`.
     pub fn pitched(side: usize, pitch: usize, elem_bytes: usize) -> Self {
-        SquareTiling::apart(1, side, 1, elem_bytes, pitch)
+        SquareTiling::with_pitch(1, side, 1, elem_bytes, pitch)
     }
 
-    fn apart(batch: usize, side: usize, mid: usize, elem_bytes: usize, pitch: usize) -> Self {
+    fn with_pitch(batch: usize, side: usize, mid: usize, elem_bytes: usize, pitch: usize) -> Self {
         let tile = (CACHE_LINE / elem_bytes).max((TILE_BYTES / elem_bytes).isqrt().clamp(1, 8));
         let whole = side * side * elem_bytes <= WHOLE_BYTES;
-        let alike = pitch.is_multiple_of(PAGE);
-        let alike = alike.then(|| ALIKE_ROW_BYTES[usize::from(elem_bytes >= LONG)]);
-        let [lower, upper] = alike.unwrap_or(ROW_BYTES);
+        let conflicting = pitch.is_multiple_of(SET_STRIDE);
+        let conflicting =
+            conflicting.then(|| CONFLICTING_ROW_BYTES[usize::from(elem_bytes >= LONG_ELEM_BYTES)]);
+        let [lower, upper] = conflicting.unwrap_or(ROW_BYTES);
         let most = if whole { side } else { lower / elem_bytes };
         let blocks = side.div_ceil(most.max(tile)).max(1);
         let block_rows = side.div_ceil(blocks).next_multiple_of(tile).max(1);
         let block_cols = (upper / elem_bytes).max(1).next_multiple_of(tile);
         let strip = if side > ONE_STRIP { STRIP } else { side };
         let strip = strip.max(block_cols).next_multiple_of(block_rows);
-        let beside = |i: usize| 1 + side.saturating_sub(i + block_rows).div_ceil(block_cols);
-        let pairs = (0..side).step_by(block_rows).map(beside).sum();
+        let pairs_in_row = |i: usize| 1 + side.saturating_sub(i + block_rows).div_ceil(block_cols);
+        let pairs = (0..side).step_by(block_rows).map(pairs_in_row).sum();
         SquareTiling {
             batch,
             side,
@@ -106,12 +112,13 @@ impl SquareTiling {
         }
     }
 
-    /// Block pairs of all squares.
+    /// Returns the number of block pairs of all squares.
     pub fn pairs(&self) -> usize {
         self.batch * self.mid * self.pairs
     }
 
-    /// Block pair `n`: square by square, strip by strip, and row of blocks by row of blocks.
+    /// Returns block pair `n`. Pairs go square by square, strip by strip, and row of blocks by row
+    /// of blocks.
     pub fn pair(&self, n: usize) -> BlockPair<'_> {
         let (square, left) = (n / self.pairs, n % self.pairs);
         let first = BlockPair { squares: self, square, i: 0, j: 0 };
@@ -129,7 +136,7 @@ pub struct BlockPair<'a> {
 }
 
 impl BlockPair<'_> {
-    /// The pair after this one; past the last one, in no square.
+    /// Returns the pair after this one. After the last pair, the result is in no square.
     pub fn next(&self) -> Self {
         let SquareTiling { side, block_rows, block_cols, strip, .. } = *self.squares;
         let width = if self.j == self.i { block_rows } else { block_cols };
@@ -137,18 +144,19 @@ impl BlockPair<'_> {
         let end = start + strip;
         let along = (right < side.min(end)).then_some(BlockPair { j: right, ..*self });
         let below = || self.first(self.i + block_rows, start);
-        let beside = || self.first(0, end);
+        let next_strip = || self.first(0, end);
         let next_square = BlockPair { square: self.square + 1, i: 0, j: 0, ..*self };
-        along.or_else(below).or_else(beside).unwrap_or(next_square)
+        along.or_else(below).or_else(next_strip).unwrap_or(next_square)
     }
 
-    /// The first pair of the strip from column `start` on, from row `row` down to the diagonal.
+    /// Returns the first pair of the strip that starts at column `start`, from row `row` down to
+    /// the diagonal.
     fn first(&self, row: usize, start: usize) -> Option<Self> {
         let SquareTiling { side, block_rows, block_cols, strip, .. } = *self.squares;
         let col = |i: usize| {
-            let beside = i + block_rows;
-            let left = start.saturating_sub(beside).next_multiple_of(block_cols);
-            if i < start { beside + left } else { i }
+            let right = i + block_rows;
+            let left = start.saturating_sub(right).next_multiple_of(block_cols);
+            if i < start { right + left } else { i }
         };
         let rows = (row..side.min(start + strip)).step_by(block_rows);
         rows.map(|i| BlockPair { i, j: col(i), ..*self }).find(|pair| pair.j < side)
@@ -160,14 +168,15 @@ impl BlockPair<'_> {
         (panel * side + row) * self.squares.pitch + (within * side + col) * elem_bytes
     }
 
-    /// Rows of the upper block, and its columns.
+    /// Returns the rows and columns of the upper block.
     fn extents(&self) -> (usize, usize) {
         let SquareTiling { side, block_rows, block_cols, .. } = *self.squares;
         let down = block_rows.min(side - self.i);
         (down, if self.i == self.j { down } else { block_cols.min(side - self.j) })
     }
 
-    /// The upper block and the lower one, if there is one; none past the last pair.
+    /// Returns the upper block and the lower one. The lower one is `None` on the diagonal; both are
+    /// `None` past the last pair.
     pub fn blocks(&self) -> [Option<Submatrix>; 2] {
         let SquareTiling { batch, mid, .. } = *self.squares;
         if self.square >= batch * mid {
@@ -179,7 +188,7 @@ impl BlockPair<'_> {
         [Some(upper), (self.i != self.j).then_some(lower)]
     }
 
-    /// Every pair of tiles that change places; a tile of the diagonal comes alone.
+    /// Calls `work` with every pair of tiles to swap. A tile on the diagonal has no partner.
     pub fn for_tile_pairs(&self, mut work: impl FnMut(Submatrix, Option<Submatrix>)) {
         let SquareTiling { tile, elem_bytes, .. } = *self.squares;
         let diagonal = self.i == self.j;
@@ -204,7 +213,7 @@ mod tests {
 
     /// Every element is in one tile pair, and a tile's partner is its mirror image.
     #[test]
-    fn tiles_cover_every_square_once() {
+    fn tile_pairs_cover_every_element_once() {
         for (batch, mid) in [(1, 1), (2, 3)] {
             for side in [1, 2, 31, 64, 65, 257, 300, 2100, 4099] {
                 for elem_bytes in [1, 4, 16, 100, 20_000] {

@@ -1,28 +1,28 @@
-//! Rows of bytes equally far apart: how long they are, and whether two lots of them share a byte.
+//! Rows of bytes at a constant stride: their span, and whether two sets of rows share a byte.
 
 use turntile_simd::BlockShape;
 
-/// A product that has to be counted.
+/// Returns the product, or panics on overflow.
 #[inline(always)]
 pub fn count(a: usize, b: usize) -> usize {
-    a.checked_mul(b).expect("extents can be counted")
+    a.checked_mul(b).expect("extents overflow")
 }
 
-/// Rows of bytes, so far apart.
+/// Rows of `bytes` bytes, `pitch` bytes apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Strided {
-    /// Where the first begins.
+    /// Offset of the first row.
     pub at: usize,
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
-    /// Bytes of each.
+    /// Bytes per row.
     pub bytes: usize,
-    /// Bytes from one to the next.
+    /// Bytes from one row to the next.
     pub pitch: usize,
 }
 
 impl Strided {
-    /// Those of a block, before and after it is transposed.
+    /// Returns the rows of a block's source and of its transposed destination.
     #[inline(always)]
     pub fn of(from: usize, to: usize, block: BlockShape, elem_bytes: usize) -> (Strided, Strided) {
         let BlockShape { rows, cols, from_pitch, to_pitch } = block;
@@ -31,18 +31,19 @@ impl Strided {
         (source, Strided { at: to, rows: cols, bytes: bytes(rows), pitch: bytes(to_pitch) })
     }
 
-    /// Bytes from the first to the last, both included.
+    /// Returns the bytes from the start of the first row to the end of the last.
     #[inline(always)]
     pub fn len(&self) -> usize {
         if self.rows == 0 {
             return 0;
         }
-        count(self.rows - 1, self.pitch).checked_add(self.bytes).expect("extents can be counted")
+        count(self.rows - 1, self.pitch).checked_add(self.bytes).expect("extents overflow")
     }
 
-    /// Whether they share no byte; of rows that lie between each other, only when they are equally far apart.
+    /// Returns `true` if they share no byte. Interleaved rows are recognised only if their pitches
+    /// are equal.
     #[inline(always)]
-    pub fn apart(&self, other: &Strided) -> bool {
+    pub fn disjoint(&self, other: &Strided) -> bool {
         let (first, second) = if self.at <= other.at { (self, other) } else { (other, self) };
         let between = second.at - first.at;
         between >= first.len() || first.interleaves(second, between)
@@ -54,7 +55,8 @@ impl Strided {
         if pitch != second.pitch || pitch == 0 || self.bytes.max(second.bytes) > pitch {
             return false;
         }
-        // A row of the second begins `right` bytes after row `down` of the first, whose next row may begin in it.
+        // Row 0 of the second starts `right` bytes after the start of row `down` of the first. The
+        // next row of the first may start inside it.
         let (down, right) = (between / pitch, between % pitch);
         let clear_of = |row: usize, clear: bool| row >= self.rows || clear;
         clear_of(down, right >= self.bytes) && clear_of(down + 1, right + second.bytes <= pitch)
@@ -66,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_apart_when_they_share_no_byte() {
+    fn rows_are_disjoint_when_they_share_no_byte() {
         let bytes = |r: &Strided| {
             let Strided { at, rows, bytes, pitch } = *r;
             (0..rows).flat_map(|k| at + k * pitch..at + k * pitch + bytes).collect::<Vec<_>>()
@@ -77,19 +79,19 @@ mod tests {
                 (1..=pitch).map(move |bytes| Strided { at, rows, bytes, pitch })
             })
         };
-        let mut told = [0; 2];
+        let mut seen = [0; 2];
         for a in some(30) {
             for b in (0..60).flat_map(some) {
-                let apart = bytes(&a).iter().all(|at| !bytes(&b).contains(at));
-                assert_eq!(a.apart(&b), apart, "{a:?} {b:?}");
-                told[usize::from(apart)] += 1;
+                let disjoint = bytes(&a).iter().all(|at| !bytes(&b).contains(at));
+                assert_eq!(a.disjoint(&b), disjoint, "{a:?} {b:?}");
+                seen[usize::from(disjoint)] += 1;
             }
         }
-        assert!(told[0] > 1000 && told[1] > 1000);
+        assert!(seen[0] > 1000 && seen[1] > 1000);
         let (a, b) = (
             Strided { at: 0, rows: 3, bytes: 2, pitch: 7 },
             Strided { at: 3, rows: 3, bytes: 2, pitch: 8 },
         );
-        assert!(!a.apart(&b), "not known of different pitches");
+        assert!(!a.disjoint(&b), "interleaved rows of different pitches count as overlapping");
     }
 }

@@ -1,4 +1,4 @@
-//! Tiles of squares that change places.
+//! Transposition of square matrices by swapping tiles.
 #![allow(unsafe_code)]
 
 use turntile_simd::{BlockShape, Byte, PrefetchCursor, StridedRegion};
@@ -8,18 +8,19 @@ use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
 use crate::square::{SquareTiling, Submatrix, TILE_BYTES};
 
-/// Transposes all squares, block pair by block pair; each is finished, if something is to be done, while it is in the
-/// caches.
+/// Transposes all squares, block pair by block pair. The epilogue, if any, is applied to each pair
+/// while it is cached.
 pub fn turn_squares(
     data: &mut [Byte],
     squares: SquareTiling,
-    parts: usize,
-    finish: Option<&Epilogue>,
+    threads: usize,
+    epilogue: Option<&Epilogue>,
 ) {
     let shared = SharedBytes::new(data);
-    let draws = WorkCounter::new(squares.pairs(), parts);
-    parallel::for_each_thread(0..parts, &mut [], 0, |_, _| {
-        // SAFETY: a pair of blocks is drawn by one part, and blocks of different pairs share no element.
+    let counter = WorkCounter::new(squares.pairs(), threads);
+    parallel::for_each_thread(0..threads, &mut [], 0, |_, _| {
+        // SAFETY: each pair of blocks is claimed by one thread, and blocks of different pairs share
+        // no element.
         let worker = unsafe { shared.worker() };
         let mut buffer = [Byte::uninit(); TILE_BYTES];
         let rows = |block: Option<Submatrix>| {
@@ -31,12 +32,12 @@ pub fn turn_squares(
             })
         };
         let (pitch, elem_bytes) = (squares.pitch, squares.elem_bytes);
-        // Nearly all tiles are as large as this one.
+        // Nearly all tiles have this size, so their kernel is looked up once.
         let side = squares.tile;
-        let some = side <= squares.side && squares.pairs() > 0;
-        let whole = some.then(|| worker.squares(pitch, side, elem_bytes));
+        let any = side <= squares.side && squares.pairs() > 0;
+        let whole = any.then(|| worker.squares(pitch, side, elem_bytes));
         let whole = whole.flatten();
-        while let Some(pairs) = draws.draw() {
+        while let Some(pairs) = counter.draw() {
             let mut next = squares.pair(pairs.start);
             for _ in pairs {
                 let here = next;
@@ -44,12 +45,14 @@ pub fn turn_squares(
                 let [upper, lower] = next.blocks().map(rows);
                 let mut lines = PrefetchCursor::new(upper, lower);
                 here.for_tile_pairs(|upper, lower| {
-                    let places = [upper.offset, lower.unwrap_or(upper).offset];
+                    let offsets = [upper.offset, lower.unwrap_or(upper).offset];
                     let side = (upper.rows == upper.cols).then_some(upper.rows);
                     match &whole {
-                        Some(whole) if side == Some(whole.side()) => whole.swap(places, &mut lines),
+                        Some(whole) if side == Some(whole.side()) => {
+                            whole.swap(offsets, &mut lines)
+                        }
                         _ => match side.and_then(|side| worker.squares(pitch, side, elem_bytes)) {
-                            Some(squares) => squares.swap(places, &mut lines),
+                            Some(squares) => squares.swap(offsets, &mut lines),
                             None => {
                                 swap_tiles(&worker, squares, upper, lower, &mut buffer);
                                 lines.prefetch(upper.rows + upper.cols);
@@ -57,12 +60,12 @@ pub fn turn_squares(
                         },
                     }
                 });
-                // Blocks on the diagonal are smaller than those beside it.
+                // Blocks on the diagonal have fewer tiles than the block that is prefetched.
                 lines.prefetch_rest();
-                if let Some(finish) = finish {
+                if let Some(epilogue) = epilogue {
                     for Submatrix { offset, rows, cols } in here.blocks().into_iter().flatten() {
                         (0..rows).for_each(|r| {
-                            finish.row(&worker, offset + r * pitch, cols * elem_bytes)
+                            epilogue.row(&worker, offset + r * pitch, cols * elem_bytes)
                         });
                     }
                 }
@@ -71,7 +74,7 @@ pub fn turn_squares(
     });
 }
 
-/// Puts each of two tiles, transposed, in the other's place; `upper` in its own when it is alone.
+/// Swaps two tiles and transposes each. If `lower` is `None`, transposes `upper` in place.
 fn swap_tiles(
     worker: &Worker,
     squares: SquareTiling,
@@ -81,7 +84,7 @@ fn swap_tiles(
 ) {
     let (pitch, elem_bytes) = (squares.pitch, squares.elem_bytes);
     if elem_bytes > TILE_BYTES {
-        // Tiles of one element; on the diagonal it stays.
+        // Each tile is one element; on the diagonal it is unchanged.
         if let Some(lower) = lower {
             worker.swap(upper.offset, lower.offset, elem_bytes);
         }
