@@ -1,4 +1,4 @@
-//! Stages by themselves, put together by hand: each is run as its shape says, or rejected with the data unchanged.
+//! Stages assembled by hand: each runs as its map says, or is rejected with the data unchanged.
 
 use crate::numbered;
 use crate::stages::Elsewhere;
@@ -14,7 +14,7 @@ fn elsewhere(method: Method) -> Implementation {
     Implementation::new(method, LaunchConfig::new(Elsewhere), 0, 0.0)
 }
 
-/// All methods, whichever shape they are for.
+/// All methods, for any stage map.
 const METHODS: [Method; 12] = [
     Method::TileSwap,
     Method::BarrierSync,
@@ -30,14 +30,15 @@ const METHODS: [Method; 12] = [
     Method::GapSwap,
 ];
 
-/// A matrix whose rows slide has no room for its transpose: threads would write where others read.
+/// A matrix whose rows slide has no room for its transpose: threads would write data that others
+/// read.
 #[test]
-fn rows_that_slide_are_not_transposed() {
+fn transpose_rows_is_rejected_when_rows_slide() {
     for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {
-        let shape = StageMap::TransposeRows(LeadingDims::row_slide(rows, cols, lda, ldb).unwrap());
+        let map = StageMap::TransposeRows(LeadingDims::row_slide(rows, cols, lda, ldb).unwrap());
         for method in [Method::TileSwap, Method::ThroughWorkspace] {
-            assert!(CpuKernelConfig::new(shape, 1, method, Limits::new(2, 1 << 30)).is_none());
-            let error = Executor::of_stage(shape, elsewhere(method), 1, 2).unwrap_err();
+            assert!(CpuKernelConfig::new(map, 1, method, Limits::new(2, 1 << 30)).is_none());
+            let error = Executor::of_stage(map, elsewhere(method), 1, 2).unwrap_err();
             assert!(
                 matches!(error, RunError::Plan(InvalidPlan::Method { number: 1, .. })),
                 "{error}"
@@ -46,35 +47,35 @@ fn rows_that_slide_are_not_transposed() {
     }
 }
 
-/// What a stage alone would put back into gaps, nothing has taken out of them.
+/// A single stage would restore gaps that no stage has saved.
 #[test]
-fn gaps_are_not_restored_from_a_workspace_that_saved_none() {
+fn restore_of_gaps_is_rejected_when_none_were_saved() {
     let leading = LeadingDims::transposed(3, 2, 4, 5).unwrap();
     for direction in [Direction::Forward, Direction::Backward] {
-        let shape = StageMap::Gaps { leading, direction };
-        let of_host =
-            CpuKernelConfig::new(shape, 4, Method::SaveGaps, Limits::new(1, 1 << 20)).unwrap();
-        for geometry in [LaunchConfig::new(of_host), LaunchConfig::new(Elsewhere)] {
-            let offer = Implementation::new(Method::SaveGaps, geometry, 0, 0.0);
-            let error = Executor::of_stage(shape, offer, 4, 1).unwrap_err();
+        let map = StageMap::Gaps { leading, direction };
+        let of_cpu =
+            CpuKernelConfig::new(map, 4, Method::SaveGaps, Limits::new(1, 1 << 20)).unwrap();
+        for config in [LaunchConfig::new(of_cpu), LaunchConfig::new(Elsewhere)] {
+            let implementation = Implementation::new(Method::SaveGaps, config, 0, 0.0);
+            let error = Executor::of_stage(map, implementation, 4, 1).unwrap_err();
             assert!(matches!(error, RunError::Plan(InvalidPlan::Leading { .. })), "{error}");
         }
     }
 }
 
 #[test]
-fn shapes_without_elements_have_no_way() {
+fn empty_maps_have_no_implementation() {
     let slots = AlignedSlots::new(12, 7, 4, 4).unwrap();
     let empty_rows = PitchedRows::new(3, 0, 2).unwrap();
     let direction = Direction::Forward;
-    let retile = LayoutChange::new(RecordSchema::new(0, &[1, 2]).unwrap(), 1, 7);
+    let change = LayoutChange::new(RecordSchema::new(0, &[1, 2]).unwrap(), 1, 7);
     let axes = |extents: &[usize], order| AxisPermutation::new(extents, order).unwrap();
-    for shape in [
+    for map in [
         StageMap::Axes(axes(&[0], &[0])),
         StageMap::Axes(axes(&[0, 7], &[1, 0])),
         StageMap::SlotMove { batch: 0, slots, direction },
         StageMap::SlotGather { batch: 0, slots, direction },
-        StageMap::RecordTiles(retile),
+        StageMap::RecordTiles(change),
         StageMap::TransposeRows(LeadingDims::transposed(0, 1, 2, 2).unwrap()),
         StageMap::TransposeRows(LeadingDims::transposed(1, 0, 2, 2).unwrap()),
         StageMap::SwapGaps { rows: empty_rows, direction },
@@ -83,28 +84,28 @@ fn shapes_without_elements_have_no_way() {
     ] {
         for method in METHODS {
             assert!(
-                CpuKernelConfig::new(shape, 4, method, Limits::new(2, 1 << 20)).is_none(),
-                "{shape}"
+                CpuKernelConfig::new(map, 4, method, Limits::new(2, 1 << 20)).is_none(),
+                "{map}"
             );
-            let error = Executor::of_stage(shape, elsewhere(method), 4, 2);
-            assert!(matches!(error, Err(RunError::Plan(_))), "{shape} {method}");
+            let error = Executor::of_stage(map, elsewhere(method), 4, 2);
+            assert!(matches!(error, Err(RunError::Plan(_))), "{map} {method}");
         }
     }
-    let shape = StageMap::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 1 });
+    let map = StageMap::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 1 });
     for method in METHODS {
         assert!(
-            CpuKernelConfig::new(shape, 0, method, Limits::new(1, 1 << 20)).is_none(),
+            CpuKernelConfig::new(map, 0, method, Limits::new(1, 1 << 20)).is_none(),
             "{method}"
         );
     }
 }
 
 #[test]
-fn out_of_place_stages_run_from_one_buffer_into_another() {
-    let shape = StageMap::Axes(AxisPermutation::new(&[3, 5], &[1, 0]).unwrap());
-    let way = CpuKernelConfig::new(shape, 1, Method::OutOfPlace, Limits::new(1, 1 << 20)).unwrap();
-    let offer = Implementation::new(Method::OutOfPlace, LaunchConfig::new(way), 0, 0.0);
-    let executor = Executor::of_stage(shape, offer, 1, 1).unwrap();
+fn out_of_place_stage_is_rejected_when_run_in_place() {
+    let map = StageMap::Axes(AxisPermutation::new(&[3, 5], &[1, 0]).unwrap());
+    let config = CpuKernelConfig::new(map, 1, Method::OutOfPlace, Limits::new(1, 1 << 20)).unwrap();
+    let implementation = Implementation::new(Method::OutOfPlace, LaunchConfig::new(config), 0, 0.0);
+    let executor = Executor::of_stage(map, implementation, 1, 1).unwrap();
     let mut data = numbered(15, 1);
     let error = executor.run_bytes(&mut data, &mut Workspace::new(0).unwrap());
     assert_eq!(error, Err(RunError::Plan(InvalidPlan::Place { out_of_place: true })));
@@ -122,34 +123,38 @@ fn out_of_place_stages_run_from_one_buffer_into_another() {
 
 /// The pitch of a single row is only a bound: no byte depends on it.
 #[test]
-fn a_single_row_may_have_any_pitch() {
+fn single_row_may_have_any_pitch() {
     for (rows, cols, pitch) in [(3, 1, [2, 1 << 61]), (1, 3, [1 << 61, 2]), (1, 1, [1 << 61; 2])] {
         let leading = LeadingDims::transposed(rows, cols, pitch[0], pitch[1]).unwrap();
-        let shape = StageMap::TransposeRows(leading);
+        let map = StageMap::TransposeRows(leading);
         let mut ran = 0;
         for method in [Method::ThroughWorkspace, Method::TileSwap] {
-            let Some(way) = CpuKernelConfig::new(shape, 8, method, Limits::new(1, 1 << 20)) else {
+            let Some(config) = CpuKernelConfig::new(map, 8, method, Limits::new(1, 1 << 20)) else {
                 continue;
             };
-            let offer =
-                Implementation::new(method, LaunchConfig::new(way), way.resources().bytes(), 0.0);
-            let executor = Executor::of_stage(shape, offer, 8, 1).unwrap();
+            let implementation = Implementation::new(
+                method,
+                LaunchConfig::new(config),
+                config.resources().bytes(),
+                0.0,
+            );
+            let executor = Executor::of_stage(map, implementation, 8, 1).unwrap();
             let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
             let before = numbered(leading.span(), 8);
             let mut data = before.clone();
             executor.run_bytes(&mut data, &mut workspace).unwrap();
             for at in (0..leading.span()).filter(|&at| leading.source().index(at).is_some()) {
                 let to = leading.dest(at);
-                assert_eq!(data[to * 8..][..8], before[at * 8..][..8], "{shape} {method}: {at}");
+                assert_eq!(data[to * 8..][..8], before[at * 8..][..8], "{map} {method}: {at}");
             }
             ran += 1;
         }
-        assert!(ran > 0, "{shape}");
+        assert!(ran > 0, "{map}");
     }
 }
 
 #[test]
-fn buffers_of_another_length_than_the_matrix_are_a_typed_error() {
+fn transpose_into_returns_an_error_when_lengths_differ() {
     let from = [Byte::new(1); 6];
     let mut to = [Byte::new(0); 6];
     for (sides, expected) in [([2, 4], 8), ([usize::MAX, 2], usize::MAX), ([0, 3], 0)] {
@@ -163,7 +168,7 @@ fn buffers_of_another_length_than_the_matrix_are_a_typed_error() {
 }
 
 #[test]
-fn workspaces_have_room_for_every_byte_that_was_asked_for() {
+fn workspace_has_room_for_the_requested_bytes() {
     for bytes in 0..20 {
         assert_eq!(Workspace::new(bytes).unwrap().bytes(), bytes.next_multiple_of(8));
     }

@@ -1,4 +1,5 @@
-//! Records from layout to layout: every stage by every method, and every plan, against the words as they are listed.
+//! Records from layout to layout: every stage by every method, and every plan, against a list of
+//! their words.
 
 use turntile_cpu::{CpuDevice, Executor, Workspace};
 use turntile_perm::{AOS, FieldSlots, LayoutChange, RecordSchema};
@@ -10,23 +11,24 @@ use crate::stages::check_all_methods;
 const RECORDS: [&[usize]; 7] =
     [&[1, 1, 1], &[1, 3], &[4, 12, 1, 8], &[5], &[2, 2, 3, 1, 1, 6], &[16, 1], &[1; 9]];
 
-/// The fields of every record of these, in the order of their columns and back to front.
+/// Returns two schemas of these fields: in the order of their columns, and with columns reversed in
+/// the record.
 fn placed(records: usize, widths: &[usize]) -> [RecordSchema; 2] {
     let fields = RecordSchema::new(records, widths).unwrap();
-    let places: Vec<usize> = (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect();
-    [fields, fields.with_places(&places).unwrap()]
+    let offsets: Vec<usize> = (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect();
+    [fields, fields.with_places(&offsets).unwrap()]
 }
 
 #[test]
-fn tiles_of_any_length() {
+fn tile_changes_are_right_by_every_method() {
     for widths in RECORDS {
         for records in [1, 2, 7, 16, 33] {
             for fields in placed(records, widths) {
                 for (from, to) in
                     [(AOS, 4), (4, AOS), (1, 33), (33, AOS), (AOS, 1), (2, 6), (4, 16), (5, 3)]
                 {
-                    let shape = LayoutChange::new(fields, from, to).into();
-                    [1, 3, 4].into_iter().for_each(|bytes| check_all_methods(shape, bytes));
+                    let map = LayoutChange::new(fields, from, to).into();
+                    [1, 3, 4].into_iter().for_each(|bytes| check_all_methods(map, bytes));
                 }
             }
         }
@@ -34,7 +36,7 @@ fn tiles_of_any_length() {
 }
 
 #[test]
-fn slots_of_any_length() {
+fn record_slots_are_right_by_every_method() {
     for widths in RECORDS {
         for records in [1, 8, 13, 40] {
             let cuts = [
@@ -68,9 +70,10 @@ fn slots_of_any_length() {
     }
 }
 
-/// Slots that begin in a section lie before its records too: of the last one, more words than two sections of records have.
+/// Slots that start in a section may be before its records too. The last section's slots have more
+/// words than two sections of records.
 #[test]
-fn slots_beside_a_section_are_held_too() {
+fn sections_buffer_the_slots_next_to_them() {
     let fields = RecordSchema::new(23, &[2, 2]).unwrap();
     let slots = FieldSlots::new(fields, 1, 9, 18).unwrap().in_sections(8).unwrap();
     let words = (slots.fields().len() - slots.section_place(0, 1) * 9, slots.longest_section() * 4);
@@ -80,7 +83,7 @@ fn slots_beside_a_section_are_held_too() {
     }
 }
 
-/// Tile by tile, field by field, record by record.
+/// Returns the words in order: tile by tile, field by field, record by record.
 fn listed(records: usize, widths: &[usize], tile: usize) -> Vec<(usize, usize)> {
     let mut words = Vec::new();
     for first in (0..records).step_by(tile) {
@@ -106,7 +109,7 @@ fn check_plans(records: usize, widths: &[usize], from: usize, to: usize, word_by
     };
     let (before, after) = (in_tiles(from), in_tiles(to));
     for threads in [1, 3] {
-        // Little scratch, so that small arrays have many chunks.
+        // Small scratch, so that small arrays have many chunks.
         let host = CpuDevice::new(threads).with_scratch(2048);
         let survey = Planner::new(host).survey(&problem);
         assert!(!survey.candidates.is_empty(), "{problem}: {:?}", survey.declined);
@@ -122,7 +125,7 @@ fn check_plans(records: usize, widths: &[usize], from: usize, to: usize, word_by
 }
 
 #[test]
-fn every_plan_of_small_records() {
+fn all_plans_are_right_for_small_records() {
     for widths in RECORDS {
         for records in [1, 2, 31, 64, 70] {
             for tile in [1, 2, 7, 32, 64] {
@@ -137,7 +140,7 @@ fn every_plan_of_small_records() {
 }
 
 #[test]
-fn every_plan_of_many_records() {
+fn all_plans_are_right_for_many_records() {
     for (records, word_bytes) in [(10_007, 1), (4099, 4), (8192, 8)] {
         for widths in [&[4, 12, 1, 8][..], &[1; 19], &[3, 3, 1]] {
             for (from, to) in

@@ -1,5 +1,5 @@
-//! Matrices with leading dimensions in every way, against plain loops; every byte that is none of the source or the
-//! result must be as it was.
+//! Matrices with leading dimensions by every plan, against plain loops. Bytes of neither source nor
+//! result must be unchanged.
 
 use crate::stages::Elsewhere;
 use crate::{numbered, rows};
@@ -10,13 +10,14 @@ use turntile_plan::{
     InvalidPlan, LaunchConfig, Method, Plan, Planner, Problem, Route, Stage, StageMap, TileRule,
 };
 
-/// Bytes of matrices that are run with too little workspace too.
-const MOST_SHORT: usize = 1 << 16;
+/// Maximum bytes of matrices that also run with a workspace that is too short.
+const SHORT_WORKSPACE_BYTES: usize = 1 << 16;
 
-/// Elements behind the span that must stay as they are.
+/// Number of elements after the span that must be unchanged.
 const GUARD: usize = 3;
 
-/// Element by element: the matrix moved within a copy of the data, and which elements are of its source.
+/// Moves the matrix within a copy of the data, element by element. Also returns which elements
+/// belong to the source.
 fn moved(p: &Problem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
     let leading = leading(p);
     let (source, result, e) = (leading.source(), leading.result(), p.elem_bytes());
@@ -24,8 +25,8 @@ fn moved(p: &Problem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
     for i in 0..source.rows() {
         for j in 0..source.cols() {
             let from = i * source.pitch() + j;
-            let turned = leading.is_transposed();
-            let to = if turned { j * result.pitch() + i } else { i * result.pitch() + j };
+            let transposed = leading.is_transposed();
+            let to = if transposed { j * result.pitch() + i } else { i * result.pitch() + j };
             want[to * e..][..e].copy_from_slice(&data[from * e..][..e]);
             of_source[from] = true;
         }
@@ -42,8 +43,8 @@ fn is_of_result(p: &Problem, at: usize) -> bool {
     result.pitch() > 0 && at / result.pitch() < result.rows() && at % result.pitch() < result.cols()
 }
 
-/// What the stages' maps say, one after the other: where every element of the matrix ends, and that what lies in no
-/// row of either side is back where it was.
+/// Checks the composed maps of the stages: every element of the matrix reaches its destination, and
+/// elements in no row of either side return to their offsets.
 fn check_map(plan: &Plan) {
     let (p, leading) = (&plan.problem, leading(&plan.problem));
     if p.span() > 150 {
@@ -57,7 +58,7 @@ fn check_map(plan: &Plan) {
     }
 }
 
-/// A workspace one word short is refused, and nothing is touched.
+/// Checks that a workspace one word short is rejected and no data change.
 fn check_short(executor: &Executor, mut workspace: Workspace) {
     let (need, have) = (executor.workspace_bytes(), workspace.bytes());
     if need == 0 {
@@ -65,17 +66,17 @@ fn check_short(executor: &Executor, mut workspace: Workspace) {
     }
     let before = numbered(executor.plan().problem.span_bytes(), 1);
     let mut data = before.clone();
-    let refused = executor.run_bytes(&mut data, &mut workspace);
-    assert_eq!(refused, Err(RunError::Workspace { need, have }), "{}", executor.plan());
+    let error = executor.run_bytes(&mut data, &mut workspace);
+    assert_eq!(error, Err(RunError::Workspace { need, have }), "{}", executor.plan());
     assert!(data == before);
 }
 
-/// Runs `plan` with exactly the workspace that it says, poisoned.
+/// Runs `plan` with exactly the workspace that it states, filled with a pattern.
 fn check(plan: Plan, threads: usize) {
     check_all([plan], threads);
 }
 
-/// Plans of one problem.
+/// Runs plans of one problem.
 fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };
@@ -83,23 +84,27 @@ fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let before = numbered(p.span() + GUARD, e);
     let (want, of_source) = moved(&p, &before);
     for plan in plans {
-        let told = plan.workspace_bytes;
+        let stated = plan.workspace_bytes;
         check_map(&plan);
         let executor = Executor::new(plan, threads).unwrap();
         let (plan, need) = (executor.plan(), executor.workspace_bytes());
-        assert!(need <= told, "{plan:#}: {need} bytes");
-        let mut workspace = Workspace::new(told).unwrap();
+        assert!(need <= stated, "{plan:#}: {need} bytes");
+        let mut workspace = Workspace::new(stated).unwrap();
         workspace.poison(0x5A);
         let mut data = before.clone();
         executor.run_bytes(&mut data, &mut workspace).unwrap();
-        if p.span_bytes() < MOST_SHORT {
+        if p.span_bytes() < SHORT_WORKSPACE_BYTES {
             check_short(&executor, Workspace::new(need.saturating_sub(8)).unwrap());
         }
         for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
             if of_source[at] && !is_of_result(&p, at) {
-                // Something of before, and nothing of the workspace; looked for where that takes no time.
+                // Some earlier element, and nothing from the workspace. Searched only in small
+                // data.
                 let known = || before.chunks(e).any(|element| element == got);
-                assert!(data.len() > 4000 || known(), "element {at} is of nowhere: {plan:#}");
+                assert!(
+                    data.len() > 4000 || known(),
+                    "element {at} is not from the source: {plan:#}"
+                );
             } else {
                 assert!(got == want, "element {at} is {got:?}, not {want:?}: {plan:#}");
             }
@@ -107,7 +112,7 @@ fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     }
 }
 
-fn turned(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
+fn transposed(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
     let problem = Problem::new(sides[0], sides[1], elem_bytes).unwrap();
     problem.with_leading(sides[1] + gaps[0], sides[0] + gaps[1]).unwrap()
 }
@@ -121,57 +126,57 @@ fn plan(p: &Problem, threads: usize) -> Plan {
     Planner::new(CpuDevice::new(threads)).plan(p).unwrap()
 }
 
-fn ways(p: &Problem, threads: usize) -> Vec<Plan> {
+fn candidates(p: &Problem, threads: usize) -> Vec<Plan> {
     Planner::new(CpuDevice::new(threads)).survey(p).candidates
 }
 
-/// Those by tiles, of all sides.
+/// Returns the plans by tiles, of all tile sides.
 fn tiled(p: &Problem, threads: usize) -> Vec<Plan> {
     let planner = Planner::new(CpuDevice::new(threads)).with_tiles(TileRule::Exhaustive);
     let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
     planner.survey(p).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
 }
 
-/// Its methods, those of the transposition in the middle left out.
+/// Returns the plan's methods, without those of the dense transposition.
 fn methods(plan: &Plan) -> Vec<Method> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
-    let legs = plan.phases.iter().filter(|leg| frame(leg.route));
-    legs.flat_map(|leg| &leg.stages).map(|stage| stage.implementation.method).collect()
+    let phases = plan.phases.iter().filter(|phase| frame(phase.route));
+    phases.flat_map(|phase| &phase.stages).map(|stage| stage.implementation.method).collect()
 }
 
-/// The legs and numbers of the same stages.
+/// Returns the phase and index of each of these stages.
 fn frame_stages(plan: &Plan) -> Vec<(usize, usize)> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
-    let legs = plan.phases.iter().enumerate().filter(|(_, leg)| frame(leg.route));
-    legs.flat_map(|(k, leg)| (0..leg.stages.len()).map(move |number| (k, number))).collect()
+    let phases = plan.phases.iter().enumerate().filter(|(_, phase)| frame(phase.route));
+    phases.flat_map(|(k, phase)| (0..phase.stages.len()).map(move |number| (k, number))).collect()
 }
 
-/// Every way there is, within the default cap and without workspace.
-fn check_every_way(p: Problem, threads: usize) {
+/// Checks every plan, within the default cap and without workspace.
+fn check_every_plan(p: Problem, threads: usize) {
     for p in [p, p.with_cap(0)] {
-        let (best, ways) = (plan(&p, threads), ways(&p, threads));
-        assert!(ways.contains(&best), "{best:#}");
-        check_all(ways, threads);
+        let (best, all) = (plan(&p, threads), candidates(&p, threads));
+        assert!(all.contains(&best), "{best:#}");
+        check_all(all, threads);
     }
 }
 
 #[test]
-fn all_small_matrices() {
+fn all_plans_are_right_for_small_matrices() {
     for (rows, cols) in (0..8).flat_map(|rows| (0..8).map(move |cols| (rows, cols))) {
         for gaps in (0..4).flat_map(|a| (0..4).map(move |b| [a, b])) {
             for elem_bytes in [1, 2, 3, 4, 8, 12, 16, 20] {
                 for threads in [1, 3] {
-                    check_every_way(turned([rows, cols], gaps, elem_bytes), threads);
-                    check_every_way(slid([rows, cols], gaps, elem_bytes), threads);
+                    check_every_plan(transposed([rows, cols], gaps, elem_bytes), threads);
+                    check_every_plan(slid([rows, cols], gaps, elem_bytes), threads);
                 }
             }
         }
     }
 }
 
-/// Where there is room, the gaps of a side travel as elements, and rows slide once.
+/// If there is room, the gaps of one side move as elements, and rows slide once.
 #[test]
-fn gaps_travel_where_there_is_room() {
+fn rows_slide_once_when_gaps_fit_the_other_pitch() {
     let slides = |plan: &Plan| -> Vec<String> {
         let alike =
             |stage: &&Stage| matches!(stage.map, StageMap::Slide(slide) if slide.is_alike());
@@ -179,8 +184,8 @@ fn gaps_travel_where_there_is_room() {
     };
     let [before, after] = ["slide(40x30, pitch 39 to 30)", "slide(30x40, pitch 40 to 49)"];
     for (gaps, once) in [([2, 9], Some(after)), ([9, 3], Some(before)), ([3, 4], None)] {
-        let p = turned([40, 30], gaps, 4);
-        let around: Vec<Plan> = ways(&p, 2)
+        let p = transposed([40, 30], gaps, 4);
+        let around: Vec<Plan> = candidates(&p, 2)
             .into_iter()
             .filter(|plan| methods(plan).contains(&Method::SaveGaps))
             .collect();
@@ -188,37 +193,37 @@ fn gaps_travel_where_there_is_room() {
         assert_eq!(found.len(), 1 + once.iter().len(), "{found:?}");
         assert!(found.iter().any(|slides| slides.len() == 2), "{found:?}");
         assert!(once.is_none_or(|once| found.contains(&vec![once.to_owned()])), "{found:?}");
-        // Each has room for what it keeps itself.
+        // Each plan is still found if the cap is what it saves itself.
         for plan in &around {
-            let capped = ways(&p.with_cap(plan.saved_gap_bytes()), 2);
+            let capped = candidates(&p.with_cap(plan.saved_gap_bytes()), 2);
             assert!(capped.iter().all(|other| other.saved_gap_bytes() <= plan.saved_gap_bytes()));
             assert!(capped.iter().any(|other| slides(other) == slides(plan)), "{plan:#}");
         }
     }
 }
 
-/// Tiles of every side that divides both pitches, and runs of their rows.
+/// Tiles of every side that divides both pitches, and rows of such tiles.
 #[test]
-fn tiles_go_between_pitches() {
-    let mut met = [0; 2];
+fn tiled_plans_are_right_when_pitches_differ() {
+    let mut seen = [0; 2];
     let sides = (1..9).flat_map(|rows| (1..9).map(move |cols| [rows, cols]));
     for (sides, gaps) in sides.flat_map(|sides| (0..25).map(move |k| (sides, [k / 5, k % 5]))) {
         for elem_bytes in [1, 4, 12] {
-            let p = turned(sides, gaps, elem_bytes);
+            let p = transposed(sides, gaps, elem_bytes);
             let all = tiled(&p, 2);
             for plan in &all {
-                // Runs go first, or tiles do.
+                // Either the rows of tiles move last, or the tiles do.
                 let last = plan
                     .stages()
                     .filter(|stage| !matches!(stage.map, StageMap::Gaps { .. }))
                     .last();
-                met[usize::from(matches!(last.unwrap().map, StageMap::TileRows(_)))] += 1;
+                seen[usize::from(matches!(last.unwrap().map, StageMap::TileRows(_)))] += 1;
                 assert_eq!(plan.passes(), 2, "{plan:#}");
             }
             check_all(all, 2);
         }
     }
-    assert!(met.iter().all(|&met| met > 200), "{met:?}");
+    assert!(seen.iter().all(|&count| count > 200), "{seen:?}");
     let larger = [
         ([800, 500], [10, 10], 3),
         ([500, 800], [10, 10], 3),
@@ -226,18 +231,18 @@ fn tiles_go_between_pitches() {
         ([96, 64], [0, 8], 3),
     ];
     for (sides, gaps, least) in larger {
-        let all = tiled(&turned(sides, gaps, 4), 2);
+        let all = tiled(&transposed(sides, gaps, 4), 2);
         assert!(all.len() >= least, "{sides:?}: {}", all.len());
         check_all(all, 2);
     }
 }
 
-/// Equal pitches of every width, in one pass.
+/// Equal pitches of any width take one pass.
 #[test]
-fn equal_pitches_go_in_one_pass() {
+fn equal_pitches_take_one_pass_without_workspace() {
     for (rows, cols) in (1..20).flat_map(|rows| (1..20).map(move |cols| (rows, cols))) {
         for pitch in rows.max(cols)..rows.max(cols) + 4 {
-            let p = turned([rows, cols], [pitch - cols, pitch - rows], 4);
+            let p = transposed([rows, cols], [pitch - cols, pitch - rows], 4);
             let plan = plan(&p.with_cap(0), 2);
             assert!(plan.passes() <= 1 && plan.workspace_bytes == 0, "{plan}");
             check(plan, 2);
@@ -245,9 +250,9 @@ fn equal_pitches_go_in_one_pass() {
     }
 }
 
-/// As large as makes tiles, blocks, rounds and several threads.
+/// Matrices large enough for tiles, blocks, rounds and several threads.
 #[test]
-fn matrices_that_threads_share() {
+fn all_plans_are_right_when_threads_share_a_matrix() {
     let cases = [
         ([700, 700], [3, 3]),
         ([700, 500], [260, 60]),
@@ -259,29 +264,29 @@ fn matrices_that_threads_share() {
         ([1, 200_000], [3, 1]),
         ([200_000, 1], [3, 0]),
     ];
-    // Every length of elements and every number of threads with each, and all pairs of these.
+    // Each case with every element length and every number of threads, and all pairs of these.
     for (k, (sides, gaps)) in cases.into_iter().enumerate() {
         for (n, elem_bytes) in [1, 4, 12].into_iter().enumerate() {
             let threads = [2, 3, 8][(n + k) % 3];
-            check_every_way(turned(sides, gaps, elem_bytes), threads);
-            check_every_way(slid(sides, gaps, elem_bytes), threads);
+            check_every_plan(transposed(sides, gaps, elem_bytes), threads);
+            check_every_plan(slid(sides, gaps, elem_bytes), threads);
         }
     }
 }
 
-/// Rows that slide together and apart in rounds, blocks and shares, though nothing lies behind the last one.
+/// Rows slide together and apart in rounds, blocks and shares, though no data follow the last one.
 #[test]
-fn rows_slide_by_every_method() {
+fn plans_are_right_with_every_slide_method() {
     let sides = [[2, 3], [5, 4], [7, 30], [41, 6], [1, 9], [9, 1]];
-    for (way, sides) in rows::methods(3).flat_map(|way| sides.map(|sides| (way, sides))) {
+    for (method, sides) in rows::methods(3).flat_map(|method| sides.map(|sides| (method, sides))) {
         for gaps in (0..5).flat_map(|a| (0..5).map(move |b| [a, b])) {
-            let p = turned(sides, gaps, 3);
-            for mut plan in ways(&p, 3) {
-                let stages = plan.phases.iter_mut().flat_map(|leg| &mut leg.stages);
+            let p = transposed(sides, gaps, 3);
+            for mut plan in candidates(&p, 3) {
+                let stages = plan.phases.iter_mut().flat_map(|phase| &mut phase.stages);
                 let mut moved = 0;
                 let alike = |stage: &&mut Stage| matches!(stage.map, StageMap::Slide(slide) if slide.is_alike());
                 for stage in stages.filter(alike) {
-                    stage.implementation = rows::by(stage.map, 3 * stage.elems_per_unit, way);
+                    stage.implementation = rows::by(stage.map, 3 * stage.elems_per_unit, method);
                     moved += 1;
                 }
                 if moved > 0 {
@@ -294,9 +299,9 @@ fn rows_slide_by_every_method() {
     }
 }
 
-/// Rounds of several threads, which move a mebibyte at least.
+/// Parallel rounds move at least 1 MiB.
 #[test]
-fn long_slides_are_shared_out() {
+fn long_slides_run_on_several_threads() {
     for gaps in [[0, 400], [400, 0], [10, 2000], [2000, 10], [100, 1000]] {
         for threads in [2, 3] {
             check(plan(&slid([3000, 400], gaps, 4), threads), threads);
@@ -308,45 +313,49 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn any_matrix(
+    fn all_plans_are_right_for_random_matrices(
         rows in 1usize..300, cols in 1usize..300, before in 0usize..200, after in 0usize..200,
         elem_bytes in prop::sample::select(&[1usize, 2, 3, 4, 8, 12, 16, 24][..]), threads in 1usize..6,
     ) {
-        check_every_way(turned([rows, cols], [before, after], elem_bytes), threads);
-        check_every_way(slid([rows, cols], [before, after], elem_bytes), threads);
+        check_every_plan(transposed([rows, cols], [before, after], elem_bytes), threads);
+        check_every_plan(slid([rows, cols], [before, after], elem_bytes), threads);
     }
 }
 
-/// What the planner takes, by how much is in the way and how much may be kept.
+/// The planner's choice depends on the size of the gaps and on the cap.
 #[test]
-fn the_way_is_of_fewest_passes_within_the_cap() {
+fn plan_has_fewest_passes_within_the_cap() {
     use Method::{GapSwap, Rounds, SaveGaps, Shares, ThroughWorkspace};
-    let dense = plan(&turned([2000, 3000], [0, 0], 4), 1);
-    assert_eq!(methods(&dense), [], "a matrix without gaps is transposed as it is");
-    let p = turned([2000, 3000], [7, 17], 4);
+    let dense = plan(&transposed([2000, 3000], [0, 0], 4), 1);
+    assert_eq!(
+        methods(&dense),
+        [],
+        "a matrix without gaps needs no stages around the transposition"
+    );
+    let p = transposed([2000, 3000], [7, 17], 4);
     let around = plan(&p, 1);
     let frame = methods(&around);
     assert_eq!((frame.first(), frame.last(), frame.len()), (Some(&SaveGaps), Some(&SaveGaps), 4));
-    let shapes: Vec<String> = around.stages().map(|stage| stage.map.to_string()).collect();
-    assert_eq!(shapes[1], "slide(2000x3000, pitch 3007 to 3000)");
-    assert_eq!(shapes[shapes.len() - 2], "slide(3000x2000, pitch 2000 to 2017)");
+    let maps: Vec<String> = around.stages().map(|stage| stage.map.to_string()).collect();
+    assert_eq!(maps[1], "slide(2000x3000, pitch 3007 to 3000)");
+    assert_eq!(maps[maps.len() - 2], "slide(3000x2000, pitch 2000 to 2017)");
     let least = around.saved_gap_bytes();
     assert_eq!(least, (leading(&p).saved_gap_len() * 4).next_multiple_of(16));
     let most = p.bytes() / 50 + (1 << 20);
     assert!(least > 0 && around.workspace_bytes > least && around.workspace_bytes <= most);
-    let way = |p: Problem| methods(&plan(&p, 1));
-    assert_eq!(way(p.with_cap(least))[0], SaveGaps);
-    assert_eq!(way(p.with_cap(least - 1)), [GapSwap, GapSwap, Rounds]);
-    // As much as the matrix lies in the gaps of both.
-    assert_eq!(way(turned([2000, 3000], [5000, 4000], 4)), [GapSwap, GapSwap, Rounds]);
-    assert_eq!(way(turned([100, 300], [5, 4], 4)), [ThroughWorkspace]);
-    assert_eq!(way(slid([100, 300], [5, 4], 4)), [Shares]);
-    assert_eq!(way(slid([100, 300], [5, 5], 4)), []);
+    let methods_of = |p: Problem| methods(&plan(&p, 1));
+    assert_eq!(methods_of(p.with_cap(least))[0], SaveGaps);
+    assert_eq!(methods_of(p.with_cap(least - 1)), [GapSwap, GapSwap, Rounds]);
+    // The gaps of both sides are as large as the matrix.
+    assert_eq!(methods_of(transposed([2000, 3000], [5000, 4000], 4)), [GapSwap, GapSwap, Rounds]);
+    assert_eq!(methods_of(transposed([100, 300], [5, 4], 4)), [ThroughWorkspace]);
+    assert_eq!(methods_of(slid([100, 300], [5, 4], 4)), [Shares]);
+    assert_eq!(methods_of(slid([100, 300], [5, 5], 4)), []);
 }
 
 #[test]
-fn what_is_too_short_is_refused_and_left_as_it_is() {
-    let p = turned([300, 200], [7, 9], 4);
+fn short_data_or_workspace_is_rejected_and_unchanged() {
+    let p = transposed([300, 200], [7, 9], 4);
     let executor = Executor::new(plan(&p.with_cap(1000), 1), 1).unwrap();
     let expected = p.span_bytes();
     let before = numbered(expected, 1);
@@ -356,7 +365,7 @@ fn what_is_too_short_is_refused_and_left_as_it_is() {
     let error = executor.run_bytes(&mut data[..got], &mut workspace);
     assert_eq!(error, Err(RunError::Span { expected, got }));
     assert!(data == before);
-    let all = ways(&p, 1);
+    let all = candidates(&p, 1);
     assert!(all.len() >= 3, "{all:?}");
     for plan in all {
         let executor = Executor::new(plan, 1).unwrap();
@@ -365,15 +374,15 @@ fn what_is_too_short_is_refused_and_left_as_it_is() {
     }
 }
 
-/// Plans that were put together by hand move nothing that is not theirs.
+/// Plans assembled by hand move only data of their problem.
 #[test]
-fn stages_of_other_problems_are_refused() {
-    let (p, other) = (turned([300, 200], [7, 9], 4), turned([200, 300], [7, 9], 4));
-    let refused = |plan: Plan| {
+fn plan_is_rejected_when_stages_belong_to_another_problem() {
+    let (p, other) = (transposed([300, 200], [7, 9], 4), transposed([200, 300], [7, 9], 4));
+    let assert_rejected = |plan: Plan| {
         let flaw = Executor::new(plan.clone(), 1).err();
         assert!(matches!(flaw, Some(RunError::Plan(_))), "{flaw:?}: {plan:#}");
     };
-    let leading_refused = |plan: Plan| {
+    let assert_leading_rejected = |plan: Plan| {
         let flaw = Executor::new(plan.clone(), 1).err();
         assert!(
             matches!(flaw, Some(RunError::Plan(InvalidPlan::Leading { .. }))),
@@ -381,54 +390,55 @@ fn stages_of_other_problems_are_refused() {
         );
     };
     let dense = Problem::new(300, 200, 4).unwrap();
-    let of = |problem: Problem, mut plan: Plan| {
+    let with_problem = |problem: Problem, mut plan: Plan| {
         plan.problem = problem;
         plan
     };
     let mut nothing = plan(&p, 1);
     nothing.phases.clear();
-    leading_refused(nothing);
-    for plan in ways(&other, 1) {
-        leading_refused(of(p, plan.clone()));
-        leading_refused(of(slid([300, 200], [7, 9], 4), plan.clone()));
-        refused(of(dense, plan.clone()));
-        // Without any one of its stages, or with two of them in the other's place.
-        for leg in 0..plan.phases.len() {
-            for number in 0..plan.phases[leg].stages.len() {
-                let frame = matches!(plan.phases[leg].route, Route::TOGETHER | Route::APART);
+    assert_leading_rejected(nothing);
+    for plan in candidates(&other, 1) {
+        assert_leading_rejected(with_problem(p, plan.clone()));
+        assert_leading_rejected(with_problem(slid([300, 200], [7, 9], 4), plan.clone()));
+        assert_rejected(with_problem(dense, plan.clone()));
+        // Without one of its stages, or with the phases reversed.
+        for phase in 0..plan.phases.len() {
+            for number in 0..plan.phases[phase].stages.len() {
+                let frame = matches!(plan.phases[phase].route, Route::TOGETHER | Route::APART);
                 let mut less = plan.clone();
-                less.phases[leg].stages.remove(number);
+                less.phases[phase].stages.remove(number);
                 if frame {
-                    leading_refused(less);
+                    assert_leading_rejected(less);
                 }
                 let mut longer = plan.clone();
-                longer.phases[leg].stages[number].elems_per_unit = 2;
-                refused(longer);
+                longer.phases[phase].stages[number].elems_per_unit = 2;
+                assert_rejected(longer);
             }
         }
-        let mut turned_about = plan.clone();
-        turned_about.phases.reverse();
+        let mut reversed = plan.clone();
+        reversed.phases.reverse();
         if plan.phases.len() > 1 {
-            leading_refused(turned_about);
+            assert_leading_rejected(reversed);
         }
     }
-    // In one pass where it lies, for pitches that differ.
-    let equal = plan(&turned([300, 200], [109, 9], 4), 1);
+    // In one pass in place, for pitches that differ.
+    let equal = plan(&transposed([300, 200], [109, 9], 4), 1);
     assert_eq!(methods(&equal), [Method::TileSwap]);
-    leading_refused(of(p, equal));
-    // Another device's geometry has nothing to compare with: the plan itself is refused.
-    for p in [p, turned([5, 7], [4, 3], 4)] {
-        for plan in ways(&p, 1).into_iter().chain(ways(&p.with_cap(0), 1)) {
-            for (leg, number) in frame_stages(&plan) {
+    assert_leading_rejected(with_problem(p, equal));
+    // Another device's launch configuration cannot be compared, so the plan itself must be
+    // rejected.
+    for p in [p, transposed([5, 7], [4, 3], 4)] {
+        for plan in candidates(&p, 1).into_iter().chain(candidates(&p.with_cap(0), 1)) {
+            for (phase, number) in frame_stages(&plan) {
                 let changed = |change: &dyn Fn(&mut Stage)| {
                     let mut plan = plan.clone();
-                    let stage = &mut plan.phases[leg].stages[number];
+                    let stage = &mut plan.phases[phase].stages[number];
                     stage.implementation.launch_config = LaunchConfig::new(Elsewhere);
                     change(stage);
                     plan
                 };
-                refused(changed(&|stage| stage.elems_per_unit = 2));
-                let wrong: &[Method] = match plan.phases[leg].stages[number].map {
+                assert_rejected(changed(&|stage| stage.elems_per_unit = 2));
+                let invalid: &[Method] = match plan.phases[phase].stages[number].map {
                     StageMap::TransposeRows(_) => {
                         &[Method::TileSwap, Method::SaveGaps, Method::Rounds]
                     }
@@ -436,16 +446,16 @@ fn stages_of_other_problems_are_refused() {
                     StageMap::SwapGaps { .. } => &[Method::SaveGaps, Method::Rounds],
                     _ => &[Method::SaveGaps, Method::GapSwap, Method::ThroughWorkspace],
                 };
-                for &method in wrong {
+                for &method in invalid {
                     let plan = changed(&|stage| stage.implementation.method = method);
                     assert!(plan.check().is_err(), "{plan:#}");
-                    refused(plan);
+                    assert_rejected(plan);
                 }
             }
         }
     }
-    // Stages around gaps are not for a problem without leading dimensions.
-    for plan in ways(&p, 1) {
-        refused(of(dense, plan));
+    // Stages around gaps are rejected for a problem without leading dimensions.
+    for plan in candidates(&p, 1) {
+        assert_rejected(with_problem(dense, plan));
     }
 }

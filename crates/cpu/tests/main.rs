@@ -1,4 +1,4 @@
-//! The integration tests, one program: each is linked anew.
+//! Integration tests, in one program to link once.
 
 mod alone;
 mod fields;
@@ -6,8 +6,8 @@ mod leading;
 mod rows;
 mod stages;
 
-/// Element `k` filled with `k`, so that a wrong element tells where it came from; elements of one
-/// or two bytes hold a hash of `k`.
+/// Returns elements filled with their index, so that a wrong element shows where it came from.
+/// Elements of one or two bytes contain a hash of the index.
 pub fn numbered(len: usize, elem_bytes: usize) -> Vec<u8> {
     let mut data = Vec::with_capacity(len * elem_bytes);
     for k in 0..len as u64 {

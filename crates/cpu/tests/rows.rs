@@ -1,4 +1,5 @@
-//! Rows moved from one pitch to another by every method: rounds and blocks of every length, too few threads and too many.
+//! Row slides by every method: rounds and blocks of many lengths, with fewer and more threads than
+//! cores.
 
 use crate::numbered;
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ use turntile_plan::{
     StageRequest,
 };
 
-fn offer(slide: RowSlide, elem_bytes: usize, threads: usize) -> Implementation {
+fn best(slide: RowSlide, elem_bytes: usize, threads: usize) -> Implementation {
     let (alignment, cap) = (16, usize::MAX);
     let request = StageRequest {
         elem_bytes,
@@ -22,26 +23,27 @@ fn offer(slide: RowSlide, elem_bytes: usize, threads: usize) -> Implementation {
     CpuDevice::new(threads).best(&slide.into(), &request).unwrap()
 }
 
-/// Every method to slide rows, with blocks and rounds that are short for long rows and long for short ones.
+/// Returns every method to slide rows, with blocks and rounds that are short for long rows and long
+/// for short ones.
 pub fn methods(threads: usize) -> impl Iterator<Item = (Method, Limits)> {
-    let means = move |scratch, round| Limits { threads, scratch, round };
-    let blocks = [16, 48, 1000].map(|block| (Method::Blocks, means(block, 0)));
-    let rounds = [0, 20, 100].map(|round| (Method::Rounds, means(0, round)));
-    blocks.into_iter().chain(rounds).chain([(Method::Shares, means(0, 0))])
+    let limits = move |scratch, round| Limits { threads, scratch, round };
+    let blocks = [16, 48, 1000].map(|block| (Method::Blocks, limits(block, 0)));
+    let rounds = [0, 20, 100].map(|round| (Method::Rounds, limits(0, round)));
+    blocks.into_iter().chain(rounds).chain([(Method::Shares, limits(0, 0))])
 }
 
-/// A shape by that method.
-pub fn by(shape: StageMap, elem_bytes: usize, (method, means): (Method, Limits)) -> Implementation {
-    let way = CpuKernelConfig::new(shape, elem_bytes, method, means).unwrap();
-    Implementation::new(method, LaunchConfig::new(way), way.resources().bytes(), 1.0)
+/// Returns the implementation of `map` by that method.
+pub fn by(map: StageMap, elem_bytes: usize, (method, limits): (Method, Limits)) -> Implementation {
+    let config = CpuKernelConfig::new(map, elem_bytes, method, limits).unwrap();
+    Implementation::new(method, LaunchConfig::new(config), config.resources().bytes(), 1.0)
 }
 
-/// Every element of the rows is where the closed form has it, and nothing else is touched; places that rows left may
-/// hold anything.
-fn check(slide: RowSlide, offer: Implementation, elem_bytes: usize, threads: usize) {
+/// Checks that every element is where the closed form puts it, and that no other byte changes.
+/// Positions that rows left may have any content.
+fn check(slide: RowSlide, implementation: Implementation, elem_bytes: usize, threads: usize) {
     let before = numbered(slide.span(), elem_bytes);
-    let way = offer.name();
-    let executor = Executor::of_stage(slide.into(), offer, elem_bytes, threads).unwrap();
+    let name = implementation.name();
+    let executor = Executor::of_stage(slide.into(), implementation, elem_bytes, threads).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
     workspace.poison(0xC3);
     let mut data = before.clone();
@@ -54,28 +56,28 @@ fn check(slide: RowSlide, offer: Implementation, elem_bytes: usize, threads: usi
             (None, None) => at,
         };
         let right = data[element(at)] == before[element(from)];
-        assert!(right, "{slide:?} {way} of {elem_bytes}-byte elements on {threads} threads: {at}");
+        assert!(right, "{slide:?} {name} of {elem_bytes}-byte elements on {threads} threads: {at}");
     }
 }
 
 #[test]
-fn all_small_slides() {
+fn slides_of_all_small_sizes_match_the_closed_form() {
     for (rows, cols) in (1..10).flat_map(|rows| (1..7).map(move |cols| (rows, cols))) {
         for (a, b) in (0..7).flat_map(|a| (0..7).map(move |b| (a, b))) {
             let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
             for (elem_bytes, threads) in [(1, 1), (3, 2), (4, 3)] {
-                for way in methods(threads) {
-                    check(slide, by(slide.into(), elem_bytes, way), elem_bytes, threads);
+                for config in methods(threads) {
+                    check(slide, by(slide.into(), elem_bytes, config), elem_bytes, threads);
                 }
-                check(slide, offer(slide, elem_bytes, threads), elem_bytes, 1);
+                check(slide, best(slide, elem_bytes, threads), elem_bytes, 1);
             }
         }
     }
 }
 
-/// A panic between two blocks leaves elements whole.
+/// A panic between two blocks must not split an element.
 #[test]
-fn blocks_are_of_whole_elements() {
+fn blocks_contain_whole_elements() {
     let slide = RowSlide::new(9, 5, 6, 8).unwrap();
     for (elem_bytes, scratch, block) in [
         (1, 1 << 20, 256 << 10),
@@ -89,10 +91,10 @@ fn blocks_are_of_whole_elements() {
         let by = |scratch| {
             CpuKernelConfig::new(slide.into(), elem_bytes, Method::Blocks, Limits::new(2, scratch))
         };
-        let way = by(scratch).unwrap();
+        let config = by(scratch).unwrap();
         assert!(
-            matches!(way.kernel(), CpuKernel::Slide(_, SlideMethod::Blocks(got)) if *got == block),
-            "{way}"
+            matches!(config.kernel(), CpuKernel::Slide(_, SlideMethod::Blocks(got)) if *got == block),
+            "{config}"
         );
         assert!(elem_bytes <= 16 || by(elem_bytes - 1).is_none(), "{elem_bytes}");
     }
@@ -102,9 +104,9 @@ fn blocks_are_of_whole_elements() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Many threads on few cores: blocks are put aside between every two steps.
+    /// More threads than cores, so that threads are preempted between any two steps.
     #[test]
-    fn any_slide(
+    fn slides_of_random_sizes_match_the_closed_form(
         rows in 1usize..300, cols in 1usize..300, a in 0usize..300, b in 0usize..300,
         threads in 1usize..9, elem_bytes in prop::sample::select(&[1usize, 2, 4, 8, 12][..]),
         scratch in 1usize..5000, round in 1usize..20_000,
@@ -112,29 +114,29 @@ proptest! {
         for (a, b) in [(0, b), (a, 0), (a, b)] {
             let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
             for method in [Method::Blocks, Method::Rounds, Method::Shares] {
-                let way = (method, Limits { threads, scratch, round });
-                check(slide, by(slide.into(), elem_bytes, way), elem_bytes, threads);
+                let config = (method, Limits { threads, scratch, round });
+                check(slide, by(slide.into(), elem_bytes, config), elem_bytes, threads);
             }
         }
     }
 }
 
-/// What lies in the gaps must never become part of a matrix, whoever put the stages together.
+/// The contents of gaps must never become part of a matrix, even in plans assembled by hand.
 #[test]
-fn plans_have_no_rows_with_gaps() {
+fn plan_is_rejected_when_rows_have_gaps() {
     let apart = RowSlide::new(7, 5, 5, 7).unwrap();
     for slide in [apart, apart.inverse()] {
-        let shape = StageMap::Slide(slide);
-        let plan = Plan::of_stage("any", shape, offer(slide, 4, 1), 4).unwrap();
+        let map = StageMap::Slide(slide);
+        let plan = Plan::of_stage("any", map, best(slide, 4, 1), 4).unwrap();
         assert!(matches!(plan.check(), Err(InvalidPlan::Leading { .. })), "{plan:#}");
-        let executor = Executor::of_stage(shape, offer(slide, 4, 1), 4, 1).unwrap();
+        let executor = Executor::of_stage(map, best(slide, 4, 1), 4, 1).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
-        // Rows and gaps but for the last one.
+        // Rows and gaps, except the last gap.
         let (expected, got) = (47 * 4, 35 * 4);
         let error = executor.run_bytes(&mut vec![0; got], &mut workspace);
         assert_eq!(error, Err(RunError::Length { expected, got }));
-        let mut wrong = offer(slide, 4, 1);
-        wrong.method = Method::TileSwap;
-        assert!(Executor::of_stage(shape, wrong, 4, 1).is_err());
+        let mut invalid = best(slide, 4, 1);
+        invalid.method = Method::TileSwap;
+        assert!(Executor::of_stage(map, invalid, 4, 1).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Every method that can move a shape, on its own, against the shape's closed form.
+//! Single stages: every method that can run a stage map, against the map's closed form.
 
 use crate::numbered;
 use turntile_cpu::kernel_config::{self, CpuKernel, CpuKernelConfig};
@@ -9,7 +9,7 @@ use turntile_plan::{
     MethodFilter, Plan, Planner, Problem, StageMap, StageRequest,
 };
 
-/// The geometry of a device that is not here.
+/// Launch configuration of a device that does not exist on this machine.
 #[derive(Debug, PartialEq)]
 pub struct Elsewhere;
 
@@ -25,39 +25,39 @@ impl LaunchConfigData for Elsewhere {
     }
 }
 
-fn alone(shape: StageMap, offer: Implementation, elem_bytes: usize) -> Plan {
-    Plan::of_stage("any", shape, offer, elem_bytes).unwrap()
+fn single_stage(map: StageMap, implementation: Implementation, elem_bytes: usize) -> Plan {
+    Plan::of_stage("any", map, implementation, elem_bytes).unwrap()
 }
 
-/// A shape's elements before and after.
+/// A stage map with its data before and after.
 struct Case {
-    shape: StageMap,
+    map: StageMap,
     elem_bytes: usize,
     from: Vec<u8>,
     want: Vec<u8>,
 }
 
 impl Case {
-    fn new(shape: StageMap, elem_bytes: usize) -> Self {
-        let from = numbered(shape.len(), elem_bytes);
+    fn new(map: StageMap, elem_bytes: usize) -> Self {
+        let from = numbered(map.len(), elem_bytes);
         let mut want = vec![0; from.len()];
         for (k, element) in from.chunks(elem_bytes).enumerate() {
-            want[shape.dest(k) * elem_bytes..][..elem_bytes].copy_from_slice(element);
+            want[map.dest(k) * elem_bytes..][..elem_bytes].copy_from_slice(element);
         }
-        Case { shape, elem_bytes, from, want }
+        Case { map, elem_bytes, from, want }
     }
 
-    fn check(&self, offer: Implementation, threads: usize) {
-        let (mut data, way) = (self.from.clone(), offer.name());
-        let plan = alone(self.shape, offer, self.elem_bytes);
+    fn check(&self, implementation: Implementation, threads: usize) {
+        let (mut data, name) = (self.from.clone(), implementation.name());
+        let plan = single_stage(self.map, implementation, self.elem_bytes);
         let executor = Executor::new(plan, threads).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
         workspace.poison(0xC3);
         executor.run_bytes(&mut data, &mut workspace).unwrap();
-        let (shape, elem_bytes) = (self.shape, self.elem_bytes);
+        let (map, elem_bytes) = (self.map, self.elem_bytes);
         assert!(
             data == self.want,
-            "{shape} {way} of {elem_bytes}-byte elements on {threads} threads"
+            "{map} {name} of {elem_bytes}-byte elements on {threads} threads"
         );
     }
 }
@@ -67,36 +67,38 @@ fn request(elem_bytes: usize) -> StageRequest {
     StageRequest { elem_bytes, alignment: 16, out_of_place: false, cap, methods: MethodFilter::Any }
 }
 
-/// Every way that hosts offer, and every method that another device may have planned.
-pub fn check_all_methods(shape: StageMap, elem_bytes: usize) {
-    let (case, mut checked) = (Case::new(shape, elem_bytes), 0);
+/// Checks every implementation that CPU devices implementation, and every method that another device may
+/// have planned.
+pub fn check_all_methods(map: StageMap, elem_bytes: usize) {
+    let (case, mut checked) = (Case::new(map, elem_bytes), 0);
     for host in [CpuDevice::new(1), CpuDevice::new(3)] {
-        for offer in host.implementations(&shape, &request(elem_bytes)).unwrap_or_default() {
-            case.check(offer, 2);
+        for implementation in host.implementations(&map, &request(elem_bytes)).unwrap_or_default() {
+            case.check(implementation, 2);
             checked += 1;
         }
     }
-    for &method in kernel_config::methods(&shape, false) {
-        let geometry = LaunchConfig::new(Elsewhere);
-        let offer = Implementation::new(method, geometry, 0, 0.0);
-        match Executor::new(alone(shape, offer.clone(), elem_bytes), 2) {
-            Ok(_) => case.check(offer, 2),
-            // Squares alone are swapped, matrices alone have instances of their own.
+    for &method in kernel_config::methods(&map, false) {
+        let config = LaunchConfig::new(Elsewhere);
+        let implementation = Implementation::new(method, config, 0, 0.0);
+        match Executor::new(single_stage(map, implementation.clone(), elem_bytes), 2) {
+            Ok(_) => case.check(implementation, 2),
+            // Some methods only run squares, or maps with separate instances.
             Err(error) => {
-                let refused =
+                let may_reject =
                     matches!(method, Method::TileSwap | Method::PttwacOnChip | Method::BarrierSync);
-                assert!(refused || shape.is_empty(), "{shape} {method}: {error}");
+                assert!(may_reject || map.is_empty(), "{map} {method}: {error}");
             }
         }
     }
-    // Slots longer than rows are in no band, and a host has no other way to gather in row order.
-    let long = matches!(shape, StageMap::SlotGather { slots, .. }
+    // Bands do not support slots longer than rows, and CPU devices have no other kernel for row
+    // order.
+    let long = matches!(map, StageMap::SlotGather { slots, .. }
         if slots.order() == SlotOrder::Rows && slots.slot() > slots.cols());
-    assert!(checked > 0 || long, "{shape} of {elem_bytes} bytes has no way");
+    assert!(checked > 0 || long, "{map} of {elem_bytes} bytes has no implementation");
 }
 
 #[test]
-fn elementary_shapes() {
+fn elementary_maps_are_right_by_every_method() {
     let extents = [1, 2, 3, 5, 8];
     for batch in [1, 3] {
         for rows in extents {
@@ -114,9 +116,9 @@ fn elementary_shapes() {
     }
 }
 
-/// Orders that are no matrices: along their cycles.
+/// Axis orders that are not matrix transpositions move along their cycles.
 #[test]
-fn axes_in_any_order() {
+fn axis_permutations_are_right_by_every_method() {
     for (extents, order) in [
         (&[2, 3, 4, 5][..], &[2, 0, 3, 1][..]),
         (&[3, 2, 5, 4, 3], &[0, 3, 1, 4, 2]),
@@ -129,7 +131,7 @@ fn axes_in_any_order() {
 }
 
 #[test]
-fn slot_passes() {
+fn slot_passes_are_right_by_every_method() {
     for (rows, cols) in [(1, 5), (7, 3), (13, 13), (29, 10), (40, 7), (12, 1)] {
         for slot in 1..=rows.min(9) {
             let by_columns = |chunk| AlignedSlots::new(rows, cols, slot, chunk);
@@ -149,7 +151,7 @@ fn slot_passes() {
 }
 
 #[test]
-fn cut_columns() {
+fn cuts_are_right_by_every_method() {
     let directions = [Direction::Forward, Direction::Backward];
     for (rows, cols, packed) in
         [(1, 5, 3), (2, 3, 2), (7, 9, 8), (9, 12, 3), (300, 11, 7), (40, 700, 697)]
@@ -163,12 +165,13 @@ fn cut_columns() {
     }
 }
 
-/// Larger than every internal block: tiles of 64, blocks of 256 bytes, several chains a thread.
+/// Maps larger than every internal block: tiles of 64, blocks of 256 bytes, several chains per
+/// thread.
 #[test]
-fn shapes_beyond_the_block_sizes() {
+fn maps_beyond_the_block_sizes_are_right_by_every_method() {
     let e =
         |batch, rows, mid, cols, unit| StageMap::from(Elementary { batch, rows, mid, cols, unit });
-    for (shape, elem_bytes) in [
+    for (map, elem_bytes) in [
         (e(1, 333, 1, 333, 1), 4),
         (e(1, 200, 1, 200, 1), 1),
         (e(1, 65, 1, 65, 1), 24),
@@ -178,7 +181,7 @@ fn shapes_beyond_the_block_sizes() {
         (e(1, 61, 1, 53, 40), 4),
         (e(1, 31, 64, 37, 16), 4),
     ] {
-        check_all_methods(shape, elem_bytes);
+        check_all_methods(map, elem_bytes);
     }
     for (rows, cols, slot, chunk) in
         [(1009, 251, 16, 64), (997, 300, 128, 128), (4001, 3, 512, 1536)]
@@ -191,7 +194,7 @@ fn shapes_beyond_the_block_sizes() {
             }
         }
     }
-    // Elements longer than the 32 KiB in which shorter ones are gathered.
+    // Elements longer than the 32 KiB buffer in which shorter ones are gathered.
     for (rows, cols, slot, chunk) in [(11, 5, 4, 8), (14, 3, 4, 4)] {
         let slots = AlignedSlots::new(rows, cols, slot, chunk).unwrap();
         for direction in [Direction::Forward, Direction::Backward] {
@@ -200,117 +203,130 @@ fn shapes_beyond_the_block_sizes() {
     }
 }
 
-/// A host's plan says exactly what its stages take, whatever the shape, and no more than it may.
-/// The formulas of docs/planning.md: flags and runs in hand, and rows that chunks share.
+/// The workspace of a stage follows the formulas of docs/planning.md: flags and buffered runs, and
+/// rows that chunks share.
 #[test]
 fn workspace_follows_the_documented_formulas() {
-    let needs = |shape: StageMap, method, threads, elem_bytes| {
-        let offers = CpuDevice::new(threads).implementations(&shape, &request(elem_bytes)).unwrap();
-        let offer = offers.into_iter().find(|offer| offer.method == method).unwrap();
-        let way: CpuKernelConfig = *offer.launch_config.get().unwrap();
-        (way.resources(), offer.workspace_bytes)
+    let needs = |map: StageMap, method, threads, elem_bytes| {
+        let implementations =
+            CpuDevice::new(threads).implementations(&map, &request(elem_bytes)).unwrap();
+        let implementation = implementations
+            .into_iter()
+            .find(|implementation| implementation.method == method)
+            .unwrap();
+        let config: CpuKernelConfig = *implementation.launch_config.get().unwrap();
+        (config.resources(), implementation.workspace_bytes)
     };
-    // As many runs as 512 KiB hold, 2 to 65.
-    for (run_bytes, kept) in [(256, 65), (20_000, 26), (400_000, 2)] {
-        let shape = Elementary { batch: 1, rows: 500, mid: 1, cols: 300, unit: run_bytes }.into();
+    // As many runs as fit 512 KiB, from 2 to 65.
+    for (run_bytes, saved) in [(256, 65), (20_000, 26), (400_000, 2)] {
+        let map = Elementary { batch: 1, rows: 500, mid: 1, cols: 300, unit: run_bytes }.into();
         let flags = (500 * 300usize).div_ceil(32) * 4;
-        for (threads, runs) in [(1, 1), (4, kept)] {
-            let (_, bytes) = needs(shape, Method::PttwacGlobal, threads, 1);
+        for (threads, runs) in [(1, 1), (4, saved)] {
+            let (_, bytes) = needs(map, Method::PttwacGlobal, threads, 1);
             let want = threads * (flags + runs * run_bytes);
-            assert_eq!(bytes, want.next_multiple_of(8), "{shape} on {threads} threads");
+            assert_eq!(bytes, want.next_multiple_of(8), "{map} on {threads} threads");
         }
     }
     let slots = AlignedSlots::by_rows(10_007, 997, 64).unwrap();
     let (_, last) = slots.chunk_rows(slots.chunks() - 1);
-    for (threads, direction, further) in [
+    for (threads, direction, extra) in [
         (1, Direction::Forward, 0),
         (4, Direction::Forward, 3),
         (1, Direction::Backward, 1),
         (4, Direction::Backward, 4),
     ] {
-        let shape = StageMap::SlotGather { batch: 1, slots, direction };
-        let (needs, _) = needs(shape, Method::BarrierSync, threads, 4);
+        let map = StageMap::SlotGather { batch: 1, slots, direction };
+        let (needs, _) = needs(map, Method::BarrierSync, threads, 4);
         assert_eq!(needs.threads, threads);
-        assert_eq!(needs.saved_bytes, (last + further * 63) * 997 * 4, "{shape} on {threads}");
+        assert_eq!(needs.saved_bytes, (last + extra * 63) * 997 * 4, "{map} on {threads}");
     }
 }
 
 #[test]
-fn workspace_is_what_the_offer_says() {
+fn workspace_is_what_the_implementation_states() {
     let slots = AlignedSlots::new(1009, 251, 16, 64).unwrap();
     let by_rows = AlignedSlots::by_rows(1009, 251, 16).unwrap();
     let rows = PitchedRows::new(500, 490, 500).unwrap();
     let slides = [(490, 500), (500, 490), (510, 495)];
-    let mut shapes: Vec<StageMap> = vec![
+    let mut maps: Vec<StageMap> = vec![
         Elementary { batch: 4, rows: 50, mid: 1, cols: 30, unit: 1 }.into(),
         Elementary { batch: 4, rows: 50, mid: 3, cols: 50, unit: 1 }.into(),
         Elementary { batch: 1, rows: 500, mid: 3, cols: 70, unit: 100 }.into(),
     ];
     for direction in [Direction::Forward, Direction::Backward] {
         for slots in [slots, by_rows] {
-            shapes.push(StageMap::SlotGather { batch: 2, slots, direction });
-            shapes.push(StageMap::SlotMove { batch: 2, slots, direction });
+            maps.push(StageMap::SlotGather { batch: 2, slots, direction });
+            maps.push(StageMap::SlotMove { batch: 2, slots, direction });
         }
-        shapes.push(StageMap::Cut { rows, direction });
+        maps.push(StageMap::Cut { rows, direction });
     }
     let slides = slides.map(|(from, to)| RowSlide::new(500, 490, from, to).unwrap());
-    shapes.extend(slides.map(StageMap::Slide));
+    maps.extend(slides.map(StageMap::Slide));
     for threads in [1, 2, 7] {
         let host = CpuDevice::new(threads);
-        for &shape in &shapes {
-            let offers = host.implementations(&shape, &request(4)).unwrap();
-            for offer in &offers {
-                let told = offer.workspace_bytes;
-                let executor = Executor::of_stage(shape, offer.clone(), 4, 1).unwrap();
-                assert_eq!(executor.workspace_bytes(), told, "{shape} {}", offer.name());
-                let way: &kernel_config::CpuKernelConfig = offer.launch_config.get().unwrap();
-                assert_eq!(way.resources().bytes(), told, "{shape} {}", offer.name());
-                assert!(way.resources().threads <= threads);
+        for &map in &maps {
+            let implementations = host.implementations(&map, &request(4)).unwrap();
+            for implementation in &implementations {
+                let stated = implementation.workspace_bytes;
+                let executor = Executor::of_stage(map, implementation.clone(), 4, 1).unwrap();
+                assert_eq!(executor.workspace_bytes(), stated, "{map} {}", implementation.name());
+                let config: &kernel_config::CpuKernelConfig =
+                    implementation.launch_config.get().unwrap();
+                assert_eq!(config.resources().bytes(), stated, "{map} {}", implementation.name());
+                assert!(config.resources().threads <= threads);
             }
             for cap in [0, 1000, 100_000, 1 << 20] {
-                for offer in host
-                    .implementations(&shape, &StageRequest { cap, ..request(4) })
+                for implementation in host
+                    .implementations(&map, &StageRequest { cap, ..request(4) })
                     .unwrap_or_default()
                 {
-                    assert!(offer.workspace_bytes <= cap, "{shape} {}", offer.name());
+                    assert!(
+                        implementation.workspace_bytes <= cap,
+                        "{map} {}",
+                        implementation.name()
+                    );
                 }
             }
-            let best = host.best(&shape, &request(4)).unwrap();
-            let least = offers.iter().map(|offer| offer.seconds).fold(f64::INFINITY, f64::min);
-            assert_eq!(best.seconds, least, "{shape}: {}", best.name());
+            let best = host.best(&map, &request(4)).unwrap();
+            let least = implementations
+                .iter()
+                .map(|implementation| implementation.seconds)
+                .fold(f64::INFINITY, f64::min);
+            assert_eq!(best.seconds, least, "{map}: {}", best.name());
         }
     }
 }
 
-/// A geometry runs the stage that it was made for, and no other.
+/// A launch configuration runs only the stage for which it was made.
 #[test]
-fn geometry_of_another_stage_is_refused() {
+fn launch_config_of_another_stage_is_rejected() {
     let host = CpuDevice::new(2);
     let small = StageMap::from(Elementary { batch: 1, rows: 4, mid: 1, cols: 6, unit: 1 });
     let other = StageMap::from(Elementary { batch: 1, rows: 6, mid: 1, cols: 4, unit: 1 });
-    let offer = host.best(&small, &request(4)).unwrap();
-    let refused = |shape, elem_bytes, method| {
-        let mut offer = offer.clone();
-        offer.method = method;
-        let error = Executor::new(Plan::of_stage("any", shape, offer, elem_bytes).unwrap(), 1)
-            .unwrap_err()
-            .to_string();
+    let implementation = host.best(&small, &request(4)).unwrap();
+    let assert_rejected = |map, elem_bytes, method| {
+        let mut implementation = implementation.clone();
+        implementation.method = method;
+        let error =
+            Executor::new(Plan::of_stage("any", map, implementation, elem_bytes).unwrap(), 1)
+                .unwrap_err()
+                .to_string();
         assert!(error.contains("made for another stage"), "{error}");
     };
-    refused(other, 4, offer.method);
-    refused(small, 8, offer.method);
-    refused(small, 4, Method::PIpt);
-    let mut rows = offer.clone();
+    assert_rejected(other, 4, implementation.method);
+    assert_rejected(small, 8, implementation.method);
+    assert_rejected(small, 4, Method::PIpt);
+    let mut rows = implementation.clone();
     rows.method = Method::Rounds;
-    let flaw = Executor::new(alone(small, rows, 4), 1);
+    let flaw = Executor::new(single_stage(small, rows, 4), 1);
     let error: Box<dyn std::error::Error> = flaw.unwrap_err().into();
     let flaw = error.source().and_then(|source| source.downcast_ref::<InvalidPlan>());
     assert!(matches!(flaw, Some(InvalidPlan::Method { number: 1, .. })), "{error}");
 }
 
-/// Matrices as large as the address space: no plan of them, and nothing that it needs, is miscounted.
+/// Matrices as large as the address space: no plan of them, and no resource it needs, overflows.
 #[test]
-fn nothing_overflows() {
+fn plans_do_not_overflow_when_matrices_fill_the_address_space() {
     for (batch, rows, cols, elem_bytes) in [
         (2, 1_970_409, 653_329_594_012, 2),
         (1, 63_734_424, 4_261_804_797, 1),
@@ -330,9 +346,9 @@ fn nothing_overflows() {
     }
 }
 
-/// Rows and columns out of place are copied, on all threads where they are long.
+/// Rows and columns out of place are copied, on all threads if they are long.
 #[test]
-fn what_stays_in_order_is_copied() {
+fn unchanged_order_is_copied() {
     let planner = Planner::new(CpuDevice::new(3));
     for (rows, cols, elem_bytes) in
         [(1, 3_000_000, 4), (3_000_000, 1, 4), (1, 5_000_001, 2), (1, 1, 40 << 20)]
@@ -340,7 +356,10 @@ fn what_stays_in_order_is_copied() {
         let problem = Problem::new(rows, cols, elem_bytes).unwrap().out_of_place().unwrap();
         let plan = planner.plan(&problem).unwrap();
         let [stage] = &plan.phases[0].stages[..] else { panic!("{plan}") };
-        let way: &CpuKernelConfig = stage.implementation.launch_config.get().unwrap();
-        assert!(matches!(way.kernel(), CpuKernel::Copy) && way.resources().threads == 3, "{plan}");
+        let config: &CpuKernelConfig = stage.implementation.launch_config.get().unwrap();
+        assert!(
+            matches!(config.kernel(), CpuKernel::Copy) && config.resources().threads == 3,
+            "{plan}"
+        );
     }
 }
