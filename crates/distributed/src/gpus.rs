@@ -371,7 +371,7 @@ impl fmt::Display for MultiGpu {
                 .iter()
                 .try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))?;
             if let Some(blocks) = &self.blocks {
-                let (sent, others) = (blocks.crossing(rank), blocks.ranks() - 1);
+                let (sent, others) = (blocks.sent_bytes(rank), blocks.ranks() - 1);
                 let RankExchange { swap, bounce_bytes, through_host } = &state.exchange;
                 write!(f, "\n  exchange: {sent} bytes to {others} others, ")?;
                 match swap {

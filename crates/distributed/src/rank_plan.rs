@@ -213,7 +213,7 @@ impl fmt::Display for RankPlan {
         write!(f, "rank {}: {before} bytes before, {after} after", self.rank)?;
         self.first.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {stage}"))?;
         if let Some((blocks, _)) = &self.blocks {
-            let (sent, bounce) = (blocks.crossing(self.rank), self.bounce_bytes());
+            let (sent, bounce) = (blocks.sent_bytes(self.rank), self.bounce_bytes());
             write!(
                 f,
                 "\n  exchange: {sent} bytes to {} others, {bounce} at a time",

@@ -1,15 +1,18 @@
-//! `imatcopy`, `A := alpha · op(A)` in place, under the names that OpenBLAS and MKL have for it, so that programs that
-//! call it are linked with this library, or start with it preloaded, as they are.
+//! `imatcopy`, `A := alpha · op(A)` in place, with the interfaces of OpenBLAS and MKL.
 //!
-//! | file | holds |
+//! Programs that call it are linked with this library, or are started with it preloaded. They need
+//! no change.
+//!
+//! | file | contents |
 //! |---|---|
-//! | `openblas` | `cblas_simatcopy`, `simatcopy_` and their kin, of 32-bit and of 64-bit integers |
-//! | `mkl` | `MKL_Simatcopy`, by value, and `mkl_simatcopy`, by reference |
-//! | `request` | arguments checked as both check them, and brought into row-major form |
-//! | `run` | the call to turntile |
+//! | `openblas` | `cblas_simatcopy`, `simatcopy_` and related functions, with 32-bit and 64-bit integers |
+//! | `mkl` | `MKL_Simatcopy`, arguments by value, and `mkl_simatcopy`, arguments by reference |
+//! | `request` | validates the arguments as both libraries do, and converts them to row-major form |
+//! | `run` | calls turntile |
 //!
-//! A wrong argument is reported on the standard error output, in BLAS's words, and nothing is done. A panic, which would be a
-//! defect, ends the process: `extern "C"` lets none through, and these functions return nothing.
+//! An illegal argument is reported on standard error in BLAS's words, and the matrix is unchanged.
+//! A panic, which is a bug, aborts the process: it cannot unwind through `extern "C"`, and these
+//! functions return nothing.
 
 mod mkl;
 mod openblas;

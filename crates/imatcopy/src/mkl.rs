@@ -1,19 +1,22 @@
-//! MKL's names: for C by value, which its header calls `mkl_simatcopy`; for Fortran by pointer, of 32-bit integers.
+//! The interface of MKL.
+//!
+//! C functions take arguments by value; MKL's header calls them `mkl_simatcopy` and so on. Fortran
+//! functions take pointers, with 32-bit integers.
 #![allow(unsafe_code)]
-#![allow(non_snake_case, reason = "as they are exported")]
+#![allow(non_snake_case, reason = "these are the exported names")]
 
 use std::ffi::c_char;
 
 use crate::openblas::by_reference;
-use crate::request::{Arguments, Order, operation_of_letter};
+use crate::request::{Arguments, Order, operation_from_letter};
 use crate::run::{C32, C64, run};
 
 macro_rules! by_value {
     ($($name:ident: $element:ty;)*) => {$(
-        /// `A := alpha · op(A)` in place, all arguments by value.
+        /// Computes `A := alpha · op(A)` in place, with all arguments by value.
         ///
         /// # Safety
-        /// `ab` has all elements of the matrix, before and afterwards.
+        /// `ab` must point to all elements of the matrix, before and after.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             ordering: c_char,
@@ -26,11 +29,11 @@ macro_rules! by_value {
             ldb: usize,
         ) {
             let arguments = Arguments {
-                order: Order::of_letter(ordering as u8),
-                operation: operation_of_letter(trans as u8),
+                order: Order::from_letter(ordering as u8),
+                operation: operation_from_letter(trans as u8),
                 numbers: [rows, cols, lda, ldb].map(|number| number as i128),
             };
-            // SAFETY: the caller's word.
+            // SAFETY: the caller guarantees that the matrix is valid.
             unsafe { run(arguments, alpha, ab) };
         }
     )*};

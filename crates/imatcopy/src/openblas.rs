@@ -1,18 +1,21 @@
-//! OpenBLAS's names. CBLAS's numbers by value, complex `alpha` by pointer; Fortran's everything by pointer. Names that
-//! end in `64_` have 64-bit integers.
+//! The interface of OpenBLAS.
+//!
+//! CBLAS functions take numbers by value, and a complex `alpha` by pointer. Fortran functions take
+//! all arguments by pointer. Functions whose names end in `64_` have 64-bit integers.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int};
 
-use crate::request::{Arguments, Order, operation_of_letter, operation_of_number};
+use crate::request::{Arguments, Order, operation_from_letter, operation_from_number};
 use crate::run::{C32, C64, Element, run};
 
 macro_rules! cblas {
     ($($name:ident: $element:ty, $int:ty;)*) => {$(
-        /// `A := alpha · op(A)` in place, by CBLAS's numbers.
+        /// Computes `A := alpha · op(A)` in place, with the constants of CBLAS.
         ///
         /// # Safety
-        /// `a` has all elements of the matrix, before and afterwards; `alpha` is one if it is a pointer.
+        /// `a` must point to all elements of the matrix, before and after. If `alpha` is a pointer,
+        /// it must point to a number.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             order: c_int,
@@ -25,12 +28,12 @@ macro_rules! cblas {
             ldb: $int,
         ) {
             let arguments = Arguments {
-                order: Order::of_number(order),
-                operation: operation_of_number(trans),
+                order: Order::from_number(order),
+                operation: operation_from_number(trans),
                 numbers: [rows, cols, lda, ldb].map(i128::from),
             };
-            // SAFETY: the caller's word.
-            unsafe { run(arguments, <$element>::of(alpha), a) };
+            // SAFETY: the caller guarantees that the matrix and `alpha` are valid.
+            unsafe { run(arguments, <$element>::from_alpha(alpha), a) };
         }
     )*};
 }
@@ -46,13 +49,14 @@ cblas! {
     cblas_zimatcopy64_: C64, i64;
 }
 
-/// Functions that take all by pointer, and letters for the order and the operation.
+/// Defines functions that take all arguments by pointer, and letters for order and operation.
 macro_rules! by_reference {
     ($($name:ident: $element:ty, $int:ty;)*) => {$(
-        /// `A := alpha · op(A)` in place, all arguments by pointer.
+        /// Computes `A := alpha · op(A)` in place, with all arguments by pointer.
         ///
         /// # Safety
-        /// Every pointer is to one of its kind; `a` has all elements of the matrix, before and afterwards.
+        /// Every pointer must point to a value of its type. `a` must point to all elements of the
+        /// matrix, before and after.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(
             order: *const c_char,
@@ -64,11 +68,11 @@ macro_rules! by_reference {
             lda: *const $int,
             ldb: *const $int,
         ) {
-            // SAFETY: the caller's word.
+            // SAFETY: the caller guarantees that all pointers are valid.
             unsafe {
                 let arguments = Arguments {
-                    order: Order::of_letter(*order as u8),
-                    operation: operation_of_letter(*trans as u8),
+                    order: Order::from_letter(*order as u8),
+                    operation: operation_from_letter(*trans as u8),
                     numbers: [*rows, *cols, *lda, *ldb].map(i128::from),
                 };
                 run(arguments, *alpha, a);

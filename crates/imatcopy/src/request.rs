@@ -1,19 +1,19 @@
-//! What is asked for: arguments checked as OpenBLAS and MKL check them, and in row-major form.
+//! Arguments of a call: validated as in OpenBLAS and MKL, and converted to row-major form.
 
 use turntile::MatrixOp;
 
-/// How a matrix lies in memory.
+/// The storage order of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Rows one after the other.
+    /// Row-major.
     Row,
-    /// Columns one after the other.
+    /// Column-major.
     Column,
 }
 
 impl Order {
-    /// CBLAS's number.
-    pub fn of_number(number: i32) -> Option<Self> {
+    /// Converts the constant of CBLAS: 101 or 102.
+    pub fn from_number(number: i32) -> Option<Self> {
         match number {
             101 => Some(Order::Row),
             102 => Some(Order::Column),
@@ -21,8 +21,8 @@ impl Order {
         }
     }
 
-    /// A letter, of either case.
-    pub fn of_letter(letter: u8) -> Option<Self> {
+    /// Converts a letter in upper or lower case: `R` or `C`.
+    pub fn from_letter(letter: u8) -> Option<Self> {
         match letter.to_ascii_uppercase() {
             b'R' => Some(Order::Row),
             b'C' => Some(Order::Column),
@@ -31,14 +31,15 @@ impl Order {
     }
 }
 
-/// CBLAS's number of what is done to the matrix.
-pub fn operation_of_number(number: i32) -> Option<MatrixOp> {
+/// Converts the constant of CBLAS for the operation: 111 to 114.
+pub fn operation_from_number(number: i32) -> Option<MatrixOp> {
     let letter = *b"NTCR".get(usize::try_from(number.checked_sub(111)?).ok()?)?;
-    operation_of_letter(letter)
+    operation_from_letter(letter)
 }
 
-/// A letter, of either case: as it is, transposed, transposed and conjugated, conjugated.
-pub fn operation_of_letter(letter: u8) -> Option<MatrixOp> {
+/// Converts a letter in upper or lower case: `N` (none), `T` (transpose), `C` (conjugate transpose)
+/// or `R` (conjugate).
+pub fn operation_from_letter(letter: u8) -> Option<MatrixOp> {
     match letter.to_ascii_uppercase() {
         b'N' => Some(MatrixOp::Keep),
         b'T' => Some(MatrixOp::Transpose),
@@ -48,90 +49,90 @@ pub fn operation_of_letter(letter: u8) -> Option<MatrixOp> {
     }
 }
 
-/// Arguments as they are given, of whatever type the numbers are.
+/// The arguments of a call. Integers of any type are converted to `i128`.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments {
-    /// None when there is no such order.
+    /// Storage order. `None` if the argument is not valid.
     pub order: Option<Order>,
-    /// The same.
+    /// Operation. `None` if the argument is not valid.
     pub operation: Option<MatrixOp>,
-    /// Rows, columns, and elements from a row (column) to the next, before (`lda`) and afterwards (`ldb`).
+    /// Rows, columns, and the leading dimensions before (`lda`) and after (`ldb`).
     pub numbers: [i128; 4],
 }
 
-/// A row-major matrix with rows apart, and what is to be done to it.
+/// An operation on a row-major matrix with leading dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is done.
+    /// Operation to apply.
     pub operation: MatrixOp,
-    /// Rows before.
+    /// Number of rows before.
     pub rows: usize,
-    /// Columns before.
+    /// Number of columns before.
     pub cols: usize,
-    /// Elements from a row to the next, before.
+    /// Leading dimension in elements, before.
     pub lda: usize,
-    /// The same afterwards.
+    /// Leading dimension in elements, after.
     pub ldb: usize,
-    /// Elements from the first one on that hold the matrix, before and afterwards.
+    /// Elements that the matrix spans, from its first to its last: the maximum of before and after.
     pub span: usize,
 }
 
-/// An argument that makes no sense: its number, counted from 1, and what was wanted.
+/// An illegal argument: its position, counted from 1, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Illegal {
-    /// No such letter or number.
+    /// An unknown letter or constant.
     #[error("parameter number {parameter:2} had an illegal value")]
     Choice { parameter: u32 },
-    /// A number too small.
+    /// A number that is too small.
     #[error(
         "parameter number {parameter:2} had an illegal value ({what} is {value}, at least {least} is wanted)"
     )]
     Small { parameter: u32, what: &'static str, value: i128, least: i128 },
-    /// Memory that there cannot be.
+    /// A matrix that exceeds the address space.
     #[error(
         "parameter number {parameter:2} had an illegal value ({what} is {value}: the matrix exceeds the address space)"
     )]
     Large { parameter: u32, what: &'static str, value: i128 },
-    /// No memory.
+    /// A null pointer.
     #[error("parameter number  6 had an illegal value (the matrix is NULL)")]
     Null,
 }
 
 impl Arguments {
-    /// The request for elements of so many bytes at an address, or the first argument that makes no sense, in the order of
-    /// newer OpenBLAS; none when there is nothing to do.
+    /// Validates the arguments for elements of `elem_bytes` bytes at `address`. Returns `None` if
+    /// the matrix is empty.
     ///
     /// # Errors
-    /// [`Illegal`].
+    /// Returns the first illegal argument, in the order in which newer versions of OpenBLAS check.
     pub fn request(&self, elem_bytes: usize, address: usize) -> Result<Option<Request>, Illegal> {
         let order = self.order.ok_or(Illegal::Choice { parameter: 1 })?;
         let operation = self.operation.ok_or(Illegal::Choice { parameter: 2 })?;
-        let least = |parameter, what, value, least| match value < least {
+        let at_least = |parameter, what, value, least| match value < least {
             true => Err(Illegal::Small { parameter, what, value, least }),
             false => Ok(()),
         };
         let [rows, cols, lda, ldb] = self.numbers;
-        least(3, "rows", rows, 0)?;
-        least(4, "cols", cols, 0)?;
-        // A column-major matrix is a row-major one with the sides exchanged.
+        at_least(3, "rows", rows, 0)?;
+        at_least(4, "cols", cols, 0)?;
+        // A column-major matrix is a row-major matrix with rows and columns swapped.
         let (rows, cols) = if order == Order::Row { (rows, cols) } else { (cols, rows) };
         let (to_rows, to_cols) = if operation.transposes() { (cols, rows) } else { (rows, cols) };
-        least(7, "lda", lda, cols.max(1))?;
-        least(8, "ldb", ldb, to_cols.max(1))?;
+        at_least(7, "lda", lda, cols.max(1))?;
+        at_least(8, "ldb", ldb, to_cols.max(1))?;
         if rows == 0 || cols == 0 {
             return Ok(None);
         }
-        let pitch = |parameter, what, value: i128, rows: i128| {
+        let leading = |parameter, what, value: i128, rows: i128| {
             let bytes = value.checked_mul(rows).and_then(|all| all.checked_mul(elem_bytes as i128));
             let fits = bytes.is_some_and(|bytes| bytes <= isize::MAX as i128);
-            let pitch = usize::try_from(value).ok().filter(|_| fits);
-            pitch.ok_or(Illegal::Large { parameter, what, value })
+            let value_fits = usize::try_from(value).ok().filter(|_| fits);
+            value_fits.ok_or(Illegal::Large { parameter, what, value })
         };
-        let (lda, ldb) = (pitch(7, "lda", lda, rows)?, pitch(8, "ldb", ldb, to_rows)?);
+        let (lda, ldb) = (leading(7, "lda", lda, rows)?, leading(8, "ldb", ldb, to_rows)?);
         if address == 0 {
             return Err(Illegal::Null);
         }
-        // No side is more than a pitch times the other, which fits.
+        // The products of rows and leading dimensions fit, so each of these numbers fits too.
         let [rows, cols, to_rows, to_cols] =
             [rows, cols, to_rows, to_cols].map(|side| side as usize);
         let span = ((rows - 1) * lda + cols).max((to_rows - 1) * ldb + to_cols);
@@ -143,7 +144,7 @@ impl Arguments {
 mod tests {
     use super::*;
 
-    /// Of floats.
+    /// Validates arguments for elements of 4 bytes.
     fn request(order: u8, operation: u8, numbers: [i128; 4]) -> Result<Option<Request>, Illegal> {
         request_at(64, order, operation, numbers)
     }
@@ -154,16 +155,16 @@ mod tests {
         operation: u8,
         numbers: [i128; 4],
     ) -> Result<Option<Request>, Illegal> {
-        let (order, operation) = (Order::of_letter(order), operation_of_letter(operation));
+        let (order, operation) = (Order::from_letter(order), operation_from_letter(operation));
         Arguments { order, operation, numbers }.request(4, address)
     }
 
     #[test]
-    fn letters_and_numbers() {
+    fn letters_and_cblas_constants_are_converted() {
         for (number, letters) in [(101, b"Rr"), (102, b"Cc")] {
             for &letter in letters {
-                assert_eq!(Order::of_number(number), Order::of_letter(letter));
-                assert!(Order::of_letter(letter).is_some());
+                assert_eq!(Order::from_number(number), Order::from_letter(letter));
+                assert!(Order::from_letter(letter).is_some());
             }
         }
         for (number, letters, operation) in [
@@ -172,18 +173,18 @@ mod tests {
             (113, b"Cc", MatrixOp::ConjugateTranspose),
             (114, b"Rr", MatrixOp::Conjugate),
         ] {
-            assert_eq!(operation_of_number(number), Some(operation));
+            assert_eq!(operation_from_number(number), Some(operation));
             letters.iter().for_each(|&letter| {
-                assert_eq!(operation_of_letter(letter), Some(operation));
+                assert_eq!(operation_from_letter(letter), Some(operation));
             });
         }
         for number in [i32::MIN, 0, 100, 103, 110, 115, i32::MAX] {
-            assert_eq!((Order::of_number(number), operation_of_number(number)), (None, None));
+            assert_eq!((Order::from_number(number), operation_from_number(number)), (None, None));
         }
-        assert_eq!((Order::of_letter(b'T'), operation_of_letter(b'X')), (None, None));
+        assert_eq!((Order::from_letter(b'T'), operation_from_letter(b'X')), (None, None));
     }
 
-    /// What OpenBLAS 0.3.34 answers to the same.
+    /// The expected parameter numbers are those of OpenBLAS 0.3.34.
     #[test]
     fn the_first_illegal_argument_is_named() {
         for (order, op, numbers, parameter) in [
@@ -210,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn column_major_is_row_major_with_the_sides_exchanged() {
-        let same = Request {
+    fn column_major_request_equals_the_row_major_request_with_rows_and_columns_swapped() {
+        let expected = Request {
             operation: MatrixOp::Transpose,
             rows: 3,
             cols: 4,
@@ -219,19 +220,19 @@ mod tests {
             ldb: 6,
             span: 3 * 6 + 3,
         };
-        assert_eq!(request(b'R', b'T', [3, 4, 5, 6]), Ok(Some(same)));
-        assert_eq!(request(b'C', b'T', [4, 3, 5, 6]), Ok(Some(same)));
+        assert_eq!(request(b'R', b'T', [3, 4, 5, 6]), Ok(Some(expected)));
+        assert_eq!(request(b'C', b'T', [4, 3, 5, 6]), Ok(Some(expected)));
     }
 
     #[test]
-    fn what_memory_cannot_hold_is_illegal() {
+    fn arguments_are_illegal_when_the_matrix_exceeds_the_address_space_or_is_null() {
         let huge = 1 << 62;
         for (numbers, parameter) in [
             ([3, 4, huge, 3], 7),
             ([3, 4, 4, huge], 8),
             ([huge, huge, huge, huge], 7),
             ([1, i128::MAX, i128::MAX, 1], 7),
-            // One row becomes a great many, each as far from the next as ldb says.
+            // One row becomes 2^40 rows with a leading dimension of 2^40.
             ([1, 1 << 40, 1 << 40, 1 << 40], 8),
         ] {
             let error = request(b'R', b'T', numbers).unwrap_err();

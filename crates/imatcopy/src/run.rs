@@ -1,4 +1,4 @@
-//! A call, from its arguments to turntile.
+//! The call of turntile for validated arguments.
 #![allow(unsafe_code)]
 
 use std::io::Write as _;
@@ -7,22 +7,23 @@ use turntile::Scalar;
 
 use crate::request::Arguments;
 
-/// Pairs of numbers, as C and Fortran have them.
+/// Single-precision complex number, with the layout of C and Fortran.
 pub type C32 = turntile::Complex<f32>;
+/// Double-precision complex number, with the layout of C and Fortran.
 pub type C64 = turntile::Complex<f64>;
 
-/// A type of elements.
+/// An element type.
 pub trait Element: Scalar + Copy {
-    /// BLAS's letter for it.
+    /// The letter of BLAS for the type.
     const LETTER: char;
-    /// How CBLAS passes `alpha`.
+    /// The type of the argument `alpha` in CBLAS.
     type Alpha;
 
-    /// The value of `alpha`.
+    /// Returns the value of `alpha`.
     ///
     /// # Safety
-    /// If it is a pointer, it is to a number of this type.
-    unsafe fn of(alpha: Self::Alpha) -> Self;
+    /// If `alpha` is a pointer, it must point to a number of this type.
+    unsafe fn from_alpha(alpha: Self::Alpha) -> Self;
 }
 
 macro_rules! elements {
@@ -31,7 +32,7 @@ macro_rules! elements {
             const LETTER: char = $letter;
             type Alpha = $real;
 
-            unsafe fn of(alpha: $real) -> $real {
+            unsafe fn from_alpha(alpha: $real) -> $real {
                 alpha
             }
         }
@@ -40,8 +41,9 @@ macro_rules! elements {
             const LETTER: char = $complex_letter;
             type Alpha = *const $complex;
 
-            unsafe fn of(alpha: *const $complex) -> $complex {
-                // SAFETY: the caller's word. C's pairs of numbers are as aligned as these.
+            unsafe fn from_alpha(alpha: *const $complex) -> $complex {
+                // SAFETY: the caller guarantees a valid pointer. Complex numbers of C have the same
+                // alignment.
                 unsafe { *alpha }
             }
         }
@@ -53,28 +55,32 @@ elements! {
     'D': f64, 'Z': C64;
 }
 
-/// Does what the arguments ask for, or says what is wrong.
+/// Runs the operation, or reports an illegal argument on standard error.
 ///
 /// # Safety
-/// `data` has all elements of the matrix, before and afterwards, and nothing else uses them meanwhile.
+/// `data` must point to all elements of the matrix, before and after, and nothing else may use them
+/// during the call.
 pub unsafe fn run<T: Element>(arguments: Arguments, alpha: T, data: *mut T) {
     let request = match arguments.request(size_of::<T>(), data.addr()) {
         Ok(Some(request)) => request,
         Ok(None) => return,
-        Err(illegal) => return say(&format!(" ** On entry to {}IMATCOPY {illegal}", T::LETTER)),
+        Err(illegal) => {
+            return print_error(&format!(" ** On entry to {}IMATCOPY {illegal}", T::LETTER));
+        }
     };
-    // SAFETY: not NULL; as many elements as the caller says; they are not more than fit.
+    // SAFETY: `data` is not null. The caller guarantees `span` elements, and `request` has checked
+    // that they fit in the address space.
     let data = unsafe { std::slice::from_raw_parts_mut(data, request.span) };
     let (rows, cols) = (request.rows, request.cols);
-    let moved =
+    let result =
         turntile::imatcopy(data, request.operation, rows, cols, alpha, request.lda, request.ldb);
-    // No memory for a workspace; the interface has no other way to say it.
-    if let Err(error) = moved {
-        say(&format!(" ** {}IMATCOPY left the matrix as it was: {error}", T::LETTER));
+    // The workspace could not be allocated. The interface has no return value to report it.
+    if let Err(error) = result {
+        print_error(&format!(" ** {}IMATCOPY left the matrix as it was: {error}", T::LETTER));
     }
 }
 
-/// A line on the standard error output, if there is one.
-fn say(line: &str) {
+/// Prints a line to standard error. Errors of the output are ignored.
+fn print_error(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-/* Every name once, complex numbers passed as each interface has it, and what is said of wrong arguments. */
+/* Calls every exported function once, with complex numbers as each interface passes them. Also tests illegal arguments. */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@ static int passed = 0, failed = 0;
 static void check(int good, const char *name) {
     good ? passed++ : failed++;
     if (!good)
-        fprintf(stderr, "wrong: %s\n", name);
+        fprintf(stderr, "failed: %s\n", name);
 }
 
-/* 2 rows of 3, transposed, twice what they were. */
+/* A 2 x 3 matrix, transposed and multiplied by 2. */
 #define REAL(type, name, call)                                        \
     do {                                                              \
         type a[] = {1, 2, 3, 4, 5, 6}, want[] = {2, 8, 4, 10, 6, 12}; \
@@ -24,7 +24,7 @@ static void check(int good, const char *name) {
         check(memcmp(a, want, sizeof a) == 0, name);                  \
     } while (0)
 
-/* 1 row of 2 transposed and conjugated, times 1 + 2i: (3 - 4i)(1 + 2i), (5 + 6i)(1 + 2i) of 3 + 4i and 5 - 6i. */
+/* The 1 x 2 matrix (3 + 4i, 5 - 6i), conjugate transposed and multiplied by 1 + 2i: (3 - 4i)(1 + 2i), (5 + 6i)(1 + 2i). */
 #define COMPLEX(type, name, call)                        \
     do {                                                 \
         type a[] = {3, 4, 5, -6}, want[] = {11, 2, -7, 16}; \
@@ -35,10 +35,10 @@ static void check(int good, const char *name) {
 #define BY_REFERENCE(name, type, pair, int_type)                                            \
     do {                                                                                    \
         int_type two = 2, three = 3, one = 1;                                               \
-        const type factor[] = {2, 0}, turn[] = {1, 2};                                      \
-        (void)two, (void)three, (void)one, (void)factor, (void)turn;                        \
+        const type factor[] = {2, 0}, complex_factor[] = {1, 2};                            \
+        (void)two, (void)three, (void)one, (void)factor, (void)complex_factor;              \
         if (pair)                                                                           \
-            COMPLEX(type, #name, name("R", "c", &one, &two, (void *)turn, (void *)a, &two, &one)); \
+            COMPLEX(type, #name, name("R", "c", &one, &two, (void *)complex_factor, (void *)a, &two, &one)); \
         else                                                                                \
             REAL(type, #name, name("r", "T", &two, &three, (void *)factor, (void *)a, &three, &two)); \
     } while (0)
@@ -82,8 +82,8 @@ static void names(void) {
     BY_REFERENCE(MKL_ZIMATCOPY, double, 1, int32_t);
 }
 
-/* Gaps that nobody may touch, not even for a moment: where leading dimensions are equal, where rows slide, and where the matrix goes
-   through workspace. Rows and gaps are whole pages of 512 doubles, and those that are of no row cannot be accessed. */
+/* Gaps between rows must not be accessed at all: with equal leading dimensions, when rows slide, and when the matrix goes through
+   workspace. Rows and gaps are whole pages of 512 doubles, and pages without a row are access-protected. */
 static void untouched(void) {
     enum { PAGE = 512, PAGES = 4096 };
     static const struct { const char *name; int op, rows, cols, lda, ldb; } cases[] = {
@@ -93,28 +93,28 @@ static void untouched(void) {
         {"through workspace", 112, 4, 512, 2 * PAGE, 4 * PAGE},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        size_t rows = cases[k].rows, cols = cases[k].cols, lda = cases[k].lda, ldb = cases[k].ldb, turned = cases[k].op == 112;
+        size_t rows = cases[k].rows, cols = cases[k].cols, lda = cases[k].lda, ldb = cases[k].ldb, transposed = cases[k].op == 112;
         double *a = mmap(NULL, PAGES * PAGE * sizeof *a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         check(a != MAP_FAILED, "memory");
-        static char mine[PAGES];
-        memset(mine, 0, sizeof mine);
+        static char is_row[PAGES];
+        memset(is_row, 0, sizeof is_row);
         for (size_t i = 0; i < rows; i++)
             for (size_t j = 0; j < cols; j++)
-                a[i * lda + j] = (double)(i * cols + j), mine[(i * lda + j) / PAGE] = mine[(turned ? j * ldb + i : i * ldb + j) / PAGE] = 1;
+                a[i * lda + j] = (double)(i * cols + j), is_row[(i * lda + j) / PAGE] = is_row[(transposed ? j * ldb + i : i * ldb + j) / PAGE] = 1;
         for (size_t page = 0; page < PAGES; page++)
-            if (!mine[page])
+            if (!is_row[page])
                 mprotect(a + page * PAGE, PAGE * sizeof *a, PROT_NONE);
         cblas_dimatcopy(101, cases[k].op, (int)rows, (int)cols, 2, a, (int)lda, (int)ldb);
         int good = 1;
         for (size_t i = 0; i < rows; i++)
             for (size_t j = 0; j < cols; j++)
-                good &= a[turned ? j * ldb + i : i * ldb + j] == 2.0 * (double)(i * cols + j);
+                good &= a[transposed ? j * ldb + i : i * ldb + j] == 2.0 * (double)(i * cols + j);
         check(good, cases[k].name);
         munmap(a, PAGES * PAGE * sizeof *a);
     }
 }
 
-/* Wrong arguments, the matrix as it was; what is said goes to the standard error output, for whoever calls this. */
+/* Illegal arguments leave the matrix unchanged. The messages on standard error are compared by the calling script. */
 static void wrong(void) {
     float a[] = {1, 2, 3, 4, 5, 6}, was[] = {1, 2, 3, 4, 5, 6};
     cblas_simatcopy(100, 112, 2, 3, 2, a, 3, 2);
@@ -126,33 +126,33 @@ static void wrong(void) {
     cblas_simatcopy(101, 112, 2, 3, 2, NULL, 3, 2);
     MKL_Simatcopy('R', 'T', 2, (size_t)-3, 2, a, (size_t)-1, 2);
     MKL_Zimatcopy('X', 'T', 2, 3, (turntile_c64){1, 0}, NULL, 3, 2);
-    check(memcmp(a, was, sizeof a) == 0, "what is as it was");
+    check(memcmp(a, was, sizeof a) == 0, "the matrix is unchanged");
     cblas_simatcopy(101, 112, 0, 3, 2, NULL, 3, 1);
 }
 
-/* No memory for a workspace: the matrix as it was, and a line that says so. */
+/* Without memory for a workspace the matrix is unchanged, and a message is printed. */
 static void without_memory(void) {
     enum { ROWS = 480, COLS = 500, LDA = 504, LDB = 484, LENGTH = LDB * COLS };
     static float a[LENGTH];
-    /* Threads are there before the limit. */
+    /* Starts the threads before the limit is set. */
     cblas_simatcopy(101, 112, 90, 80, 1, a, 90, 95);
     for (size_t k = 0; k < LENGTH; k++)
         a[k] = (float)k;
     unsigned long pages = 0;
     FILE *sizes = fopen("/proc/self/statm", "r");
-    check(sizes && fscanf(sizes, "%lu", &pages) == 1, "the process's size");
+    check(sizes && fscanf(sizes, "%lu", &pages) == 1, "the size of the process");
     const rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
-    check(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) == 0, "a limit");
-    /* What malloc has kept of what was freed. */
-    void *volatile taken;
+    check(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}) == 0, "setrlimit");
+    /* Uses up the free memory that malloc still holds. */
+    void *volatile block;
     do
-        taken = malloc(1 << 16);
-    while (taken);
+        block = malloc(1 << 16);
+    while (block);
     cblas_simatcopy(101, 112, ROWS, COLS, 2, a, LDA, LDB);
     size_t same = 0;
     for (size_t k = 0; k < LENGTH; k++)
         same += a[k] == (float)k;
-    check(same == LENGTH, "what is as it was");
+    check(same == LENGTH, "the matrix is unchanged");
 }
 
 int main(int argc, char **argv) {

@@ -1,22 +1,24 @@
-//! A matrix of doubles over processes, transposed in place, and with a second buffer by `MPI_Alltoallv` between two local passes:
-//! `mpirun -n P measure ROWS COLS RUNS`, seconds of the slowest process, median, and of the first process's local stages in place.
-//! Every element is compared.
+//! Transposes a matrix of doubles over processes, in place, and out of place with `MPI_Alltoallv`
+//! between two local passes.
+//!
+//! Run it with `mpirun -n P measure ROWS COLS RUNS`. Prints median seconds of the slowest process,
+//! and of the first process's local stages in place. Every element is compared.
 
 use std::cell::RefCell;
 use std::error::Error;
 use std::time::Instant;
 
 use mpi::collective::SystemOperation;
-use mpi::datatype::{Partition, PartitionMut};
+use mpi::datatype::{Partition as SendBlocks, PartitionMut as ReceiveBlocks};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
 use turntile_distributed::{CommError, Communicator, Partition, Redistribution};
-use turntile_mpi::Process;
+use turntile_mpi::MpiComm;
 
-/// A process that notes what its local stages before and after the exchange take.
-struct Noted(Process, RefCell<Vec<f64>>);
+/// A process that records the seconds of its local stages before and after the exchange.
+struct TimedComm(MpiComm, RefCell<Vec<f64>>);
 
-impl Communicator for Noted {
+impl Communicator for TimedComm {
     fn rank(&self) -> usize {
         self.0.rank()
     }
@@ -42,8 +44,8 @@ impl Communicator for Noted {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (universe, _) =
-        mpi::initialize_with_threading(mpi::Threading::Funneled).ok_or("no MPI here")?;
+    let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled)
+        .ok_or("MPI is already initialised")?;
     let world = universe.world();
     let (r, ranks) = (world.rank() as usize, world.size() as usize);
     let numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());
@@ -55,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let after = |k: usize| ((k % m) * n + cols.begin(r) + k / m) as f64;
     let (own, end) = (rows.len(r) * n, cols.len(r) * m);
 
-    let mut process = Noted(Process::new(&world)?, RefCell::default());
+    let mut process = TimedComm(MpiComm::new(&world)?, RefCell::default());
     let planned = Redistribution::transpose(rows.clone(), cols.clone(), 8).plan(r)?;
     let mut data = vec![0f64; planned.capacity() / 8];
     let (mut in_place, mut out) = (Vec::new(), Vec::new());
@@ -77,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let begins = |of: &Partition, by: usize| {
                 (0..ranks).map(|j| (of.begin(j) * by) as i32).collect::<Vec<_>>()
             };
-            let sent = Partition::new(
+            let sent = SendBlocks::new(
                 &other[..own],
                 counts(&cols, rows.len(r)),
                 begins(&cols, rows.len(r)),
@@ -85,9 +87,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             let (count, begin) = (counts(&rows, cols.len(r)), begins(&rows, cols.len(r)));
             world.all_to_all_varcount_into(
                 &sent,
-                &mut PartitionMut::new(&mut data[..end], count, begin),
+                &mut ReceiveBlocks::new(&mut data[..end], count, begin),
             );
-            // From [process][row of the result][panel] to whole rows.
+            // Merge the panels of each process into whole rows of the result.
             for j in 0..ranks {
                 let (width, block) = (rows.len(j), &data[rows.begin(j) * cols.len(r)..]);
                 for k in 0..cols.len(r) {
@@ -106,9 +108,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (in_place, out) = (median(in_place), median(out));
     if r == 0 {
-        let noted = process.1.take();
+        let stages = process.1.take();
         let [first, last] =
-            [0, 1].map(|k| median(noted.iter().skip(k).step_by(2).copied().collect()));
+            [0, 1].map(|k| median(stages.iter().skip(k).step_by(2).copied().collect()));
         println!(
             "{m} x {n} over {ranks}: in place {in_place:.3} s (local {first:.3} and {last:.3}), out of place {out:.3} s"
         );

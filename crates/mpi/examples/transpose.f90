@@ -1,4 +1,5 @@
-! A matrix over processes, transposed in place: a(cols, own rows) becomes b(rows, own columns), which C reads as rows.
+! Transposes a matrix over processes in place: a(cols, local rows) becomes b(rows, local cols).
+! The library sees both as row-major matrices.
 program transpose_over_processes
     use, intrinsic :: iso_c_binding
     use mpi

@@ -1,20 +1,23 @@
-/* turntile for arrays that are cut over processes of MPI: transposed, or their axes permuted, each process's part in its own
- * buffer. Include <mpi.h> and link with the MPI that the library was built for.
+/* turntile over MPI processes: transposes arrays, or permutes their axes, in place. Each process
+ * stores its part in its own buffer. Link with the MPI library that this library was built for.
  *
- *     size_t rows[P], cols[P], bytes;                // P processes; a matrix of 300 x 200
- *     turntile_mpi_balanced(rows, 300, comm);        // or any other parts that add up, zeros too
+ *     size_t rows[P], cols[P], bytes;                // P processes, a 300 x 200 matrix
+ *     turntile_mpi_balanced(rows, 300, comm);        // or other sizes with the same sum, 0 allowed
  *     turntile_mpi_balanced(cols, 200, comm);
  *     turntile_mpi_capacity(&bytes, rows, cols, sizeof(double), comm);
- *     double *part = malloc(bytes);                  // begins with rows[me] rows of 200
+ *     double *part = malloc(bytes);                  // starts with rows[me] rows of 200 elements
  *     if (turntile_mpi_transpose(part, bytes, rows, cols, sizeof(double), comm) != TURNTILE_SUCCESS)
  *         fputs(turntile_mpi_last_error(), stderr);
- *     // begins with cols[me] rows of 300
+ *     // part now starts with cols[me] rows of 300 elements
  *
- * turntile_mpi_transpose() and turntile_mpi_permute() are called by all processes of `comm`, with the same arguments but for
- * the buffer; they talk in a duplicate of `comm`. MPI is initialised, with MPI_THREAD_FUNNELED or more: their own threads call no
- * MPI. What is wrong on one process is an error of all, with everything as it was, but for TURNTILE_ERROR_LOST. After
- * TURNTILE_ERROR_INTERNAL, a defect, other processes may wait for this one: end the job. What MPI finds wrong with `comm` itself
- * goes to the error handler of `comm`, which ends the job unless the program has set another.
+ * turntile_mpi_transpose() and turntile_mpi_permute() are collective: all processes of `comm` call
+ * them, with the same arguments except the buffer. Messages use a duplicate of `comm`. MPI must be
+ * initialised with MPI_THREAD_FUNNELED or more: the library's own threads do not call MPI.
+ *
+ * If one process fails before the exchange, all processes return an error and no data have moved.
+ * After TURNTILE_ERROR_LOST the data are incomplete. After TURNTILE_ERROR_INTERNAL, which is a bug,
+ * other processes may wait for this one: end the job. Errors that MPI finds in `comm` itself go to
+ * the error handler of `comm`. The default handler ends the job.
  *
  * Licensed under MIT or Apache-2.0, as you like. */
 #ifndef TURNTILE_MPI_H
@@ -27,33 +30,40 @@
 extern "C" {
 #endif
 
-/* As turntile_last_error(), of the calls here. */
+/* Returns the text of the calling thread's last failure in this library, like turntile_last_error(). */
 const char *turntile_mpi_last_error(void);
 
-/* Cuts an extent into parts of the processes of `comm`, a number for each: parts that differ by no more than one, the larger
- * first (numpy.array_split); or parts of the extent over the processes, rounded up, as long as there is any (FFTW, PyTorch). */
+/* Partition an extent over the processes of `comm` and write one size per process to `parts`.
+ * turntile_mpi_balanced(): sizes differ by at most one, longer ones first (numpy.array_split).
+ * turntile_mpi_blocks(): every size is the rounded-up quotient until the extent is exhausted (FFTW,
+ * PyTorch). */
 turntile_status turntile_mpi_balanced(size_t *parts, size_t extent, MPI_Comm comm);
 turntile_status turntile_mpi_blocks(size_t *parts, size_t extent, MPI_Comm comm);
 
-/* Transposes a row-major matrix that is cut along its rows: process r has row_parts[r] of them before, and col_parts[r] rows of
- * the transpose after. `data` has turntile_mpi_capacity() bytes or more. Beside them a process takes 2% and 1 MiB a thread for
- * what it does alone, and a message of at most 4 MiB. */
+/* Transposes a row-major matrix that is partitioned by rows. Process r has row_parts[r] rows before,
+ * and col_parts[r] rows of the transpose after. `data` has at least turntile_mpi_capacity() bytes.
+ * A process allocates in addition 2% of its part, 1 MiB per thread, and a message buffer of at most
+ * 4 MiB. */
 turntile_status turntile_mpi_transpose(void *data, size_t data_bytes, const size_t *row_parts, const size_t *col_parts,
                                        size_t elem_bytes, MPI_Comm comm);
 
-/* The same for Fortran, where a communicator is a number. */
+/* Transposes a matrix like turntile_mpi_transpose(), with a Fortran communicator, an integer. */
 turntile_status turntile_mpi_transpose_fortran(void *data, size_t data_bytes, const size_t *row_parts, const size_t *col_parts,
                                                size_t elem_bytes, MPI_Fint comm);
 
-/* Bytes that the calling process's buffer needs: the larger of its parts before and after. Nobody waits for anybody. */
+/* Returns in `bytes` the buffer size that the calling process needs: the larger of its parts before
+ * and after. Does not communicate. */
 turntile_status turntile_mpi_capacity(size_t *bytes, const size_t *row_parts, const size_t *col_parts, size_t elem_bytes,
                                       MPI_Comm comm);
 
-/* The same for an array of `rank` axes, which are permuted as by turntile_permute(). It is cut along axis cut_before of
- * `extents`, the result along its own axis cut_after. */
+/* Permutes the `rank` axes of an array, like turntile_permute(). The array is partitioned along axis
+ * cut_before of `extents`, and the result along its own axis cut_after. */
 turntile_status turntile_mpi_permute(void *data, size_t data_bytes, size_t rank, const size_t *extents, const size_t *axes,
                                      size_t elem_bytes, size_t cut_before, const size_t *parts_before, size_t cut_after,
                                      const size_t *parts_after, MPI_Comm comm);
+
+/* Returns in `bytes` the buffer size that the calling process needs for turntile_mpi_permute(). Does
+ * not communicate. */
 turntile_status turntile_mpi_permute_capacity(size_t *bytes, size_t rank, const size_t *extents, const size_t *axes,
                                               size_t elem_bytes, size_t cut_before, const size_t *parts_before,
                                               size_t cut_after, const size_t *parts_after, MPI_Comm comm);

@@ -1,4 +1,4 @@
-//! What `include/turntile_mpi.h` declares.
+//! The C functions that `include/turntile_mpi.h` declares.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_void};
@@ -10,19 +10,19 @@ use turntile_capi::memory::{self, Memory};
 use turntile_capi::status::{Failure, Status};
 use turntile_distributed::{CommError, Communicator, Error, Partition, Redistribution};
 
-use crate::comm::{MpiComm, place};
+use crate::comm::{MpiComm, rank_and_size};
 
-/// The text of the calling thread's last failure here.
+/// Returns the text of the calling thread's last failure in this library.
 #[unsafe(no_mangle)]
 pub extern "C" fn turntile_mpi_last_error() -> *const c_char {
     last()
 }
 
-/// Transposes a matrix that is cut along its rows.
+/// Transposes a matrix that is partitioned by rows.
 ///
 /// # Safety
-/// `row_parts` and `col_parts` are a number for each process of `comm`, `data` are `data_bytes` bytes that nothing else uses
-/// meanwhile; MPI is initialised.
+/// MPI must be initialised. `row_parts` and `col_parts` must have one number per process of `comm`.
+/// `data` must have `data_bytes` bytes, and nothing else may use them during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_transpose(
     data: *mut c_void,
@@ -32,16 +32,17 @@ pub unsafe extern "C" fn turntile_mpi_transpose(
     elem_bytes: usize,
     comm: MPI_Comm,
 ) -> Status {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let change = |ranks| unsafe { matrix(ranks, row_parts, col_parts, elem_bytes) };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     unsafe { run(data, data_bytes, comm, change) }
 }
 
-/// [`turntile_mpi_transpose`] for Fortran, where a communicator is a number.
+/// Transposes a matrix like [`turntile_mpi_transpose`], with a Fortran communicator, which is an
+/// integer.
 ///
 /// # Safety
-/// As there.
+/// The conditions of [`turntile_mpi_transpose`] must hold.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_transpose_fortran(
     data: *mut c_void,
@@ -51,17 +52,18 @@ pub unsafe extern "C" fn turntile_mpi_transpose_fortran(
     elem_bytes: usize,
     comm: ffi::RSMPI_Fint,
 ) -> Status {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     unsafe {
         let comm = ffi::RSMPI_Comm_f2c(comm);
         turntile_mpi_transpose(data, data_bytes, row_parts, col_parts, elem_bytes, comm)
     }
 }
 
-/// Permutes the axes of an array that is cut along one of them.
+/// Permutes the axes of an array that is partitioned along one of them.
 ///
 /// # Safety
-/// As of [`turntile_mpi_transpose`]; `extents` and `axes` are `rank` numbers each.
+/// The conditions of [`turntile_mpi_transpose`] must hold. `extents` and `axes` must have `rank`
+/// numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_permute(
     data: *mut c_void,
@@ -77,16 +79,16 @@ pub unsafe extern "C" fn turntile_mpi_permute(
     comm: MPI_Comm,
 ) -> Status {
     let (before, after) = ((cut_before, parts_before), (cut_after, parts_after));
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let change = |ranks| unsafe { array(ranks, rank, extents, axes, elem_bytes, before, after) };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     unsafe { run(data, data_bytes, comm, change) }
 }
 
-/// Bytes that this process's buffer needs for a transposition.
+/// Returns in `bytes` the buffer size in bytes that this process needs for a transposition.
 ///
 /// # Safety
-/// As of [`turntile_mpi_transpose`]; `bytes` can be written.
+/// The conditions of [`turntile_mpi_transpose`] must hold, and `bytes` must be writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_capacity(
     bytes: *mut usize,
@@ -95,16 +97,16 @@ pub unsafe extern "C" fn turntile_mpi_capacity(
     elem_bytes: usize,
     comm: MPI_Comm,
 ) -> Status {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let change = |ranks| unsafe { matrix(ranks, row_parts, col_parts, elem_bytes) };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     unsafe { capacity(bytes, comm, change) }
 }
 
-/// Bytes that this process's buffer needs for a permutation of axes.
+/// Returns in `bytes` the buffer size in bytes that this process needs for a permutation of axes.
 ///
 /// # Safety
-/// As of [`turntile_mpi_permute`]; `bytes` can be written.
+/// The conditions of [`turntile_mpi_permute`] must hold, and `bytes` must be writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_permute_capacity(
     bytes: *mut usize,
@@ -119,44 +121,45 @@ pub unsafe extern "C" fn turntile_mpi_permute_capacity(
     comm: MPI_Comm,
 ) -> Status {
     let (before, after) = ((cut_before, parts_before), (cut_after, parts_after));
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let change = |ranks| unsafe { array(ranks, rank, extents, axes, elem_bytes, before, after) };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     unsafe { capacity(bytes, comm, change) }
 }
 
-/// Partition of an extent that differ by no more than one, the larger first.
+/// Partitions an extent into parts that differ by at most one, longer ones first.
 ///
 /// # Safety
-/// `parts` have room for a number of each process of `comm`; MPI is initialised.
+/// MPI must be initialised, and `parts` must have room for one number per process of `comm`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_balanced(
     parts: *mut usize,
     extent: usize,
     comm: MPI_Comm,
 ) -> Status {
-    // SAFETY: as the caller says.
-    unsafe { say(parts, comm, |ranks| Partition::balanced(extent, ranks)) }
+    // SAFETY: the caller guarantees the conditions above.
+    unsafe { write_parts(parts, comm, |ranks| Partition::balanced(extent, ranks)) }
 }
 
-/// Partition of an extent of as many each, rounded up, and of what is left.
+/// Partitions an extent into parts of the rounded-up quotient, until the extent is exhausted.
 ///
 /// # Safety
-/// As of [`turntile_mpi_balanced`].
+/// The conditions of [`turntile_mpi_balanced`] must hold.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_blocks(
     parts: *mut usize,
     extent: usize,
     comm: MPI_Comm,
 ) -> Status {
-    // SAFETY: as the caller says.
-    unsafe { say(parts, comm, |ranks| Partition::blocks(extent, ranks)) }
+    // SAFETY: the caller guarantees the conditions above.
+    unsafe { write_parts(parts, comm, |ranks| Partition::blocks(extent, ranks)) }
 }
 
-/// Runs what the arguments say. What is wrong with them is told to all processes before any of them waits for data.
+/// Runs a redistribution. Invalid arguments of one process are reported to all processes before any
+/// of them waits for data.
 ///
 /// # Safety
-/// As of [`turntile_mpi_transpose`].
+/// The conditions of [`turntile_mpi_transpose`] must hold.
 unsafe fn run(
     data: *mut c_void,
     data_bytes: usize,
@@ -164,17 +167,18 @@ unsafe fn run(
     change: impl FnOnce(usize) -> Result<Redistribution, Failure>,
 ) -> Status {
     answer(|| {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees the conditions above.
         let mut process = unsafe { MpiComm::of_raw(comm) }.map_err(unreachable)?;
         let ranks = process.ranks();
         let begin = || -> Result<_, Failure> {
             let change = change(ranks)?;
-            // No buffer needs more than a slice can have.
+            // A slice has at most `isize::MAX` bytes, and no plan needs more.
             let data = Memory::new("data", data, data_bytes.min(isize::MAX as usize))?;
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees the conditions above.
             Ok((change, unsafe { data.to_write() }))
         };
-        // Others wait for what this one says, whatever becomes of it: nothing of what panicked is looked at.
+        // Other processes wait for the status of this one, even if `begin` panics. After a panic,
+        // nothing that `begin` has captured is read.
         let ready = panic::catch_unwind(AssertUnwindSafe(begin));
         let all = process.gather(matches!(ready, Ok(Ok(_))).into());
         let ready = ready.unwrap_or_else(|panic| panic::resume_unwind(panic));
@@ -186,49 +190,62 @@ unsafe fn run(
     })
 }
 
+/// Writes the buffer size that this process needs to `bytes`.
+///
 /// # Safety
-/// As of [`turntile_mpi_capacity`].
+/// The conditions of [`turntile_mpi_capacity`] must hold.
 unsafe fn capacity(
     bytes: *mut usize,
     comm: MPI_Comm,
     change: impl FnOnce(usize) -> Result<Redistribution, Failure>,
 ) -> Status {
     answer(|| {
-        // SAFETY: as the caller says.
-        let (rank, ranks) = unsafe { place(comm) }.map_err(unreachable)?;
+        // SAFETY: the caller guarantees the conditions above.
+        let (rank, ranks) = unsafe { rank_and_size(comm) }.map_err(unreachable)?;
         let need = change(ranks)?.plan(rank).map_err(failure)?.capacity();
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees the conditions above.
         unsafe { fill("bytes", bytes, [need].into_iter()) }
     })
 }
 
+/// Writes the sizes of a partition over the processes of `comm` to `parts`.
+///
 /// # Safety
-/// As of [`turntile_mpi_balanced`].
-unsafe fn say(parts: *mut usize, comm: MPI_Comm, of: impl FnOnce(usize) -> Partition) -> Status {
+/// The conditions of [`turntile_mpi_balanced`] must hold.
+unsafe fn write_parts(
+    parts: *mut usize,
+    comm: MPI_Comm,
+    partition: impl FnOnce(usize) -> Partition,
+) -> Status {
     answer(|| {
-        // SAFETY: as the caller says.
-        let (_, ranks) = unsafe { place(comm) }.map_err(unreachable)?;
-        // SAFETY: as the caller says.
-        unsafe { fill("parts", parts, of(ranks).sizes()) }
+        // SAFETY: the caller guarantees the conditions above.
+        let (_, ranks) = unsafe { rank_and_size(comm) }.map_err(unreachable)?;
+        // SAFETY: the caller guarantees the conditions above.
+        unsafe { fill("parts", parts, partition(ranks).sizes()) }
     })
 }
 
+/// Creates the request to transpose a matrix.
+///
 /// # Safety
-/// Both are NULL or `ranks` numbers.
+/// `row_parts` and `col_parts` must each be NULL or have `ranks` numbers.
 unsafe fn matrix(
     ranks: usize,
     row_parts: *const usize,
     col_parts: *const usize,
     elem_bytes: usize,
 ) -> Result<Redistribution, Failure> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let (rows, cols) =
         unsafe { (parts("row_parts", row_parts, ranks)?, parts("col_parts", col_parts, ranks)?) };
     Ok(Redistribution::transpose(rows, cols, elem_bytes))
 }
 
+/// Creates the request to permute the axes of an array.
+///
 /// # Safety
-/// `extents` and `axes` are NULL or `rank` numbers each, the parts NULL or `ranks`.
+/// `extents` and `axes` must each be NULL or have `rank` numbers. The parts in `before` and `after`
+/// must each be NULL or have `ranks` numbers.
 unsafe fn array(
     ranks: usize,
     rank: usize,
@@ -238,31 +255,35 @@ unsafe fn array(
     before: (usize, *const usize),
     after: (usize, *const usize),
 ) -> Result<Redistribution, Failure> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let (shape, axes) = unsafe { memory::axes(rank, extents, axes) }?;
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let (source, result) =
         unsafe { (parts("parts_before", before.1, ranks)?, parts("parts_after", after.1, ranks)?) };
     let (before, after) = ((before.0, source), (after.0, result));
     Ok(Redistribution::of_axes(shape, axes, elem_bytes, before, after))
 }
 
+/// Creates a partition from the sizes of its parts. `what` is the name of the argument.
+///
 /// # Safety
-/// They are NULL or `ranks` numbers.
+/// `sizes` must be NULL or have `ranks` numbers.
 unsafe fn parts(
     what: &'static str,
     sizes: *const usize,
     ranks: usize,
 ) -> Result<Partition, Failure> {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees the conditions above.
     let sizes = unsafe { memory::numbers(what, sizes, ranks) }?;
     let status = Status::Overflow;
-    let text = || format!("{what} add up to more than an address space has");
+    let text = || format!("{what} sum to more than the address space");
     Partition::new(sizes).ok_or_else(|| Failure::Other { status, text: text() })
 }
 
+/// Writes numbers to `to`. `what` is the name of the argument.
+///
 /// # Safety
-/// `to` is NULL or has room for as many.
+/// `to` must be NULL or have room for all `numbers`.
 unsafe fn fill(
     what: &'static str,
     to: *mut usize,
@@ -273,7 +294,7 @@ unsafe fn fill(
     }
     Memory::new(what, to.cast(), 0)?.aligned(align_of::<usize>())?;
     for (index, number) in numbers.enumerate() {
-        // SAFETY: aligned, and the caller says that there is room.
+        // SAFETY: `to` is aligned, and the caller guarantees room for all numbers.
         unsafe { to.add(index).write(number) };
     }
     Ok(())
@@ -287,7 +308,7 @@ fn failure(error: Error) -> Failure {
     let status = match error {
         Error::Local(error) => return error.into(),
         Error::Axis { .. }
-        | Error::Partition { .. }
+        | Error::Parts { .. }
         | Error::SameAxis { .. }
         | Error::Ranks { .. }
         | Error::NoRank { .. } => Status::Argument,

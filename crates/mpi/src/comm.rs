@@ -1,4 +1,4 @@
-//! A process of a communicator.
+//! An MPI communicator as the transport of a redistribution.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -9,14 +9,15 @@ use mpi::ffi::{self, MPI_Comm};
 use mpi::raw::AsRaw;
 use turntile_distributed::{CommError, Communicator};
 
-/// Most bytes of a message: counts are `int`.
-const MOST: usize = 1 << 30;
-/// Of all messages: none but these go by the duplicate.
+/// Maximum bytes per MPI message, because MPI counts are `int`.
+const MAX_MESSAGE: usize = 1 << 30;
+/// Tag of all messages. No other messages use the duplicate communicator.
 const TAG: c_int = 0;
 
-/// This process in a communicator of its own, a duplicate, so that no message of the program is in its way.
+/// This process as a rank of a duplicate of an MPI communicator.
 ///
-/// The duplicate returns errors; it is freed when this is dropped, which must be before MPI ends.
+/// The duplicate keeps messages separate from those of the program. MPI errors on it are returned.
+/// Dropping `self` frees the duplicate; drop it before MPI is finalized.
 ///
 /// ```no_run
 /// use turntile_distributed::{Partition, Redistribution};
@@ -36,80 +37,81 @@ pub struct MpiComm {
     comm: MPI_Comm,
     rank: usize,
     ranks: usize,
-    /// It stays on the thread that MPI knows.
+    /// Makes the type neither `Send` nor `Sync`: only the thread that MPI knows may use it.
     thread: PhantomData<*const ()>,
 }
 
 impl MpiComm {
-    /// In a duplicate of that communicator; all its processes call it.
+    /// Duplicates a communicator. Collective: all processes of `comm` call it.
     ///
     /// # Errors
-    /// It cannot be duplicated, or has two groups. What MPI itself finds wrong with `comm` goes to the error handler of `comm`,
-    /// which ends the job unless the program has set another.
+    /// Returns an error if `comm` cannot be duplicated or is an intercommunicator. Errors that MPI
+    /// finds in `comm` itself go to the error handler of `comm`. The default handler ends the job.
     pub fn new(comm: &impl AsRaw<Raw = MPI_Comm>) -> Result<Self, CommError> {
-        // SAFETY: a communicator of rsmpi's, which is one while it lives.
+        // SAFETY: rsmpi guarantees a valid communicator while `comm` is borrowed.
         unsafe { Self::of_raw(comm.as_raw()) }
     }
 
-    /// As [`new`](Self::new), of MPI's own handle.
+    /// Duplicates a communicator given as a raw MPI handle. Collective: all processes of `comm`
+    /// call it.
     ///
     /// # Errors
-    /// As of [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     ///
     /// # Safety
-    /// MPI is initialised, and `comm` is a communicator.
+    /// MPI must be initialised, and `comm` must be a communicator or `MPI_COMM_NULL`.
     pub unsafe fn of_raw(comm: MPI_Comm) -> Result<Self, CommError> {
-        // SAFETY: the caller's word.
-        let (rank, ranks) = unsafe { place(comm) }?;
+        // SAFETY: the caller guarantees both conditions.
+        let (rank, ranks) = unsafe { rank_and_size(comm) }?;
         let mut own = comm;
         let thread = PhantomData;
-        // SAFETY: as above; the duplicate is this one's own.
+        // SAFETY: `comm` is a valid communicator. Only `self` owns and frees the duplicate.
         unsafe {
-            done(ffi::MPI_Comm_dup(comm, &mut own), rank, rank)?;
+            check(ffi::MPI_Comm_dup(comm, &mut own), rank, rank)?;
             let process = MpiComm { comm: own, rank, ranks, thread };
-            done(ffi::MPI_Comm_set_errhandler(own, ffi::RSMPI_ERRORS_RETURN), rank, rank)?;
+            check(ffi::MPI_Comm_set_errhandler(own, ffi::RSMPI_ERRORS_RETURN), rank, rank)?;
             Ok(process)
         }
     }
 }
 
-/// Which process of a communicator this is, and of how many.
+/// Returns the rank of this process in a communicator, and the number of processes.
 ///
 /// # Errors
-/// It is none, or has two groups.
+/// Returns an error if `comm` is `MPI_COMM_NULL` or an intercommunicator.
 ///
 /// # Safety
-/// MPI is initialised, and `comm` is a communicator or `MPI_COMM_NULL`.
-pub(crate) unsafe fn place(comm: MPI_Comm) -> Result<(usize, usize), CommError> {
-    let wrong = |why: &str| CommError { rank: 0, partner: 0, why: why.to_owned() };
+/// MPI must be initialised, and `comm` must be a communicator or `MPI_COMM_NULL`.
+pub(crate) unsafe fn rank_and_size(comm: MPI_Comm) -> Result<(usize, usize), CommError> {
+    let error = |why: &str| CommError { rank: 0, partner: 0, why: why.to_owned() };
     let [mut rank, mut ranks, mut inter] = [0; 3];
-    // SAFETY: the caller's word; the numbers are there for the calls.
+    // SAFETY: the caller guarantees a valid handle. The pointers are to local variables.
     unsafe {
         if comm == ffi::RSMPI_COMM_NULL {
-            return Err(wrong("the communicator is MPI_COMM_NULL"));
+            return Err(error("the communicator is MPI_COMM_NULL"));
         }
-        done(ffi::MPI_Comm_rank(comm, &mut rank), 0, 0)?;
-        done(ffi::MPI_Comm_size(comm, &mut ranks), 0, 0)?;
-        done(ffi::MPI_Comm_test_inter(comm, &mut inter), 0, 0)?;
+        check(ffi::MPI_Comm_rank(comm, &mut rank), 0, 0)?;
+        check(ffi::MPI_Comm_size(comm, &mut ranks), 0, 0)?;
+        check(ffi::MPI_Comm_test_inter(comm, &mut inter), 0, 0)?;
     }
     if inter != 0 {
-        return Err(wrong("the communicator has two groups"));
+        return Err(error("the communicator is an intercommunicator"));
     }
     Ok((rank as usize, ranks as usize))
 }
 
-/// What a call of MPI says.
-fn done(code: c_int, rank: usize, partner: usize) -> Result<(), CommError> {
+/// Converts an MPI return code to a result.
+fn check(code: c_int, rank: usize, partner: usize) -> Result<(), CommError> {
     if code == ffi::MPI_SUCCESS as c_int {
         return Ok(());
     }
     let mut text = [0u8; ffi::MPI_MAX_ERROR_STRING as usize + 1];
     let mut bytes = 0;
-    // SAFETY: the text has room for the longest that MPI writes.
+    // SAFETY: the buffer has room for the longest text that MPI writes.
     let known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut bytes) };
     let why = match known == ffi::MPI_SUCCESS as c_int {
         true => String::from_utf8_lossy(&text[..bytes as usize]).into_owned(),
-        false => format!("MPI says {code}"),
+        false => format!("MPI error {code}"),
     };
     Err(CommError { rank, partner, why })
 }
@@ -129,21 +131,21 @@ impl Communicator for MpiComm {
         send: &[u8],
         receive: &mut [u8],
     ) -> Result<(), CommError> {
-        let (mut send, mut receive) = (send.chunks(MOST), receive.chunks_mut(MOST));
+        let (mut send, mut receive) = (send.chunks(MAX_MESSAGE), receive.chunks_mut(MAX_MESSAGE));
         loop {
             let (sent, received) = match (send.next(), receive.next()) {
                 (None, None) => return Ok(()),
                 (sent, received) => (sent.unwrap_or_default(), received.unwrap_or_default()),
             };
-            // SAFETY: a constant.
-            let nobody = unsafe { ffi::RSMPI_PROC_NULL };
-            let or_nobody = |bytes| if bytes == 0 { nobody } else { partner as c_int };
+            // SAFETY: the static is a constant of the MPI library.
+            let null = unsafe { ffi::RSMPI_PROC_NULL };
+            let peer = |bytes| if bytes == 0 { null } else { partner as c_int };
             let (mut status, mut count) = (MaybeUninit::uninit(), 0);
-            // SAFETY: bytes of slices, of which MPI writes those that are received alone; no more than an `int` counts. The
-            // communicator is there while `self` is.
+            // SAFETY: the pointers and lengths are those of live slices, and lengths fit in an
+            // `int`. MPI writes only to `received`. The communicator is valid while `self` exists.
             unsafe {
                 let byte = ffi::RSMPI_UINT8_T;
-                let (to, from) = (or_nobody(sent.len()), or_nobody(received.len()));
+                let (to, from) = (peer(sent.len()), peer(received.len()));
                 let code = ffi::MPI_Sendrecv(
                     sent.as_ptr().cast(),
                     sent.len() as c_int,
@@ -158,12 +160,12 @@ impl Communicator for MpiComm {
                     self.comm,
                     status.as_mut_ptr(),
                 );
-                done(code, self.rank, partner)?;
+                check(code, self.rank, partner)?;
                 let code = ffi::MPI_Get_count(status.as_ptr(), byte, &mut count);
-                done(code, self.rank, partner)?;
+                check(code, self.rank, partner)?;
             }
             if count as usize != received.len() {
-                let why = format!("{count} bytes came in place of {}", received.len());
+                let why = format!("received {count} bytes instead of {}", received.len());
                 return Err(CommError { rank: self.rank, partner, why });
             }
         }
@@ -171,24 +173,24 @@ impl Communicator for MpiComm {
 
     fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         let mut all = vec![0u64; self.ranks];
-        // SAFETY: one number of each, and room for all.
+        // SAFETY: `own` is one number, and `all` has room for one number per rank.
         let code = unsafe {
             let number = ffi::RSMPI_UINT64_T;
             let (from, to) = ((&raw const own).cast(), all.as_mut_ptr().cast());
             ffi::MPI_Allgather(from, 1, number, to, 1, number, self.comm)
         };
-        done(code, self.rank, self.rank)?;
+        check(code, self.rank, self.rank)?;
         Ok(all)
     }
 }
 
 impl Drop for MpiComm {
     fn drop(&mut self) {
-        let mut ended = 0;
-        // SAFETY: the duplicate is this one's own; after MPI has ended there is nothing to free.
+        let mut finalized = 0;
+        // SAFETY: only `self` owns the duplicate. After MPI is finalized nothing must be freed.
         unsafe {
-            ffi::MPI_Finalized(&mut ended);
-            if ended == 0 {
+            ffi::MPI_Finalized(&mut finalized);
+            if finalized == 0 {
                 ffi::MPI_Comm_free(&mut self.comm);
             }
         }

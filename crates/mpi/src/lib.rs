@@ -1,6 +1,8 @@
-//! Arrays that are cut over processes of MPI change their layout in place: `MpiComm` is the `Communicator` of
-//! `turntile-distributed`, and `include/turntile_mpi.h` declares the same for C. All of it is behind the feature `mpi`, which needs
-//! an MPI and libclang.
+//! In-place redistribution of arrays over MPI processes.
+//!
+//! [`MpiComm`] implements the `Communicator` trait of `turntile-distributed`.
+//! `include/turntile_mpi.h` declares the C interface. The crate is empty without the feature `mpi`,
+//! which needs an MPI library and libclang.
 #![cfg(feature = "mpi")]
 
 mod capi;

@@ -1,9 +1,10 @@
-//! Arrays over processes of MPI: `mpirun -n P processes [few]`. All draw the same arrays, and each compares its part.
+//! Tests of arrays over MPI processes: `mpirun -n P processes [few]`. All processes generate the
+//! same arrays, and each compares its part.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use mpi::Threading;
-use mpi::traits::{Communicator, Destination as _, Source as _};
+use mpi::traits::{Communicator as World, Destination as _, Source as _};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -18,10 +19,10 @@ fn main() {
     let (universe, threading) = mpi::initialize_with_threading(Threading::Funneled).unwrap();
     assert!(threading >= Threading::Funneled);
     let world = universe.world();
-    // Others would wait for one that has failed.
-    let said = std::panic::take_hook();
+    // A failed process ends the job, because other processes would wait for it.
+    let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        said(panic);
+        default_hook(panic);
         mpi::topology::SimpleCommunicator::world().abort(1)
     }));
     let mut process = MpiComm::new(&world).unwrap();
@@ -30,24 +31,24 @@ fn main() {
         [world.rank(), world.size()].map(|number| number as usize)
     );
     let few = std::env::args().any(|word| word == "few");
-    let arrays = drawn(&mut process, if few { 4 } else { 60 });
+    let arrays = random_arrays(&mut process, if few { 4 } else { 60 });
     small(&mut process, if few { 5 } else { 1 });
     large(&mut process);
-    errors(&mut process);
-    messages_of_other_sizes(&mut process);
-    among_messages_of_the_program(&world, &mut process);
+    all_processes_return_an_error_when_one_fails(&mut process);
+    exchange_returns_an_error_when_sizes_differ(&mut process);
+    messages_of_the_program_stay_separate(&world, &mut process);
     if process.rank() == 0 {
-        println!("{} processes, {arrays} arrays drawn: every element in its place", world.size());
+        println!("{} processes, {arrays} random arrays: all elements are right", world.size());
     }
 }
 
-fn drawn(process: &mut MpiComm, count: usize) -> usize {
+fn random_arrays(process: &mut MpiComm, count: usize) -> usize {
     let (mut runner, cases) = (TestRunner::deterministic(), cases(process.ranks()));
     let arrays = (0..count).map(|_| cases.new_tree(&mut runner).unwrap().current());
     arrays.map(|case| case.check(process)).count()
 }
 
-/// Sides below, at and above the number of processes.
+/// Checks extents below, at and above the number of processes.
 fn small(process: &mut MpiComm, step: usize) {
     let ranks = process.ranks();
     for (m, n) in (0..12).step_by(step).flat_map(|m| (0..12).step_by(3).map(move |n| (m, n))) {
@@ -55,7 +56,8 @@ fn small(process: &mut MpiComm, step: usize) {
     }
 }
 
-/// Messages that MPI does not send before they are waited for; ever more rows for ranks that get fewer.
+/// Checks messages that are too large for MPI to buffer, and partitions whose parts shrink with the
+/// rank before but grow after.
 fn large(process: &mut MpiComm) {
     let (ranks, rank) = (process.ranks(), process.rank());
     let falling =
@@ -74,8 +76,9 @@ fn large(process: &mut MpiComm) {
     }
 }
 
-/// One process asks for something else, or has too little memory: all say so, and nothing moves.
-fn errors(process: &mut MpiComm) {
+/// One process makes another request, or has a buffer that is too short. All processes return an
+/// error, and no data move.
+fn all_processes_return_an_error_when_one_fails(process: &mut MpiComm) {
     let (ranks, rank) = (process.ranks(), process.rank());
     let parts = || Partition::balanced(6 * ranks, ranks);
     let odd = ranks - 1;
@@ -94,10 +97,10 @@ fn errors(process: &mut MpiComm) {
     let fewer = Partition::balanced(6, ranks + 1);
     let ended = Redistribution::transpose(fewer.clone(), fewer, 1).run(process, &mut data);
     assert_eq!(ended, Err(Error::Communicator { planned: ranks + 1, got: ranks }));
-    // A panic is told to the others, which wait for it, and goes on.
+    // A panic is reported to the other processes, which wait for this one. Then it unwinds.
     let begin = |_, _| match rank == odd {
-        // Not by the hook, which ends the job.
-        true => resume_unwind(Box::new("a defect")),
+        // Bypasses the panic hook, which would end the job.
+        true => resume_unwind(Box::new("a bug")),
         false => Ok(()),
     };
     let ended = catch_unwind(AssertUnwindSafe(|| change.agree(process, [need, need], begin)));
@@ -108,13 +111,13 @@ fn errors(process: &mut MpiComm) {
     assert_eq!(data, before);
 }
 
-/// MPI's errors are returned, and end no job.
-fn messages_of_other_sizes(process: &mut MpiComm) {
+/// MPI errors are returned and do not end the job.
+fn exchange_returns_an_error_when_sizes_differ(process: &mut MpiComm) {
     let (ranks, rank) = (process.ranks(), process.rank());
     if ranks == 1 {
         return;
     }
-    for (sent, wanted, why) in [(8, 4, "trunc"), (4, 8, "4 bytes came in place of 8")] {
+    for (sent, wanted, why) in [(8, 4, "trunc"), (4, 8, "received 4 bytes instead of 8")] {
         match rank {
             0 => process.exchange(1, &vec![1; sent], &mut []).unwrap(),
             1 => {
@@ -126,12 +129,12 @@ fn messages_of_other_sizes(process: &mut MpiComm) {
         }
     }
     assert_eq!(process.gather(rank as u64), Ok((0..ranks as u64).collect()));
-    // No such partner.
+    // The partner's rank is out of range.
     assert!(process.exchange(ranks, &[1], &mut []).is_err());
 }
 
-/// A message that the program has on its way, of the same tag, stays its own.
-fn among_messages_of_the_program(world: &impl Communicator, process: &mut MpiComm) {
+/// A pending message of the program with the same tag is not received by a redistribution.
+fn messages_of_the_program_stay_separate(world: &impl World, process: &mut MpiComm) {
     let (rank, ranks) = (world.rank(), world.size());
     let [next, previous] = [(rank + 1) % ranks, (rank + ranks - 1) % ranks];
     mpi::request::scope(|scope| {
