@@ -105,7 +105,7 @@ impl<K> ChunkQueue<K> {
     /// Claims the next band for `thread`. `saved` receives its run's buffer at the end of the run;
     /// the thread needs it to steal part of another run.
     ///
-    /// `save` must save the needed data of a chunk. No thread processes or overwrites that chunk
+    /// `save` must save the needed data of a chunk. No other thread processes or reads that chunk
     /// meanwhile.
     pub fn claim(
         &self,

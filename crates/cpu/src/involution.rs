@@ -2,8 +2,8 @@
 //!
 //! Both tiles of a pair are transposed into scratch before either is written. Meanwhile the rows of
 //! the next pair are prefetched. Pairs are ordered by pairs of *groups* of tiles, so that pages and
-//! lines shared by tiles are reused soon. If few rows are at a constant stride, or a row's axes do
-//! not form whole rows of the partner, some rows are first copied to a strip.
+//! lines shared by tiles are reused soon. If few rows are at a constant stride, or a
+//! tile's partner is not its transpose, some rows are first copied to a strip.
 #![allow(unsafe_code)]
 
 use turntile_perm::tile_pairs::{self, TileSpan};

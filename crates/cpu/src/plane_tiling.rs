@@ -175,7 +175,7 @@ impl PlaneTiling {
         self.tile = [units(lines[0]).min(rows.max(1)), units(lines[1]).min(cols.max(1))];
     }
 
-    /// Divides matrices into tiles. If one side is shorter_by, the other side of the tile is longer.
+    /// Divides matrices into tiles. If one side is short, the other side of the tile is longer.
     fn divide_matrix(&mut self, alignment: usize) {
         let (BlockShape { rows, cols, .. }, unit_bytes) = (self.plane, self.unit_bytes);
         let whole = (rows * unit_bytes).is_multiple_of(CACHE_LINE);

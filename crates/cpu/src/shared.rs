@@ -1,4 +1,4 @@
-//! Memory shared by several workers, each of which moves bytes of its own.
+//! Memory shared by several workers, each moving its own bytes.
 //!
 //! Every span is checked against the memory's length before its pointer is made, and no reference
 //! to shared bytes leaves this file. Not checked: that no two workers touch the same byte. The
@@ -180,7 +180,7 @@ impl Worker<'_> {
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
     }
 
-    /// Copies `rows` contiguous rows of `bytes` bytes to spans `pitch` bytes disjoint, the first at
+    /// Copies `rows` contiguous rows of `bytes` bytes to spans `pitch` bytes apart, the first at
     /// `at`.
     #[inline]
     pub fn write_rows(&self, at: usize, pitch: usize, from: &[Byte], bytes: usize, rows: usize) {
@@ -287,7 +287,7 @@ impl Worker<'_> {
     }
 
     /// Returns a swapper for squares of `side` elements of `elem_bytes` bytes, in rows `pitch`
-    /// bytes disjoint. Returns `None` if no kernel supports that size.
+    /// bytes apart. Returns `None` if no kernel supports that size.
     pub fn squares(
         &self,
         pitch: usize,

@@ -1,7 +1,7 @@
 //! Square transposition in place: pairs of tiles to swap, their order, and the lines to prefetch
 //! meanwhile.
 //!
-//! A square is divided into *blocks*, of which two, with the next two, fit the second-level cache.
+//! A square is divided into *blocks*. Two of them, with the next two, fit the second-level cache.
 //! A pair of blocks across the diagonal is divided into *tiles* of one cache line per row. Pairs go
 //! *strip* by strip of columns, so that the pages of the rows below the diagonal are also reused
 //! soon. While two tiles are swapped, as many lines of the next pair of blocks are prefetched, row
@@ -20,8 +20,8 @@ pub struct SquareTiling {
     pub mid: usize,
     /// Bytes of an element.
     pub elem_bytes: usize,
-    /// Elements per side of a tile: a line of them, or fewer if elements are long. Tiles at the
-    /// ends may be smaller.
+    /// Elements per side of a tile: those of one cache line, or up to 8 that fit [`TILE_BYTES`] if
+    /// that is larger. Tiles at the ends may be smaller.
     pub tile: usize,
     /// Rows of a block above the diagonal; the last block may have fewer.
     block_rows: usize,

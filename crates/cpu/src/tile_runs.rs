@@ -1,4 +1,4 @@
-//! Moves rows of tiles from one pitch to another, along chains, most of which end in a gap.
+//! Moves rows of tiles from one pitch to another, along chains. Most chains end in a gap.
 
 use turntile_perm::TileRows;
 use turntile_simd::Byte;

@@ -217,7 +217,7 @@ fn workspace_follows_the_documented_formulas() {
         let config: CpuKernelConfig = *implementation.launch_config.get().unwrap();
         (config.resources(), implementation.workspace_bytes)
     };
-    // As many runs as fit 512 KiB, from 2 to 65.
+    // The number of runs that fit 512 KiB, from 2 to 65.
     for (run_bytes, saved) in [(256, 65), (20_000, 26), (400_000, 2)] {
         let map = Elementary { batch: 1, rows: 500, mid: 1, cols: 300, unit: run_bytes }.into();
         let flags = (500 * 300usize).div_ceil(32) * 4;

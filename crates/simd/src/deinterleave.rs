@@ -124,7 +124,7 @@ unsafe fn combined<V: Shuffle, const C: usize>(vectors: &[V; C], masks: &[V; C])
 }
 
 /// Returns the start of the next group after `i`, or `None` at the end. The last group is moved
-/// back so that it fits.
+/// back to fit.
 #[inline(always)]
 fn next(i: usize, group: usize, count: usize) -> Option<usize> {
     (i + group < count).then(|| (i + group).min(count - group))

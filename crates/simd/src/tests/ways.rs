@@ -1,4 +1,4 @@
-//! Code path of each kernel. Results alone cannot show which one ran.
+//! Code path of each kernel, which results cannot show.
 
 use super::{filled, with_each_kernel};
 use crate::trace::{CodePath, taken};
