@@ -158,7 +158,7 @@ pub struct Estimate<'a> {
     config: &'a CpuKernelConfig,
     costs: &'a CostTable,
     profile: Profile,
-    /// Values of the quantities, by index, except those that are computed on demand.
+    /// Values of the quantities, by index, except quantities that are computed on demand.
     quantities: [f64; FEATURES.len()],
     short_cycles: OnceCell<bool>,
 }

@@ -229,11 +229,11 @@ impl CpuDevice {
             if !request.methods.accepts(method) {
                 continue;
             }
-            let by = |threads| {
+            let with_threads = |threads| {
                 let limits = Limits { threads, ..self.limits };
                 CpuKernelConfig::new(*map, request.elem_bytes, method, limits)
             };
-            let Some(widest) = by(self.limits.threads) else { continue };
+            let Some(widest) = with_threads(self.limits.threads) else { continue };
             if !widest.is_offered() {
                 continue;
             }
@@ -249,7 +249,11 @@ impl CpuDevice {
                 if seconds >= bound {
                     continue;
                 }
-                let fewer = if threads == widest.resources().threads { None } else { by(threads) };
+                let fewer = if threads == widest.resources().threads {
+                    None
+                } else {
+                    with_threads(threads)
+                };
                 let config = fewer.as_ref().unwrap_or(&widest);
                 let need = config.resources().bytes();
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
@@ -269,8 +273,11 @@ impl CpuDevice {
     /// Returns the reason why no method supports the map and the request.
     fn rejection(&self, map: &StageMap, request: &StageRequest) -> Infeasible {
         let need = map.instance_len().saturating_mul(request.elem_bytes);
-        let held = matches!(map, StageMap::Axes(_) | StageMap::SlotGather { .. });
-        if held && request.methods.accepts(Method::BarrierSync) && need > self.limits.scratch {
+        let uses_scratch = matches!(map, StageMap::Axes(_) | StageMap::SlotGather { .. });
+        if uses_scratch
+            && request.methods.accepts(Method::BarrierSync)
+            && need > self.limits.scratch
+        {
             Infeasible::OnChip { need, have: self.limits.scratch }
         } else {
             Infeasible::NoWay { shape: map.to_string() }
@@ -320,11 +327,11 @@ impl Device for CpuDevice {
     /// Returns the rows of one slot, and the rows of all slots that fit the scratch with their
     /// halo.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
-        let held = self.limits.scratch;
+        let scratch = self.limits.scratch;
         if every {
-            params.chunk_lengths(held).collect()
+            params.chunk_lengths(scratch).collect()
         } else {
-            vec![params.slot, params.chunks_that_fit(held)[0]]
+            vec![params.slot, params.chunks_that_fit(scratch)[0]]
         }
     }
 

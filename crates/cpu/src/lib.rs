@@ -49,7 +49,7 @@
 //!
 //! `unsafe` code is in `shared`, `cells` and `views`. A kernel's only `unsafe` code promises that
 //! two workers never touch the same byte (`SharedBytes::worker`). The index maps guarantee that; a
-//! check during the moves would cost as much as the moves. `initialised` also promises that plans
+//! check during the moves would double their cost. `initialised` also promises that plans
 //! leave no byte uninitialised.
 //!
 //! Data are bytes that may be uninitialised ([`Byte`]): elements of any type, including padding,

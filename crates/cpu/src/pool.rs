@@ -156,7 +156,7 @@ fn check_memory(bytes: usize) -> Result<(), TryReserveError> {
     found
 }
 
-/// Starts the intended number of threads, or as many as can be started.
+/// Starts the intended number of threads, or fewer if not all can be started.
 fn start_pool() -> ProcessPool {
     let (process, forked) = (std::process::id(), OnceLock::new());
     let (mut most, mut start_error) = (pool_size(), None);

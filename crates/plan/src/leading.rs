@@ -145,7 +145,7 @@ impl LeadingPlanner<'_> {
     /// Returns the candidate with the fastest tile side, if it takes less than `bound` seconds.
     ///
     /// With `all` there is no bound. Under [`TileRule::Exhaustive`] the candidates of several sides
-    /// are returned.
+    /// are returned. Returns none if another route or a mirrored one was requested.
     fn with_tiles(&self, matrix: &DenseMatrix, all: bool, bound: f64) -> Vec<Candidate> {
         let Planner { route, mirrored, rule, .. } = self.planner;
         if route.is_some_and(|route| route != Route::SQUARE_TILE) || *mirrored == Some(true) {

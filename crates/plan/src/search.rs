@@ -154,6 +154,7 @@ impl<'a> Search<'a> {
             let pass = self.planner.device.least_seconds(self.problem.bytes());
             for via in self.vias(from, to, phases) {
                 let bound = best.as_ref().map_or(bound, |plan| plan.seconds);
+                // Two phases take at least two passes.
                 if 2.0 * pass >= bound {
                     break;
                 }
@@ -163,7 +164,7 @@ impl<'a> Search<'a> {
         (best, rejected)
     }
 
-    /// Returns the intermediate orders, first those that likely need the fewest passes.
+    /// Returns the intermediate orders, sorted by the likely number of passes, fewest first.
     fn vias(&self, from: &[usize], to: &[usize], phases: usize) -> Vec<Vec<usize>> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
