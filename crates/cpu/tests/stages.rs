@@ -67,7 +67,7 @@ fn request(elem_bytes: usize) -> StageRequest {
     StageRequest { elem_bytes, alignment: 16, out_of_place: false, cap, methods: MethodFilter::Any }
 }
 
-/// Checks every implementation that CPU devices implementation, and every method that another device may
+/// Checks every implementation that CPU devices offer, and every method that another device may
 /// have planned.
 pub fn check_all_methods(map: StageMap, elem_bytes: usize) {
     let (case, mut checked) = (Case::new(map, elem_bytes), 0);
