@@ -343,7 +343,8 @@ struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
-        let why = "turntile: a panic while elements were being moved: some exist twice, so the process is aborted";
+        let why =
+            "turntile: panic while elements move: some exist twice, so the process is aborted";
         // If standard error cannot be written, abort all the same.
         let _ = writeln!(io::stderr(), "{why}");
         std::process::abort();

@@ -170,11 +170,11 @@ impl Transpose {
         let planner = self.planner_on(gpu.chip())?;
         let problem = self.problem()?;
         let problems = alignments(&problem);
-        let share = problems.len() as u32;
+        let count = problems.len() as u32;
         let mut plans = Vec::new();
         for problem in &problems {
             let tune =
-                |budget| self.tuned_on(gpu, &planner, problem, budget / share, &mut |_, _, _| {});
+                |budget| self.tuned_on(gpu, &planner, problem, budget / count, &mut |_, _, _| {});
             plans.push(self.choose(&planner, problem, tune)?);
         }
         let mut plans = plans.into_iter();

@@ -128,7 +128,7 @@ pub struct RecordConversion {
     /// Column sizes in bytes: each field as given, then each gap.
     sizes: Vec<usize>,
     /// Byte offset of each column in a record.
-    places: Vec<usize>,
+    offsets: Vec<usize>,
     from: RecordOrder,
     to: RecordOrder,
 }
@@ -138,15 +138,15 @@ impl RecordConversion {
     /// gaps. The source order is AoS unless [`from`](Self::from) sets another.
     pub fn new(records: usize, sizes: &[usize]) -> Self {
         let before = |end: &mut usize, &bytes: &usize| {
-            let place = *end;
-            *end = place.saturating_add(bytes);
-            Some(place)
+            let offset = *end;
+            *end = offset.saturating_add(bytes);
+            Some(offset)
         };
-        let places = sizes.iter().scan(0, before).collect();
+        let offsets = sizes.iter().scan(0, before).collect();
         RecordConversion {
             records,
             sizes: sizes.to_vec(),
-            places,
+            offsets,
             from: RecordOrder::Aos,
             to: RecordOrder::Aos,
         }
@@ -199,11 +199,11 @@ impl RecordConversion {
         }
         gaps.push((at, record_bytes - at));
         gaps.retain(|&(_, bytes)| bytes > 0);
-        let (places, sizes) = fields.iter().chain(&gaps).copied().unzip();
+        let (offsets, sizes) = fields.iter().chain(&gaps).copied().unzip();
         Ok(RecordConversion {
             records,
             sizes,
-            places,
+            offsets,
             from: RecordOrder::Aos,
             to: RecordOrder::Aos,
         })
@@ -217,8 +217,8 @@ impl RecordConversion {
     pub fn of_record<R: Record>(records: usize) -> Self {
         let mut fields = R::FIELDS.to_vec();
         fields.sort_by_key(|field| field.before);
-        let (places, sizes) = fields.iter().map(|field| (field.offset, field.bytes)).unzip();
-        RecordConversion { records, sizes, places, from: RecordOrder::Aos, to: RecordOrder::Aos }
+        let (offsets, sizes) = fields.iter().map(|field| (field.offset, field.bytes)).unzip();
+        RecordConversion { records, sizes, offsets, from: RecordOrder::Aos, to: RecordOrder::Aos }
     }
 
     /// Sets the source order; the default is AoS.
@@ -255,7 +255,7 @@ impl RecordConversion {
         assert!(record < self.records, "record {record} is out of range: {} records", self.records);
         let tile = layout.tile(self.records).expect("the tile has at least one record");
         let (first, within) = match tile {
-            AOS => (record, self.places[field]),
+            AOS => (record, self.offsets[field]),
             _ => {
                 let first = record / tile * tile;
                 let before = saturating_sum(&self.sizes[..field]);
@@ -270,7 +270,7 @@ impl RecordConversion {
     /// Returns the schema of the fields in words of `word` bytes.
     fn fields(&self, word: usize) -> Option<RecordSchema> {
         let words = |bytes: &[usize]| bytes.iter().map(|bytes| bytes / word).collect::<Vec<_>>();
-        RecordSchema::new(self.records, &words(&self.sizes))?.with_places(&words(&self.places))
+        RecordSchema::new(self.records, &words(&self.sizes))?.with_places(&words(&self.offsets))
     }
 
     /// Returns the problem, in words whose size divides all columns.

@@ -109,15 +109,16 @@ impl<S: Scalar> Scale<S> {
         if rows == 0 || cols == 0 {
             return;
         }
-        let parts = threads.min(rows * cols * size_of::<S>() / SHARE_BYTES).clamp(1, rows);
-        let each = rows.div_ceil(parts);
+        let threads =
+            threads.min(rows * cols * size_of::<S>() / MIN_BYTES_PER_THREAD).clamp(1, rows);
+        let each = rows.div_ceil(threads);
         let all = data.chunks_mut(pitch).take(rows);
-        if parts == 1 {
+        if threads == 1 {
             return all.for_each(|row| self.row(&mut row[..cols]));
         }
-        let shares = data.chunks_mut(each * pitch).take(rows.div_ceil(each)).enumerate();
-        pool::each(shares, |(share, data)| {
-            let rows = each.min(rows - share * each);
+        let chunks = data.chunks_mut(each * pitch).take(rows.div_ceil(each)).enumerate();
+        pool::each(chunks, |(chunk, data)| {
+            let rows = each.min(rows - chunk * each);
             data.chunks_mut(pitch).take(rows).for_each(|row| self.row(&mut row[..cols]));
         });
     }
@@ -132,7 +133,7 @@ impl<S: Scalar> Scale<S> {
 }
 
 /// Minimum bytes per thread.
-const SHARE_BYTES: usize = 1 << 20;
+const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
 macro_rules! numbers {
     ($($real:ty),+) => {$(

@@ -317,10 +317,10 @@ impl Transpose {
     pub fn plan(&self) -> Result<Transposer, Error> {
         plan_cache::spare_memory()?;
         let (problem, planner) = (self.problem()?, self.host_planner()?);
-        let (plan, refused) = self.choose(&planner, &problem, |budget| {
+        let (plan, rejected_wisdom) = self.choose(&planner, &problem, |budget| {
             self.tuned(&planner, &problem, budget, &mut |_, _, _| {})
         })?;
-        Ok(Transposer::new(plan, self.host_threads())?.with_refused(refused))
+        Ok(Transposer::new(plan, self.host_threads())?.with_rejected_wisdom(rejected_wisdom))
     }
 
     /// Measures candidates on the host for about `budget` and returns at least one, fastest first.
@@ -384,7 +384,7 @@ impl Transpose {
             (self.wisdom.is_some(), "a wisdom file"),
             (self.batch != 1, "a batch"),
         ];
-        if let Some(&(_, with)) = excluded.iter().find(|(asked, _)| *asked) {
+        if let Some(&(_, with)) = excluded.iter().find(|(is_set, _)| *is_set) {
             return Err(ProblemError::Leading { with }.into());
         }
         Ok(problem.with_leading(lda, ldb)?)
@@ -396,7 +396,7 @@ impl Transpose {
             (self.leading.is_some(), "leading dimensions"),
             (self.out_of_place, "an out-of-place result"),
         ];
-        match excluded.iter().find(|(asked, _)| *asked) {
+        match excluded.iter().find(|(is_set, _)| *is_set) {
             Some(&(_, with)) => Err(LayoutError::With { with }),
             None => records.problem(),
         }
@@ -478,13 +478,13 @@ impl Transpose {
         problem: &Problem,
         tune: impl FnOnce(Duration) -> Result<Vec<Measurement>, Error>,
     ) -> Result<(Plan, Option<StaleWisdom>), Error> {
-        let (advised, refused) = self.advised(planner, problem)?;
+        let (advised, rejected_wisdom) = self.advised(planner, problem)?;
         let plan = match (advised, self.effort) {
             (Some(plan), _) => plan,
             (None, Effort::Estimate) => planner.plan(problem)?,
             (None, Effort::Measure(budget)) => tune(budget)?.swap_remove(0).plan,
         };
-        Ok((plan, refused))
+        Ok((plan, rejected_wisdom))
     }
 
     /// Returns the plan that the wisdom file has for the problem, or why its entry was rejected.

@@ -21,7 +21,7 @@ use crate::scale::{Scalar, Scale};
 pub struct Transposer {
     executor: Executor,
     threads: usize,
-    refused: Option<StaleWisdom>,
+    rejected_wisdom: Option<StaleWisdom>,
 }
 
 /// Options of a run.
@@ -85,16 +85,16 @@ impl Transposer {
     /// # Errors
     /// [`Error::Run`] if the plan is invalid. Plans made by the planner are valid.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
-        Ok(Transposer { executor: Executor::new(plan, threads)?, threads, refused: None })
+        Ok(Transposer { executor: Executor::new(plan, threads)?, threads, rejected_wisdom: None })
     }
 
-    pub(crate) fn with_refused(self, refused: Option<StaleWisdom>) -> Self {
-        Transposer { refused, ..self }
+    pub(crate) fn with_rejected_wisdom(self, rejected_wisdom: Option<StaleWisdom>) -> Self {
+        Transposer { rejected_wisdom, ..self }
     }
 
     /// Returns why the wisdom file's entry for this problem was rejected, if it was.
     pub fn refused_wisdom(&self) -> Option<&StaleWisdom> {
-        self.refused.as_ref()
+        self.rejected_wisdom.as_ref()
     }
 
     /// Returns the plan.

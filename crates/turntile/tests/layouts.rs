@@ -128,9 +128,9 @@ fn columns_follow_order_of_fields() {
             let aos: Vec<u8> =
                 (0..records * record_bytes).map(|k| (k * 7 + k / 256) as u8).collect();
             let layout = RecordConversion::by_offsets(records, record_bytes, given).unwrap();
-            let in_layout = |lies: RecordOrder| {
+            let in_layout = |order: RecordOrder| {
                 let mut data = aos.clone();
-                let planned = layout.clone().to(lies).plan().unwrap();
+                let planned = layout.clone().to(order).plan().unwrap();
                 planned.run(&mut RawElements(&mut data[..])).unwrap();
                 data
             };
@@ -139,8 +139,8 @@ fn columns_follow_order_of_fields() {
                 for (i, (f, &(at, bytes))) in
                     (0..records).flat_map(|i| given.iter().enumerate().map(move |g| (i, g)))
                 {
-                    let lies = layout.offset(to, i, f);
-                    assert_eq!(want[lies..][..bytes], aos[i * record_bytes + at..][..bytes]);
+                    let offset = layout.offset(to, i, f);
+                    assert_eq!(want[offset..][..bytes], aos[i * record_bytes + at..][..bytes]);
                 }
                 let planned = layout.clone().from(from).to(to).plan().unwrap();
                 planned.run(&mut RawElements(&mut data[..])).unwrap();

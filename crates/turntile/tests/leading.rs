@@ -345,14 +345,14 @@ fn gpu_plan_saves_gaps_in_workspace() {
 #[test]
 fn plan_text_lists_stages() {
     let planned = Transpose::of::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
-    let kept = planned.plan().problem.leading().unwrap().saved_gap_len();
+    let saved = planned.plan().problem.leading().unwrap().saved_gap_len();
     let text = format!("{planned:#}");
     for expected in [
         "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",
-        &format!("gaps({kept} elements) keep"),
+        &format!("gaps({saved} elements) keep"),
         "slide(3000x2000, pitch 2008 to 2000)",
         "slide(2000x3000, pitch 3000 to 3016)",
-        &format!("gaps back({kept} elements) keep"),
+        &format!("gaps back({saved} elements) keep"),
     ] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }

@@ -66,17 +66,17 @@ fn wisdom_is_ignored_when_entry_is_unknown() {
     let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
     let winner = transpose.tune(Duration::ZERO).unwrap().swap_remove(0).plan;
     let text = std::fs::read_to_string(&file).unwrap();
-    let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let (key, entry) = whole["entries"].as_object().unwrap().iter().next().unwrap();
+    let original: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let (key, entry) = original["entries"].as_object().unwrap().iter().next().unwrap();
     let planned_with = |change: &dyn Fn(&mut serde_json::Value)| {
-        let mut old = whole.clone();
+        let mut old = original.clone();
         change(&mut old);
         std::fs::write(&file, old.to_string()).unwrap();
         transpose.plan().unwrap()
     };
     for (field, value) in [
-        ("route", serde_json::json!("a-route-that-was")),
-        ("ways", serde_json::json!(["a way that was"])),
+        ("route", serde_json::json!("unknown-route")),
+        ("variants", serde_json::json!(["an unknown variant"])),
         ("tile", serde_json::json!({"m": 7, "n": 11})),
     ] {
         let planned = planned_with(&|old| old["entries"][key]["recipe"][0][field] = value.clone());

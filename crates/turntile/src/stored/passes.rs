@@ -89,7 +89,7 @@ fn cost(passes: &[Pass]) -> f64 {
 /// `scratch` bytes, and at least as many as a block reads.
 pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Vec<Pass> {
     let last = *job.axes.last().expect("the copy has an axis");
-    let panels_total = last.extent / width;
+    let panel_count = last.extent / width;
     let part = |first: u64, panels: u64, width: u64| {
         let mut axes = job.axes[..job.axes.len() - 1].to_vec();
         axes.push(CopyAxis { extent: panels, from: width * last.from, to: width * last.to });
@@ -97,29 +97,29 @@ pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Ve
         let (source, dest) = (job.source + first * last.from, job.dest + first * last.to);
         through_scratch(&StridedCopy { source, dest, axes, ..*job })
     };
-    let each = if panels_total > 0 {
-        let [all, _] = part(0, panels_total, width);
+    let each = if panel_count > 0 {
+        let [all, _] = part(0, panel_count, width);
         let read =
-            panels_read(&BlockTiling::of(&all, memory), &all, &last, width).clamp(1, panels_total);
-        match scratch / (all.bytes() / panels_total) {
-            room if room >= panels_total => panels_total,
+            panels_read(&BlockTiling::of(&all, memory), &all, &last, width).clamp(1, panel_count);
+        match scratch / (all.bytes() / panel_count) {
+            room if room >= panel_count => panel_count,
             // Round down to whole blocks.
             room => (room / read).max(1) * read,
         }
     } else {
         1
     };
-    let each = each.max(panels_total.div_ceil(MAX_PARTS));
-    let panels = (0..panels_total).step_by(each as usize);
-    let parts = panels.map(|first| (first * width, each.min(panels_total - first), width));
-    let rest = (panels_total * width, 1, last.extent % width);
+    let each = each.max(panel_count.div_ceil(MAX_PARTS));
+    let panels = (0..panel_count).step_by(each as usize);
+    let parts = panels.map(|first| (first * width, each.min(panel_count - first), width));
+    let rest = (panel_count * width, 1, last.extent % width);
     parts
         .chain((rest.2 > 0).then_some(rest))
         .flat_map(|(first, panels, width)| {
-            let [out, home] = part(first, panels, width);
+            let [to_scratch, from_scratch] = part(first, panels, width);
             [
-                Pass::new(PassKind::ToScratch, out, memory),
-                Pass::new(PassKind::FromScratch, home, memory),
+                Pass::new(PassKind::ToScratch, to_scratch, memory),
+                Pass::new(PassKind::FromScratch, from_scratch, memory),
             ]
         })
         .collect()
@@ -141,14 +141,14 @@ fn through_scratch(part: &StridedCopy) -> [StridedCopy; 2] {
     between.push(last);
     let extents: Vec<u64> = between.iter().map(|&k| part.axes[k].extent).collect();
     let pitches = dense(&extents, part.elem_bytes);
-    let mut out = StridedCopy { dest: 0, ..part.clone() };
+    let mut to_scratch = StridedCopy { dest: 0, ..part.clone() };
     for (&k, &pitch) in between.iter().zip(&pitches) {
-        out.axes[k].to = pitch;
+        to_scratch.axes[k].to = pitch;
     }
     let axis = |(&k, &pitch): (&usize, &u64)| CopyAxis { from: pitch, ..part.axes[k] };
     let axes = between.iter().zip(&pitches).map(axis).collect();
-    let home = StridedCopy { source: 0, axes, ..part.clone() };
-    [out.fused(), home.fused()]
+    let from_scratch = StridedCopy { source: 0, axes, ..part.clone() };
+    [to_scratch.fused(), from_scratch.fused()]
 }
 
 #[cfg(test)]
