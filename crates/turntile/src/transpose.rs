@@ -313,7 +313,8 @@ impl Transpose {
     /// - [`Error::Plan`]: the requested route is not feasible within the workspace cap.
     /// - [`Error::Wisdom`]: the wisdom file cannot be used.
     /// - [`Error::Costs`]: the cost table belongs to another device.
-    /// - [`Error::Run`]: the memory for measuring cannot be allocated.
+    /// - [`Error::Layout`]: the record conversion is not valid.
+    /// - [`Error::Run`]: the memory for planning or measuring cannot be allocated.
     pub fn plan(&self) -> Result<Transposer, Error> {
         plan_cache::spare_memory()?;
         let (problem, planner) = (self.problem()?, self.host_planner()?);

@@ -130,7 +130,7 @@ fn transpose_into_copies_single_rows_and_columns() {
 
 /// Every device plans with its own tiles, and every plan runs on the host.
 #[test]
-fn plans_of_every_device_run_on_the_host() {
+fn plans_for_every_device_run_on_the_host() {
     let chips = Chip::presets().into_iter().map(Planner::new);
     for planner in chips.chain([Planner::new(CpuDevice::new(3))]) {
         let planner = planner.with_tiles(TileRule::Exhaustive);

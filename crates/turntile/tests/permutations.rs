@@ -112,7 +112,7 @@ fn plan_is_correct_when_cap_is_zero() {
 
 /// Plans for GPUs, executed on the host by their index maps.
 #[test]
-fn plans_of_every_device_run_on_the_host() {
+fn plans_for_every_device_are_correct() {
     for planner in Chip::presets().into_iter().map(Planner::new) {
         for extents in random_shapes(4, 3, 9, 4000) {
             for order in orders(4) {

@@ -28,7 +28,7 @@ fn chips() -> Vec<Chip> {
 
 /// All shapes up to the largest side, with every element size, route and feasible tile size.
 #[test]
-fn routes_are_correct_for_all_small_shapes() {
+fn all_small_shapes_on_every_route_and_tile() {
     let planner = Planner::new(CpuDevice::new(2)).with_tiles(TileRule::Exhaustive);
     let mut served: HashMap<(Route, bool), usize> = HashMap::new();
     for rows in 0..=largest_side() {
@@ -58,7 +58,7 @@ fn routes_are_correct_for_all_small_shapes() {
 
 /// The plans of every preset device, executed unchanged on the host.
 #[test]
-fn plans_of_every_device_run_on_the_host() {
+fn plans_for_every_device_run_on_the_host() {
     for planner in chips().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(3))]) {
         for rows in 1..=largest_side() {
             for cols in 1..=largest_side() {
