@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use turntile::plan::{Chip, Host, Planner, Problem};
+use turntile::plan::{Chip, CpuDevice, Planner, Problem};
 
 fuzz_target!(|text: &str| {
     let problem = Problem::new(96, 60, 4).unwrap();
@@ -11,8 +11,8 @@ fuzz_target!(|text: &str| {
         assert_eq!(plan.check(), Ok(()), "{plan:#}");
         assert!(plan.seconds.is_finite() && plan.seconds >= 0.0, "{plan:#}");
     };
-    if let Ok(costs) = Host::costs_from(text) {
-        check(Planner::new(Host::new(3).with_costs(costs)));
+    if let Ok(costs) = CpuDevice::costs_from(text) {
+        check(Planner::new(CpuDevice::new(3).with_costs(costs)));
     }
     if let Ok(costs) = Chip::costs_from(text) {
         check(Planner::new(Chip::h200().with_costs(costs)));

@@ -5,11 +5,11 @@ use std::fs;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use turntile::plan::{Host, Planner, Problem, Wisdom};
-use turntile_plan::wisdom::{self, Advice};
+use turntile::plan::{CpuDevice, Planner, Problem, Wisdom};
+use turntile_plan::wisdom::{self, WisdomLookup};
 
 static ASKED: LazyLock<(Planner, Problem)> = LazyLock::new(|| {
-    (Planner::new(Host::new(2)), Problem::permuted(&[12, 10, 6], &[2, 1, 0], 4).unwrap())
+    (Planner::new(CpuDevice::new(2)), Problem::permuted(&[12, 10, 6], &[2, 1, 0], 4).unwrap())
 });
 
 fuzz_target!(|bytes: &[u8]| {
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     for bytes in [bytes, around.as_bytes()] {
         fs::write(&file, bytes).unwrap();
         let Ok(wisdom) = Wisdom::load(&file) else { continue };
-        if let Advice::Plan(plan) = wisdom.advise(planner, problem) {
+        if let WisdomLookup::Plan(plan) = wisdom.advise(planner, problem) {
             assert_eq!(plan.check(), Ok(()));
             assert_eq!(plan.problem, *problem);
             let dest = |offset| (plan.dest(offset), problem.dest(offset));

@@ -46,8 +46,8 @@ const PEERS: &[Peer] = &[
                 .expect("there is a plan for every shape");
             let mut workspace = planned.workspace().expect("memory for the workspace");
             Box::new(move |data, _, _| {
-                let options = turntile::Options::new().workspace(&mut workspace);
-                planned.run_with(&mut turntile::Bytes(bytes(data)), options).expect("it runs")
+                let options = turntile::RunOptions::new().workspace(&mut workspace);
+                planned.run_with(&mut turntile::RawElements(bytes(data)), options).expect("it runs")
             })
         },
     },

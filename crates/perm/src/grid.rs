@@ -27,7 +27,7 @@ pub struct LayoutAxis {
 /// let layout = Flattening::row_major(&[40, 5])?.strip_mined(0, 16)?.permuted(&[0, 2, 1])?;
 /// assert_eq!(layout.offset(&[17, 3]), Some(5 * 16 + 3 * 16 + 1));
 /// assert_eq!((layout.len(), layout.span()), (200, 240));
-/// # Ok::<(), turntile_perm::GridError>(())
+/// # Ok::<(), turntile_perm::FlatteningError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flattening {
