@@ -32,7 +32,7 @@ pub struct RawElements<B>(pub B);
     message = "a plan cannot run on `{Self}`",
     note = "it runs on slices, arrays, vectors and `RawElements(&mut bytes)`"
 )]
-pub trait Data: elements::Data {}
+pub trait Data: sealed::Data {}
 
 /// Source data of an out-of-place run: a slice, a boxed slice, an array or a vector of `Copy`
 /// elements, or [`RawElements`].
@@ -42,13 +42,13 @@ pub trait Data: elements::Data {}
     message = "a plan cannot read its source from `{Self}`",
     note = "slices, arrays and vectors of `Copy` elements and `RawElements(&bytes)` can be"
 )]
-pub trait Source: elements::Source {}
+pub trait Source: sealed::Source {}
 
-impl<D: elements::Data + ?Sized> Data for D {}
-impl<S: elements::Source + ?Sized> Source for S {}
+impl<D: sealed::Data + ?Sized> Data for D {}
+impl<S: sealed::Source + ?Sized> Source for S {}
 
 /// Sealed traits that give access to the elements.
-mod elements {
+mod sealed {
     pub trait Data {
         /// Type of the elements; `u8` for raw bytes.
         type Element;
@@ -68,7 +68,7 @@ mod elements {
     }
 }
 
-impl<T> elements::Data for [T] {
+impl<T> sealed::Data for [T] {
     type Element = T;
 
     fn elements_mut(&mut self) -> &mut [T] {
@@ -76,7 +76,7 @@ impl<T> elements::Data for [T] {
     }
 }
 
-impl<T, const N: usize> elements::Data for [T; N] {
+impl<T, const N: usize> sealed::Data for [T; N] {
     type Element = T;
 
     fn elements_mut(&mut self) -> &mut [T] {
@@ -84,7 +84,7 @@ impl<T, const N: usize> elements::Data for [T; N] {
     }
 }
 
-impl<T> elements::Data for Vec<T> {
+impl<T> sealed::Data for Vec<T> {
     type Element = T;
 
     fn elements_mut(&mut self) -> &mut [T] {
@@ -92,7 +92,7 @@ impl<T> elements::Data for Vec<T> {
     }
 }
 
-impl<T> elements::Data for Box<[T]> {
+impl<T> sealed::Data for Box<[T]> {
     type Element = T;
 
     fn elements_mut(&mut self) -> &mut [T] {
@@ -100,7 +100,7 @@ impl<T> elements::Data for Box<[T]> {
     }
 }
 
-impl<B: AsMut<[u8]>> elements::Data for RawElements<B> {
+impl<B: AsMut<[u8]>> sealed::Data for RawElements<B> {
     type Element = u8;
     const AS_BYTES: bool = true;
 
@@ -109,7 +109,7 @@ impl<B: AsMut<[u8]>> elements::Data for RawElements<B> {
     }
 }
 
-impl<T: Copy> elements::Source for [T] {
+impl<T: Copy> sealed::Source for [T] {
     type Element = T;
 
     fn elements(&self) -> &[T] {
@@ -117,7 +117,7 @@ impl<T: Copy> elements::Source for [T] {
     }
 }
 
-impl<T: Copy, const N: usize> elements::Source for [T; N] {
+impl<T: Copy, const N: usize> sealed::Source for [T; N] {
     type Element = T;
 
     fn elements(&self) -> &[T] {
@@ -125,7 +125,7 @@ impl<T: Copy, const N: usize> elements::Source for [T; N] {
     }
 }
 
-impl<T: Copy> elements::Source for Vec<T> {
+impl<T: Copy> sealed::Source for Vec<T> {
     type Element = T;
 
     fn elements(&self) -> &[T] {
@@ -133,7 +133,7 @@ impl<T: Copy> elements::Source for Vec<T> {
     }
 }
 
-impl<T: Copy> elements::Source for Box<[T]> {
+impl<T: Copy> sealed::Source for Box<[T]> {
     type Element = T;
 
     fn elements(&self) -> &[T] {
@@ -141,7 +141,7 @@ impl<T: Copy> elements::Source for Box<[T]> {
     }
 }
 
-impl<B: AsRef<[u8]>> elements::Source for RawElements<B> {
+impl<B: AsRef<[u8]>> sealed::Source for RawElements<B> {
     type Element = u8;
     const AS_BYTES: bool = true;
 

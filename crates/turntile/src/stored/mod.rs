@@ -78,7 +78,8 @@ impl Transpose {
         if problem.records().is_some() {
             return Err(LayoutError::With { with: "stored arrays" }.into());
         }
-        let (workspace, threads) = (memory.min(MAX_MEMORY) / WORKSPACE_DIVISOR, self.host_threads());
+        let (workspace, threads) =
+            (memory.min(MAX_MEMORY) / WORKSPACE_DIVISOR, self.host_threads());
         if problem.is_empty() {
             return Ok(OutOfCore { passes: Vec::new(), threads, workspace });
         }
@@ -129,7 +130,9 @@ impl OutOfCore {
     /// columns that do not fill a panel are shorter.
     pub fn shortest_run(&self) -> u64 {
         let first = |kind| self.passes.iter().find(|pass| pass.kind == kind);
-        let all = [PassKind::Direct, PassKind::ToScratch, PassKind::FromScratch].into_iter().filter_map(first);
+        let all = [PassKind::Direct, PassKind::ToScratch, PassKind::FromScratch]
+            .into_iter()
+            .filter_map(first);
         all.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
     }
 

@@ -14,7 +14,7 @@ use crate::{about, runs};
 /// What a plan is asked of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Device {
-    CpuDevice {
+    Host {
         threads: usize,
         scratch: Option<usize>,
     },
@@ -32,15 +32,15 @@ impl Device {
             2 => Device::Old,
             _ => {
                 let scratch = draw.maybe(3, |draw| 1 << draw.within(4..=16));
-                Device::CpuDevice { threads: draw.threads(), scratch }
+                Device::Host { threads: draw.threads(), scratch }
             }
         }
     }
 
     fn planner(self) -> Planner {
         match self {
-            Device::CpuDevice { threads, scratch: None } => Planner::new(CpuDevice::new(threads)),
-            Device::CpuDevice { threads, scratch: Some(bytes) } => {
+            Device::Host { threads, scratch: None } => Planner::new(CpuDevice::new(threads)),
+            Device::Host { threads, scratch: Some(bytes) } => {
                 Planner::new(CpuDevice::new(threads).with_scratch(bytes))
             }
             Device::H200 => Planner::new(Chip::h200()),
@@ -60,7 +60,7 @@ impl Device {
     }
 
     fn is_host(self) -> bool {
-        matches!(self, Device::CpuDevice { .. })
+        matches!(self, Device::Host { .. })
     }
 }
 
@@ -197,9 +197,7 @@ pub fn draw_huge(draw: &mut Draw) -> &'static str {
     let (batch, alignment, out_of_place, leading) = (1, None, draw.one_in(6), None);
     let wish = Wish { what, elem_bytes, batch, cap, alignment, out_of_place, leading };
     let device = match Device::draw(draw) {
-        Device::CpuDevice { scratch, .. } => {
-            Device::CpuDevice { threads: draw.within(1..=300), scratch }
-        }
+        Device::Host { scratch, .. } => Device::Host { threads: draw.within(1..=300), scratch },
         other => other,
     };
     about(format_args!("{wish:?} {device:?}"));
