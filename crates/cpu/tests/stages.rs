@@ -311,7 +311,7 @@ fn launch_config_of_another_stage_is_rejected() {
             Executor::new(Plan::of_stage("any", map, implementation, elem_bytes).unwrap(), 1)
                 .unwrap_err()
                 .to_string();
-        assert!(error.contains("made for another stage"), "{error}");
+        assert!(error.contains("belongs to a different stage"), "{error}");
     };
     assert_rejected(other, 4, implementation.method);
     assert_rejected(small, 8, implementation.method);

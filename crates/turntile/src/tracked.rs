@@ -54,14 +54,14 @@ where
 /// Memory that knows how its records lie.
 ///
 /// ```
-/// use turntile::Bytes;
-/// use turntile::layout::{Layout, Relayout, Tracked};
+/// use turntile::RawElements;
+/// use turntile::layout::{RecordOrder, RecordConversion, Tracked};
 ///
-/// let foos = Relayout::new(3, &[1, 2]);
-/// let mut buffer = Tracked::new(Bytes(b"aA1bB2cC3".to_vec()));
+/// let foos = RecordConversion::new(3, &[1, 2]);
+/// let mut buffer = Tracked::new(RawElements(b"aA1bB2cC3".to_vec()));
 /// // A kernel that wants columns, twice: one conversion.
 /// for _ in 0..2 {
-///     assert_eq!(buffer.bind(&foos, Layout::Soa)?.0, b"abcA1B2C3");
+///     assert_eq!(buffer.bind(&foos, RecordOrder::Soa)?.0, b"abcA1B2C3");
 /// }
 /// assert_eq!(buffer.read()?.0, b"aA1bB2cC3");
 /// assert_eq!(buffer.marshals(), 2);
