@@ -163,7 +163,11 @@ fn make() -> Own {
         let mut started = Vec::new();
         let builder = ThreadPoolBuilder::new().num_threads(most);
         match builder.spawn_handler(starter(&mut started)).build() {
-            Ok(threads) => return Own { process, threads: Some(threads), refused, forked },
+            Ok(threads) => {
+                // What a thread allocates to begin with ends the process where memory lacks: all have begun before this returns.
+                threads.broadcast(|_| ());
+                return Own { process, threads: Some(threads), refused, forked };
+            }
             Err(error) => {
                 refused.get_or_insert(cause(&error));
                 most = ended(started).min(most - 1);
