@@ -8,11 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::status::{Failure, Status};
 
-/// Bytes of a text with the NUL at its end: what is longer is cut off.
+/// Largest size of a text in bytes, with its NUL. Longer texts are truncated.
 const CAPACITY: usize = 4096;
 
-/// A text that ends with NUL. It allocates nothing and has no destructor, which a thread would have to allocate for: a lack of
-/// memory is reported too.
+/// A text that ends with NUL. It needs no heap, so that a lack of memory can be reported: glibc allocates for a thread-local value
+/// with a destructor.
 struct Text {
     bytes: [u8; CAPACITY],
     len: usize,

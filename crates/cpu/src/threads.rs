@@ -164,7 +164,7 @@ fn make() -> Own {
         let builder = ThreadPoolBuilder::new().num_threads(most);
         match builder.spawn_handler(starter(&mut started)).build() {
             Ok(threads) => {
-                // What a thread allocates to begin with ends the process where memory lacks: all have begun before this returns.
+                // Wait until every thread runs: one that starts later, when memory has run out, would abort the process.
                 threads.broadcast(|_| ());
                 return Own { process, threads: Some(threads), refused, forked };
             }
