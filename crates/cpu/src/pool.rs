@@ -174,6 +174,9 @@ fn start_pool() -> ProcessPool {
         let builder = ThreadPoolBuilder::new().num_threads(most);
         match builder.spawn_handler(thread_starter(&mut started)).build() {
             Ok(threads) => {
+                // Wait until every thread runs: one that starts later, when memory has run out,
+                // would abort the process.
+                threads.broadcast(|_| ());
                 return ProcessPool { process, threads: Some(threads), start_error, forked };
             }
             Err(error) => {

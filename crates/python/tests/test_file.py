@@ -238,6 +238,7 @@ def ended(path, ends):
     code = f"""
 import signal, sys, turntile
 signal.signal(signal.SIGINT, signal.default_int_handler)   # ignored in a job in the background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)               # ignored under nohup
 try:
     turntile.transpose_file({str(path)!r}, memory=200_000, threads=1)
 except KeyboardInterrupt as raised:
@@ -387,7 +388,10 @@ def test_owners_are_kept_or_set_id_bits_cleared():
     path = os.path.join(folder, "a.npy")
     try:
         saved(path)
-        os.chown(path, 65534, 65534)
+        try:
+            os.chown(path, 65534, 65534)
+        except OSError as refused:
+            pytest.skip(f"files may not be given away here: {refused}")  # a user namespace with one user
         os.chmod(path, 0o4755)
         turntile.transpose_file(path)
         found = os.stat(path)

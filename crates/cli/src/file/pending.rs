@@ -42,7 +42,9 @@ pub(super) fn stage() -> MutexGuard<'static, Stage> {
 #[cfg(unix)]
 pub fn abandon(report: impl FnOnce(), end: impl FnOnce()) {
     let stage = BEGUN.wait_while(stage(), |stage| *stage == Stage::Replaced);
-    if let Stage::Writing(paths) = &*stage.unwrap_or_else(PoisonError::into_inner) {
+    // Bound to a name: a temporary would release the lock before `end`.
+    let stage = stage.unwrap_or_else(PoisonError::into_inner);
+    if let Stage::Writing(paths) = &*stage {
         paths.iter().for_each(|path| drop(fs::remove_file(path)));
     }
     report();
@@ -332,6 +334,17 @@ pub(super) mod tests {
         assert!(refused(pending, &source).contains("output was made by another program"));
         assert_eq!(fs::read(&output).unwrap(), b"another");
         assert_eq!(names(directory.path()), ["data", "output"]);
+    }
+
+    /// No file is made and none renamed between the cleaning up after a signal and the end of the process.
+    #[cfg(unix)]
+    #[test]
+    fn an_interruption_holds_the_lock_to_the_end() {
+        let _one = ONE_AT_A_TIME.lock();
+        *stage() = Stage::Writing(Vec::new());
+        let is_held = || assert!(STAGE.try_lock().is_err());
+        abandon(is_held, is_held);
+        *stage() = Stage::Clear;
     }
 
     /// A signal that comes while a file takes its place ends the process once another begins; not if none follows.
