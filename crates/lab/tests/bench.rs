@@ -60,7 +60,7 @@ fn records_are_rows_one_for_each_way() {
         assert!(row.starts_with(&begins(way)), "{row}");
     }
     for (line, words) in
-        [("records --fields 4,0 --records 9", "no bytes"), ("records --fields 4", "--records")]
+        [("records --fields 4,0 --records 9", "0 bytes"), ("records --fields 4", "--records")]
     {
         let output = lab(line);
         let errors = String::from_utf8(output.stderr).unwrap();
