@@ -27,7 +27,7 @@ pub struct How {
 impl How {
     /// Threads that work.
     pub fn threads(self) -> usize {
-        self.threads.map_or_else(turntile::pool::count, usize::from)
+        self.threads.map_or_else(turntile::pool::thread_count, usize::from)
     }
 }
 
@@ -194,7 +194,7 @@ pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
         return to.copy_from_slice(from);
     }
     let shares = from.chunks(share).zip(to.chunks_mut(share));
-    turntile::pool::each(shares, |(from, to)| to.copy_from_slice(from));
+    turntile::pool::for_each(shares, |(from, to)| to.copy_from_slice(from));
 }
 
 /// Runs on a GPU that come first and do not count.

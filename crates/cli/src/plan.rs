@@ -193,9 +193,9 @@ pub fn run(args: &mut PlanArgs) -> Result<String> {
         planner = planner.with_route(route);
     }
     if args.all {
-        let survey = planner.survey(&problem);
+        let survey = planner.candidates(&problem);
         return Ok(if args.json {
-            json(&survey.candidates, &survey.declined, "estimate", None)
+            json(&survey.candidates, &survey.rejected, "estimate", None)
         } else {
             table(&survey)
         });
@@ -219,7 +219,7 @@ fn planner(name: &str, settings: &Settings) -> Result<Planner> {
         (None, _) => Ok(match Device::find(name, threads)? {
             // As many as a run would have.
             Device::Host => {
-                let threads = threads.map_or_else(turntile::pool::count, usize::from);
+                let threads = threads.map_or_else(turntile::pool::thread_count, usize::from);
                 Planner::new(CpuDevice::here(threads))
             }
             Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
@@ -248,11 +248,11 @@ fn wisdom(
         return Ok((None, None));
     }
     let asked = |plan: &Plan| settings.route.is_none_or(|route| plan.route() == route);
-    match Wisdom::load(path)?.advise(planner, problem) {
+    match Wisdom::load(path)?.lookup(planner, problem) {
         WisdomLookup::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),
         WisdomLookup::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route())),
         WisdomLookup::Unknown => note(&"nothing is known of this problem"),
-        WisdomLookup::Refused(why) => {
+        WisdomLookup::Stale(why) => {
             note(&format_args!("not used: {why}"));
             return Ok((None, Some(why)));
         }
@@ -281,7 +281,7 @@ fn table(survey: &Candidates) -> String {
             bytes(plan.workspace_bytes),
         );
     }
-    for RejectedRoute { route, reason: why, .. } in &survey.declined {
+    for RejectedRoute { route, reason: why, .. } in &survey.rejected {
         let _ = writeln!(text, "{route:<22} not possible: {why}");
     }
     text.truncate(text.trim_end().len());

@@ -50,7 +50,7 @@ impl BandTiling {
         let fitting_cols = (ring / (2 * chunks.slot_bytes())).min(STRIP_ROW_BYTES / elem_bytes);
         let width = fitting_cols.max(1).next_multiple_of(step);
         let boundary = (slots.slot() - 1).max(1).next_multiple_of(step);
-        let most = (rows / slots.slot()).min(BandTiling::most_parts(slots)).max(1);
+        let most = (rows / slots.slot()).min(BandTiling::max_threads(slots)).max(1);
         let bands = |chunks| BandTiling { chunks, width, boundary };
         let fits = |number: &usize| bands(*number).scratch_bytes(chunks) <= room;
         let number = (1..=most).rev().find(fits)?;
@@ -86,14 +86,14 @@ impl BandTiling {
     }
 
     /// Returns the maximum number of useful threads: one per full chunk, at least one.
-    pub fn most_parts(slots: &AlignedSlots) -> usize {
+    pub fn max_threads(slots: &AlignedSlots) -> usize {
         (slots.chunks() - 1).max(1)
     }
 
     /// Returns the bytes that `parts` threads save in addition to their buffers. Each thread saves
     /// the rows it needs of another's run; forward, the last thread has none. The last chunk's new
     /// content is saved too.
-    pub fn kept_bytes(chunks: &ChunkGather, direction: Direction, parts: usize) -> usize {
+    pub fn halo_bytes(chunks: &ChunkGather, direction: Direction, parts: usize) -> usize {
         let slots = &chunks.slots;
         let (_, last) = slots.chunk_rows(slots.chunks() - 1);
         let savers = if direction == Direction::Forward { parts - 1 } else { parts };

@@ -46,13 +46,13 @@ impl BandedGather {
         scratch: &mut [Byte],
     ) {
         let ChunkGather { slots, .. } = self.chunks;
-        let (head, full) = (self.chunks.kept_bytes(), slots.chunks() - 1);
+        let (head, full) = (self.chunks.halo_bytes(), slots.chunks() - 1);
         let (heads, copy) = saved.split_at_mut((threads - 1) * head);
         let mut heads = parallel::cut(heads, (1..threads).map(|_| head));
         // The last chunk is written after the one before it, which reads its rows. It reads the
         // first rows now.
         let (first_rows, last) = (&data[..head], &data[full * self.chunks.chunk_bytes()..]);
-        let columns = |thread| parallel::share(slots.cols(), threads, thread);
+        let columns = |thread| parallel::split_evenly(slots.cols(), threads, thread);
         let lens = (0..threads).map(|thread| self.chunks.columns_bytes(full, &columns(thread)));
         let pieces = parallel::cut(copy, lens).into_iter().enumerate();
         let mut unsaved = heads.iter_mut();
@@ -60,7 +60,8 @@ impl BandedGather {
             pieces.map(|(thread, piece)| (thread, piece, unsaved.next())).collect();
         parallel::for_each_thread(shares, &mut [], 0, |(thread, piece, saved), _| {
             if let Some(saved) = saved {
-                let next = parallel::share(full, threads, thread).end * self.chunks.chunk_bytes();
+                let next =
+                    parallel::split_evenly(full, threads, thread).end * self.chunks.chunk_bytes();
                 saved.copy_from_slice(&data[next..][..head]);
             }
             self.chunks.gather_chunk(full, columns(thread), last, first_rows, piece);
@@ -101,17 +102,17 @@ impl BandedGather {
     ) {
         let ChunkGather { slots, elem_bytes } = self.chunks;
         let (chunks, row_bytes) = (&self.chunks, self.chunks.row_bytes());
-        let (each, full) = (chunks.kept_bytes(), slots.chunks() - 1);
+        let (each, full) = (chunks.halo_bytes(), slots.chunks() - 1);
         let (ends, copy) = saved.split_at_mut(threads * each);
         let mut ends = parallel::cut(ends, (0..threads).map(|_| each));
         let last = &data[full * self.chunks.chunk_bytes()..];
         let count = last.len() / row_bytes;
-        let columns = |thread| parallel::share(slots.cols(), threads, thread);
+        let columns = |thread| parallel::split_evenly(slots.cols(), threads, thread);
         let bytes = |thread: usize| columns(thread).len() * elem_bytes;
         let pieces = parallel::cut(copy, (0..threads).map(|thread| count * bytes(thread)));
         let shares: Vec<_> = pieces.into_iter().zip(&mut ends).enumerate().collect();
         parallel::for_each_thread(shares, &mut [], 0, |(thread, (piece, ends)), _| {
-            let first = parallel::share(full, threads, thread).start;
+            let first = parallel::split_evenly(full, threads, thread).start;
             chunks.save_tails(first, chunks.before(first, data), ends);
             let tails = match full {
                 0 => Halo::Saved(ends),
@@ -120,7 +121,7 @@ impl BandedGather {
             chunks.scatter_chunk(full, columns(thread), last, tails, piece);
         });
         let (data, last) = data.split_at_mut(full * self.chunks.chunk_bytes());
-        let rows = |thread| parallel::share(count, threads, thread);
+        let rows = |thread| parallel::split_evenly(count, threads, thread);
         let shares = parallel::cut(last, (0..threads).map(|thread| rows(thread).len() * row_bytes));
         parallel::for_each_thread(shares.into_iter().enumerate(), &mut [], 0, |(thread, to), _| {
             for (row, mut to) in rows(thread).zip(to.chunks_exact_mut(row_bytes)) {
@@ -156,7 +157,7 @@ impl BandedGather {
         direction: Direction,
     ) -> ChunkQueue<K> {
         let full = self.chunks.slots.chunks() - 1;
-        let shares = (0..threads).map(|thread| parallel::share(full, threads, thread));
+        let shares = (0..threads).map(|thread| parallel::split_evenly(full, threads, thread));
         ChunkQueue::new(shares.zip(beyond), direction, self.bands.chunks)
     }
 

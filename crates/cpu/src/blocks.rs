@@ -45,7 +45,7 @@ pub fn in_blocks(
             }
             drop(reader);
             drop(is_read);
-            rows.waits(block, b).for_each(|other| wait(&read[other]));
+            rows.waits_for(block, b).for_each(|other| wait(&read[other]));
             // SAFETY: blocks have disjoint destinations. The bytes overwritten have been read: they
             // belonged to this block, or to one whose flag is set.
             let writer = unsafe { shared.worker() };

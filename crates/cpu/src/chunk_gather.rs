@@ -48,9 +48,9 @@ impl ChunkGather {
         saved: &mut [Byte],
         scratch: &mut [Byte],
     ) {
-        let each_saved = self.kept_bytes();
+        let each_saved = self.halo_bytes();
         for thread in 0..threads {
-            let end = self.last_row(&parallel::share(self.slots.chunks(), threads, thread));
+            let end = self.last_row(&parallel::split_evenly(self.slots.chunks(), threads, thread));
             // Row `rows + r` is row `r`, one column further.
             let from = if end == self.slots.rows() { 0 } else { end * self.row_bytes() };
             saved[thread * each_saved..][..each_saved].copy_from_slice(&data[from..][..each_saved]);
@@ -77,9 +77,9 @@ impl ChunkGather {
         saved: &mut [Byte],
         scratch: &mut [Byte],
     ) {
-        let each_saved = self.kept_bytes();
+        let each_saved = self.halo_bytes();
         for thread in 0..threads {
-            let c = parallel::share(self.slots.chunks(), threads, thread).start;
+            let c = parallel::split_evenly(self.slots.chunks(), threads, thread).start;
             self.save_tails(
                 c,
                 self.before(c, data),
@@ -106,7 +106,7 @@ impl ChunkGather {
     }
 
     /// Returns the halo bytes saved per thread: `(slot - 1) · cols` elements.
-    pub fn kept_bytes(&self) -> usize {
+    pub fn halo_bytes(&self) -> usize {
         (self.slots.slot() - 1) * self.row_bytes()
     }
 
@@ -150,7 +150,7 @@ impl ChunkGather {
     ) {
         let rows = |run: &Range<usize>| self.last_row(run) - run.start * self.slots.chunk();
         let bytes = |run: &Range<usize>| rows(run) * self.row_bytes();
-        let (saved, scratch) = ((saved, self.kept_bytes()), (scratch, self.scratch_bytes()));
+        let (saved, scratch) = ((saved, self.halo_bytes()), (scratch, self.scratch_bytes()));
         parallel::over_runs(data, [self.slots.chunks(), threads], bytes, saved, scratch, work);
     }
 

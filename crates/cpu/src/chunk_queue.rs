@@ -180,7 +180,7 @@ mod tests {
             Direction::Backward => run.start.wrapping_sub(1),
         };
         let shares = (0..threads).map(|thread| {
-            let run = parallel::share(chunks, threads, thread);
+            let run = parallel::split_evenly(chunks, threads, thread);
             let saved = beyond(&run);
             (run, saved)
         });

@@ -116,7 +116,7 @@ impl Profile {
                 (CostCurve::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
             }
             CpuKernel::RecordTiles(retile) => {
-                let periods = retile.fields().records().div_ceil(retile.period());
+                let periods = retile.schema().records().div_ceil(retile.period());
                 (CostCurve::Barrier, 1, periods)
             }
             CpuKernel::RecordGather(chunks, _) => (CostCurve::Gather, 1, chunks.slots.chunks()),
@@ -369,7 +369,7 @@ mod tests {
         {
             let planner = turntile_plan::Planner::new(crate::CpuDevice::new(threads));
             let problem = turntile_plan::Problem::new(rows, cols, elem_bytes).unwrap();
-            for plan in planner.survey(&problem).candidates {
+            for plan in planner.candidates(&problem).candidates {
                 for stage in plan.stages() {
                     let config =
                         stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();

@@ -91,7 +91,7 @@ pub fn splitter(source_map: &SourceMap, ranks: ScatterOrder, rank: usize) -> Opt
 
 /// Returns `true` if position `p` is a fixed point.
 fn is_fixed(source_map: &SourceMap, p: usize) -> bool {
-    source_map.pred(p) == p
+    source_map.source_of(p) == p
 }
 
 /// Returns the offset at which the content of the splitter with this rank is saved.
@@ -134,7 +134,7 @@ impl Iterator for SegmentWalk<'_> {
                 }
             },
         };
-        let source = self.source_map.pred(hole);
+        let source = self.source_map.source_of(hole);
         let rank = self.ranks.of(source);
         if rank < self.splitters {
             self.hole = None;
@@ -192,9 +192,9 @@ impl CycleWalk<'_> {
     fn is_first(&self, start: usize) -> bool {
         let Some(ranks) = self.ranks else { return true };
         let rank = ranks.of(start);
-        let mut at = self.source_map.pred(start);
+        let mut at = self.source_map.source_of(start);
         while ranks.of(at) > rank {
-            at = self.source_map.pred(at);
+            at = self.source_map.source_of(at);
         }
         at == start
     }
@@ -224,7 +224,7 @@ impl Iterator for CycleWalk<'_> {
                 }
             }
         };
-        let source = self.source_map.pred(hole);
+        let source = self.source_map.source_of(hole);
         if source == start {
             self.hole = None;
             return Some(UnitMove { from: self.saved, to });
@@ -301,7 +301,7 @@ mod tests {
         });
         run(source_map, segments.collect(), &mut content, &mut random);
         let cycles = (0..threads).map(|thread| {
-            let share = crate::parallel::share(positions, threads, thread);
+            let share = crate::parallel::split_evenly(positions, threads, thread);
             Box::new(CycleWalk {
                 source_map,
                 ranks: (threads > 1).then_some(ranks),
@@ -315,7 +315,7 @@ mod tests {
         });
         run(source_map, cycles.collect(), &mut content, &mut random);
         for (p, &got) in content.iter().enumerate().take(positions) {
-            let want = source_map.pred(p);
+            let want = source_map.source_of(p);
             assert_eq!(got, want, "{map}, {threads} threads, {splitters} splitters");
         }
     }

@@ -119,7 +119,7 @@ impl CpuDevice {
     /// smallest number of at least 16 threads that results from halving `threads`. A custom table
     /// ([`with_costs`](Self::with_costs)) may cover more threads.
     pub fn new(threads: usize) -> Self {
-        let limits = Limits::new(threads.clamp(1, crate::pool::MOST), MAX_SCRATCH);
+        let limits = Limits::new(threads.clamp(1, crate::pool::MAX_THREADS), MAX_SCRATCH);
         CpuDevice { limits, model: "any".into(), costs: tables()[0].clone() }
     }
 
@@ -280,7 +280,7 @@ impl CpuDevice {
         {
             Infeasible::OnChip { need, have: self.limits.scratch }
         } else {
-            Infeasible::NoWay { shape: map.to_string() }
+            Infeasible::NoImplementation { shape: map.to_string() }
         }
     }
 

@@ -85,10 +85,10 @@ pub fn run(
         CpuKernel::TileRows(runs) => {
             move_runs(data, &runs, elem_bytes, VisitedBits(flags), scratch)
         }
-        CpuKernel::TransposeRows(matrix) => matrix.turn(data, threads, finish, scratch),
+        CpuKernel::TransposeRows(matrix) => matrix.transpose(data, threads, finish, scratch),
         CpuKernel::TransposeThroughScratch(matrix) => matrix.turn_through(data, scratch),
-        CpuKernel::SaveGaps(matrix, Forward) => matrix.keep(data, saved),
-        CpuKernel::SaveGaps(matrix, Backward) => matrix.restore(data, saved),
+        CpuKernel::SaveGaps(matrix, Forward) => matrix.save_gaps(data, saved),
+        CpuKernel::SaveGaps(matrix, Backward) => matrix.restore_gaps(data, saved),
         CpuKernel::SwapGaps(rows, Forward) => GapSwap::new(rows, threads).together(data),
         CpuKernel::SwapGaps(rows, Backward) => GapSwap::new(rows, threads).apart(data),
         CpuKernel::OutOfPlace | CpuKernel::Copy => unreachable!("{config} is out-of-place"),
@@ -127,8 +127,8 @@ fn own_cycles(
     let (batch, positions) = (instances.batch, instances.instance_units());
     let words = VisitedBits::words(positions);
     let instance_bytes = positions * source_map.unit_bytes();
-    let lengths =
-        (0..threads).map(|thread| parallel::share(batch, threads, thread).len() * instance_bytes);
+    let lengths = (0..threads)
+        .map(|thread| parallel::split_evenly(batch, threads, thread).len() * instance_bytes);
     let shares = parallel::cut(data, lengths).into_iter().zip(flags.chunks(words));
     parallel::for_each_thread(shares, scratch, scratch_bytes, |(own, flags), scratch| {
         for instance in own.chunks_exact_mut(instance_bytes) {

@@ -39,7 +39,7 @@ fn config_of(
         (stage.map, stage.implementation.method, elem_bytes * stage.elems_per_unit);
     match stage.implementation.launch_config.get::<CpuKernelConfig>() {
         Some(config) if config.is_for(&map, elem_bytes, method) => Ok(*config),
-        Some(_) => Err(InvalidPlan::Geometry { number, stage: stage.to_string() }.into()),
+        Some(_) => Err(InvalidPlan::LaunchConfig { number, stage: stage.to_string() }.into()),
         None => CpuKernelConfig::substitute(map, elem_bytes, method, threads.max(1))
             .ok_or_else(|| InvalidPlan::Method { number, stage: stage.to_string() }.into()),
     }
@@ -79,10 +79,10 @@ impl Executor {
         elem_bytes: usize,
         threads: usize,
     ) -> Result<Self, RunError> {
-        let uncounted = || InvalidPlan::Uncounted { number: 1, stage: format!("{map:?}") };
+        let uncounted = || InvalidPlan::Overflow { number: 1, stage: format!("{map:?}") };
         map.counted_len().ok_or_else(uncounted)?;
         let plan =
-            Plan::of_stage("host", map, implementation, elem_bytes).map_err(|_| uncounted())?;
+            Plan::from_stage("host", map, implementation, elem_bytes).map_err(|_| uncounted())?;
         let stage = &plan.phases[0].stages[0];
         stage.check()?;
         let config = config_of(stage, 1, elem_bytes, threads)?;
@@ -183,7 +183,7 @@ impl Executor {
     fn check_data(&self, got: usize) -> Result<(), RunError> {
         let problem = &self.plan.problem;
         if problem.is_out_of_place() {
-            return Err(InvalidPlan::Place { out_of_place: true }.into());
+            return Err(InvalidPlan::WrongDestination { out_of_place: true }.into());
         }
         let expected = problem.span_bytes();
         if problem.leading().is_some() && got < expected {
@@ -204,7 +204,7 @@ impl Executor {
     pub fn run_into(&self, to: &mut [Byte], from: &[Byte]) -> Result<(), RunError> {
         let problem = &self.plan.problem;
         if !problem.is_out_of_place() {
-            return Err(InvalidPlan::Place { out_of_place: false }.into());
+            return Err(InvalidPlan::WrongDestination { out_of_place: false }.into());
         }
         for got in [to.len(), from.len()] {
             if got != problem.bytes() {
@@ -214,7 +214,7 @@ impl Executor {
         let is_into = |config: &CpuKernelConfig| {
             matches!(config.kernel(), CpuKernel::OutOfPlace | CpuKernel::Copy)
         };
-        let place = InvalidPlan::Place { out_of_place: false };
+        let place = InvalidPlan::WrongDestination { out_of_place: false };
         self.configs.iter().all(is_into).then_some(()).ok_or(place)?;
         let begins = to.as_ptr().addr() % CACHE_LINE;
         self.configs.iter().try_for_each(|config| {

@@ -49,7 +49,7 @@ pub fn follow_cycles(
         let savers =
             if splitters * source_map.unit_bytes() < PARALLEL_SAVE_BYTES { 1 } else { threads };
         parallel::for_each_thread(0..savers, &mut [], 0, |thread, _| {
-            let starts = parallel::share(splitters, savers, thread).filter_map(|rank| {
+            let starts = parallel::split_evenly(splitters, savers, thread).filter_map(|rank| {
                 let from = source_map.offset(splitter(source_map, ranks, rank)?);
                 Some(UnitMove { from, to: saved_offset(source_map, rank) })
             });
@@ -73,7 +73,7 @@ pub fn follow_cycles(
     parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
         // Share in instances, or in positions.
         let each = if by_instance { positions / instances } else { 1 };
-        let Range { start, end } = parallel::share(positions / each, threads, thread);
+        let Range { start, end } = parallel::split_evenly(positions / each, threads, thread);
         let share = start * each..end * each;
         // SAFETY: a cycle without a splitter is moved by one worker: the one whose share contains
         // its first position, or all its positions. Each worker has its own saved unit at the end
@@ -121,18 +121,18 @@ pub fn rotate_cycles(data: &mut [Byte], source_map: &SourceMap, threads: usize) 
     parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
         // SAFETY: a cycle has one leader, which is in one share.
         let worker = unsafe { shared.worker() };
-        for leader in parallel::share(source_map.positions(), threads, thread) {
+        for leader in parallel::split_evenly(source_map.positions(), threads, thread) {
             if !is_leader(leader, source_map) {
                 continue;
             }
-            let (mut hole, mut source) = (leader, source_map.pred(leader));
+            let (mut hole, mut source) = (leader, source_map.source_of(leader));
             while source != leader {
                 worker.swap(
                     source_map.offset(hole),
                     source_map.offset(source),
                     source_map.unit_bytes(),
                 );
-                (hole, source) = (source, source_map.pred(source));
+                (hole, source) = (source, source_map.source_of(source));
             }
         }
     });
@@ -143,9 +143,9 @@ pub fn rotate_cycles(data: &mut [Byte], source_map: &SourceMap, threads: usize) 
 /// Walks until a smaller position is found or the cycle closes: no memory, and at most as many
 /// steps as the cycle has positions (thesis section 4.5).
 fn is_leader(k: usize, source_map: &SourceMap) -> bool {
-    let mut at = source_map.pred(k);
+    let mut at = source_map.source_of(k);
     while at > k {
-        at = source_map.pred(at);
+        at = source_map.source_of(at);
     }
     at == k
 }

@@ -27,7 +27,7 @@ impl GapSwap {
     /// destinations.
     fn rounds(&self) -> impl Iterator<Item = SlideRound> + use<> {
         let GapSwap { rows, least, .. } = self;
-        RowSlide::together(*rows).expect("at least one row").rounds(*least)
+        RowSlide::unpadding(*rows).expect("at least one row").rounds(*least)
     }
 
     /// Packs the rows. The contents of their gaps are behind them, permuted.

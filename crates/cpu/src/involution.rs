@@ -49,7 +49,8 @@ impl InvolutionSwap {
         let tiles = TilePairs::new(&axes.without_unit(), TILE_BYTES / unit_bytes, 1)?;
         let together = tiles.together();
         let rows = (0..tiles.rows()).map(|row| tiles.row_offset(row) * unit_bytes).collect();
-        let pairs = |group| tiles.squares() * tile_pairs::pairs(tiles.across().div_ceil(group));
+        let pairs =
+            |group| tiles.squares() * tile_pairs::triangle_len(tiles.across().div_ceil(group));
         let group = [GROUP, 2].into_iter().find(|&group| pairs(group) >= LEAST_PAIRS).unwrap_or(1);
         (together > 1).then_some(InvolutionSwap { tiles, group, unit_bytes, together, rows })
     }
@@ -61,7 +62,7 @@ impl InvolutionSwap {
 
     /// Returns the number of pairs of groups of tiles.
     pub fn pairs(&self) -> usize {
-        self.tiles.squares() * tile_pairs::pairs(self.groups())
+        self.tiles.squares() * tile_pairs::triangle_len(self.groups())
     }
 
     /// Returns the number of groups across a square of tiles.
@@ -85,9 +86,9 @@ impl InvolutionSwap {
     /// Returns the pairs of tiles of a pair of groups. A tile that is its own partner comes as
     /// `[tile, tile]`.
     fn pair(&self, number: usize) -> impl Iterator<Item = [TileSpan; 2]> {
-        let (across, pairs) = (self.tiles.across(), tile_pairs::pairs(self.groups()));
+        let (across, pairs) = (self.tiles.across(), tile_pairs::triangle_len(self.groups()));
         let (square, (down, right)) =
-            (number / pairs, tile_pairs::pair(self.groups(), number % pairs));
+            (number / pairs, tile_pairs::triangle_index(self.groups(), number % pairs));
         let members = move |k: usize| k * self.group..((k + 1) * self.group).min(across);
         let tiles = members(down).flat_map(move |y| members(right).map(move |x| (y, x)));
         let tile = move |y, x| self.tiles.tile(square, y, x);
@@ -104,7 +105,7 @@ impl InvolutionSwap {
             let worker = unsafe { shared.worker() };
             let (strip, tiles) = scratch.split_at_mut(self.strip_bytes());
             let (first, second) = tiles.split_at_mut(self.tile_bytes());
-            while let Some(pairs) = counter.draw() {
+            while let Some(pairs) = counter.claim() {
                 let mut tiles = pairs.flat_map(|number| self.pair(number)).peekable();
                 while let Some([upper, lower]) = tiles.next() {
                     let next = *tiles.peek().unwrap_or(&[upper, lower]);
@@ -212,7 +213,7 @@ mod tests {
                     ..swap
                 };
                 let count = (0..swap.pairs()).flat_map(|number| swap.pair(number)).count();
-                let all = swap.tiles.squares() * tile_pairs::pairs(swap.tiles.across());
+                let all = swap.tiles.squares() * tile_pairs::triangle_len(swap.tiles.across());
                 assert_eq!(count, all, "{axes} {group}");
                 let mut data: Vec<Byte> = from.iter().map(|&byte| Byte::new(byte)).collect();
                 let mut scratch = vec![Byte::new(0); 2 * swap.scratch_bytes()];

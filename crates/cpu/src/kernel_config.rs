@@ -308,8 +308,8 @@ fn kernel_and_resources(
         (Method::BarrierSync, StageMap::SlotGather { slots, direction, .. }) => {
             let chunks = ChunkGather { slots, elem_bytes };
             if let Some(bands) = BandTiling::within(&chunks, direction, limits.scratch) {
-                let threads = threads_for(BandTiling::most_parts(&slots));
-                let saved_bytes = BandTiling::kept_bytes(&chunks, direction, threads);
+                let threads = threads_for(BandTiling::max_threads(&slots));
+                let saved_bytes = BandTiling::halo_bytes(&chunks, direction, threads);
                 let scratch_bytes = bands.scratch_bytes(&chunks);
                 let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
                 return Some((
@@ -318,13 +318,13 @@ fn kernel_and_resources(
                 ));
             }
             let threads = threads_for(slots.chunks());
-            let saved_bytes = threads.saturating_mul(chunks.kept_bytes());
+            let saved_bytes = threads.saturating_mul(chunks.halo_bytes());
             let scratch_bytes = chunks.scratch_bytes();
             let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
             Some((CpuKernel::Gather(chunks, direction), resources))
         }
         (Method::BarrierSync, StageMap::RecordTiles(retile)) => {
-            let (fields, period) = (retile.fields(), retile.period());
+            let (fields, period) = (retile.schema(), retile.period());
             let scratch_bytes = bytes(period.saturating_mul(fields.words()));
             let threads = threads_for(fields.records().div_ceil(period));
             let resources = Resources { threads, scratch_bytes, ..none };
@@ -333,7 +333,7 @@ fn kernel_and_resources(
         (Method::BarrierSync, StageMap::RecordGather { slots, direction }) => {
             let chunks = record_gather::RecordGather { slots, word_bytes: elem_bytes };
             let threads = threads_for(slots.chunks());
-            let saved_bytes = threads.saturating_mul(chunks.kept_bytes());
+            let saved_bytes = threads.saturating_mul(chunks.halo_bytes());
             let resources =
                 Resources { threads, saved_bytes, scratch_bytes: chunks.scratch_bytes(), ..none };
             Some((CpuKernel::RecordGather(chunks, direction), resources))
@@ -441,7 +441,7 @@ fn slide_method(
         _ if !rows.is_alike() => None,
         Method::Shares => Some((
             SlideMethod::Shares,
-            Resources { threads, saved_bytes: rows.heads(threads), ..none },
+            Resources { threads, saved_bytes: rows.saved_elements(threads), ..none },
         )),
         Method::Blocks => {
             // Blocks have whole elements, so that a panic between two blocks leaves no element

@@ -89,7 +89,7 @@ impl LeadingMatrix {
     ///
     /// # Panics
     /// If the pitches differ, or the pitch has no room for the rows of both.
-    pub fn turn(
+    pub fn transpose(
         &self,
         data: &mut [Byte],
         threads: usize,
@@ -112,7 +112,7 @@ impl LeadingMatrix {
             transpose_tiles(
                 &worker,
                 &remainder,
-                parallel::share(remainder.count(), threads, part),
+                parallel::split_evenly(remainder.count(), threads, part),
                 epilogue,
                 buffer,
             );
@@ -133,7 +133,7 @@ impl LeadingMatrix {
     }
 
     /// Saves the gaps that the transposition overwrites.
-    pub fn keep(&self, data: &[Byte], saved: &mut [Byte]) {
+    pub fn save_gaps(&self, data: &[Byte], saved: &mut [Byte]) {
         let mut remainder = saved;
         for run in self.saved_runs() {
             let to =
@@ -143,7 +143,7 @@ impl LeadingMatrix {
     }
 
     /// Restores the saved gaps.
-    pub fn restore(&self, data: &mut [Byte], saved: &[Byte]) {
+    pub fn restore_gaps(&self, data: &mut [Byte], saved: &[Byte]) {
         let mut remainder = saved;
         for run in self.saved_runs() {
             let from = remainder.split_off(..run.len()).expect("buffer of the saved gaps' length");

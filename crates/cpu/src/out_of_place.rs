@@ -60,7 +60,7 @@ pub fn tiles_into(
     parallel::for_each_thread(0..threads, &mut buffers, each, |_, buffer| {
         // SAFETY: each tile is claimed by one thread, and tiles share no element.
         let worker = unsafe { shared.worker() };
-        while let Some(claimed) = counter.draw() {
+        while let Some(claimed) = counter.claim() {
             if tiles.streams() {
                 stream_tiles(&worker, from, tiles, claimed, buffer);
                 continue;
@@ -76,7 +76,7 @@ pub fn tiles_into(
 
 /// Copies `from` to `to` on `threads` threads.
 fn copy(to: &mut [Byte], from: &[Byte], threads: usize) {
-    let shares = || (0..threads).map(|thread| parallel::share(from.len(), threads, thread));
+    let shares = || (0..threads).map(|thread| parallel::split_evenly(from.len(), threads, thread));
     let shares: Vec<_> =
         shares().zip(parallel::cut(to, shares().map(|share| share.len()))).collect();
     parallel::for_each_thread(shares, &mut [], 0, |(share, to), _| {

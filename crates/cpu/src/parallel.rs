@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::pool;
 
-pub use turntile_perm::share;
+pub use turntile_perm::split_evenly;
 use turntile_simd::Byte;
 
 /// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
@@ -21,7 +21,7 @@ pub fn for_each_thread<S: Send>(
     let mut rest = scratch;
     let with_scratch =
         |share| (share, rest.split_off_mut(..each).expect("scratch has room for every share"));
-    pool::each(shares.into_iter().map(with_scratch), |(share, mine)| work(share, mine));
+    pool::for_each(shares.into_iter().map(with_scratch), |(share, mine)| work(share, mine));
 }
 
 /// Average number of grains per thread. If one of them delays a thread, the other threads process
@@ -49,7 +49,7 @@ impl WorkCounter {
     }
 
     /// Claims the next items. No other thread gets them.
-    pub fn draw(&self) -> Option<Range<usize>> {
+    pub fn claim(&self) -> Option<Range<usize>> {
         // The counter exceeds the end by at most one grain per thread.
         let start = self.next.fetch_add(self.each, Ordering::Relaxed);
         (start < self.items).then(|| start..self.items.min(start + self.each))
@@ -77,7 +77,7 @@ pub fn over_runs(
     (scratch, scratch_bytes_each): (&mut [Byte], usize),
     work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
 ) {
-    let ranges = (0..threads).map(|part| share(items, threads, part));
+    let ranges = (0..threads).map(|part| split_evenly(items, threads, part));
     let own = cut(data, ranges.clone().map(|range| bytes(&range)));
     let shares: Vec<_> = own.into_iter().zip(ranges).enumerate().collect();
     for_each_thread(shares, scratch, scratch_bytes_each, |(part, (own, range)), scratch| {
@@ -95,7 +95,7 @@ mod tests {
             for threads in 1..5 {
                 let (draws, seen) = (WorkCounter::new(items, threads), AtomicUsize::new(0));
                 for_each_thread(0..threads, &mut [], 0, |_, _| {
-                    while let Some(range) = draws.draw() {
+                    while let Some(range) = draws.claim() {
                         seen.fetch_add(range.map(|item| item + 1).sum(), Ordering::Relaxed);
                     }
                 });
@@ -103,11 +103,11 @@ mod tests {
             }
         }
         assert_eq!(
-            WorkCounter::new(1000, 1).draw(),
+            WorkCounter::new(1000, 1).claim(),
             Some(0..1000),
             "a single thread claims all items"
         );
-        assert_eq!(WorkCounter::new(1000, 2).draw(), Some(0..63));
+        assert_eq!(WorkCounter::new(1000, 2).claim(), Some(0..63));
     }
 
     #[test]

@@ -59,10 +59,10 @@ pub fn pool_size() -> usize {
 }
 
 /// Maximum number of threads of a plan, which is the maximum size of a rayon pool.
-pub const MOST: usize = 65_535;
+pub const MAX_THREADS: usize = 65_535;
 
 /// Returns the number of threads that a call made here runs on, including the calling thread.
-pub fn count() -> usize {
+pub fn thread_count() -> usize {
     match rayon::current_thread_index() {
         Some(_) => rayon::current_num_threads(),
         None => process_pool().threads.as_ref().map_or(1, ThreadPool::current_num_threads),
@@ -70,7 +70,7 @@ pub fn count() -> usize {
 }
 
 /// Returns the reason why fewer threads than [`pool_size`] were started, if any.
-pub fn refused() -> Option<&'static io::Error> {
+pub fn start_error() -> Option<&'static io::Error> {
     POOL.get()?.start_error.as_ref()
 }
 
@@ -80,7 +80,7 @@ pub fn refused() -> Option<&'static io::Error> {
 /// A share may wait for shares that started before it, and for no others. While the calling thread
 /// waits for the other shares, it runs other tasks of its rayon pool.
 #[doc(hidden)]
-pub fn each<S: Send>(
+pub fn for_each<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
     work: impl Fn(S) + Sync,
 ) {
@@ -122,7 +122,7 @@ const STACK_BYTES: usize = 2 << 20;
 /// Maximum bytes of small allocations when a plan or a pool is made. Measured: 0.7 MB for 35 axes
 /// without workspace, 0.3 MB to parse a cost table.
 #[doc(hidden)]
-pub const PLANNING: usize = 1 << 20;
+pub const PLANNING_BYTES: usize = 1 << 20;
 /// Bytes of each part of [`PLANNING`].
 ///
 /// Allocators map larger blocks separately and grow the heap for small ones in steps (glibc: 132
@@ -134,8 +134,8 @@ const PART_BYTES: usize = 64 << 10;
 /// # Errors
 /// The memory is not available.
 #[doc(hidden)]
-pub fn spare_to_plan() -> Result<(), TryReserveError> {
-    let mut parts = [const { Vec::<u8>::new() }; PLANNING / PART_BYTES];
+pub fn check_planning_memory() -> Result<(), TryReserveError> {
+    let mut parts = [const { Vec::<u8>::new() }; PLANNING_BYTES / PART_BYTES];
     parts.iter_mut().try_for_each(|part| {
         let found = part.try_reserve_exact(PART_BYTES);
         // Without this use, the compiler could remove the allocation.
@@ -163,8 +163,8 @@ fn start_pool() -> ProcessPool {
     while most > 0 {
         // Checks the memory of all threads before the first one starts, so that none lacks memory
         // in its first steps.
-        if let Err(why) = spare_to_plan()
-            .and_then(|()| check_memory(most * (STACK_BYTES + START_BYTES) + PLANNING))
+        if let Err(why) = check_planning_memory()
+            .and_then(|()| check_memory(most * (STACK_BYTES + START_BYTES) + PLANNING_BYTES))
         {
             start_error.get_or_insert(why.into());
             most -= 1;
@@ -225,17 +225,17 @@ mod tests {
     #[test]
     #[ignore = "needs a separate process for its environment"]
     fn child_prints_thread_count() {
-        print!("<{}>", count());
+        print!("<{}>", thread_count());
     }
 
     #[test]
     #[ignore = "needs a separate process for its global pool"]
     fn child_builds_global_pool() {
-        each(0..3, |_| ());
-        assert!(count() > 0);
+        for_each(0..3, |_| ());
+        assert!(thread_count() > 0);
         ThreadPoolBuilder::new().num_threads(5).build_global().unwrap();
         assert_eq!(rayon::current_num_threads(), 5);
-        let (here, there) = (count(), rayon::scope(|_| count()));
+        let (here, there) = (thread_count(), rayon::scope(|_| thread_count()));
         assert_eq!((here, there), (pool_size(), 5));
     }
 

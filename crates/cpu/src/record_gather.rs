@@ -167,7 +167,7 @@ pub fn retile(
     threads: usize,
     scratch: &mut [Byte],
 ) {
-    let record_bytes = retile.fields().words() * word_bytes;
+    let record_bytes = retile.schema().words() * word_bytes;
     let period = retile.period() * record_bytes;
     let grain = parallel::grain(data.len().div_ceil(period), threads) * period;
     let queue = Mutex::new(data.chunks_mut(grain));
@@ -186,7 +186,7 @@ pub fn retile(
 
 /// Copies whole source tiles to whole destination tiles.
 fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mut [Byte]) {
-    let fields = retile.fields();
+    let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);
     let tiled = |tile| RecordView { fields, tile, records, word_bytes };
     let (before, after) = (tiled(retile.from()), tiled(retile.to()));
@@ -248,9 +248,9 @@ impl RecordGather {
         saved: &mut [Byte],
         scratch: &mut [Byte],
     ) {
-        for (thread, saved) in saved.chunks_mut(self.kept_bytes().max(1)).take(threads).enumerate()
+        for (thread, saved) in saved.chunks_mut(self.halo_bytes().max(1)).take(threads).enumerate()
         {
-            let end = parallel::share(self.slots.chunks(), threads, thread).end;
+            let end = parallel::split_evenly(self.slots.chunks(), threads, thread).end;
             match end == self.slots.chunks() {
                 true => self.save_heads(data, 1, saved),
                 false => self.save_heads(&data[self.begin(end)..], 0, saved),
@@ -286,9 +286,9 @@ impl RecordGather {
         saved: &mut [Byte],
         scratch: &mut [Byte],
     ) {
-        for (thread, saved) in saved.chunks_mut(self.kept_bytes().max(1)).take(threads).enumerate()
+        for (thread, saved) in saved.chunks_mut(self.halo_bytes().max(1)).take(threads).enumerate()
         {
-            let c = parallel::share(self.slots.chunks(), threads, thread).start;
+            let c = parallel::split_evenly(self.slots.chunks(), threads, thread).start;
             let before = c.checked_sub(1).unwrap_or(self.slots.chunks() - 1);
             self.save_tails(c, &data[self.begin(before)..self.begin(before + 1)], saved);
         }
@@ -317,14 +317,14 @@ impl RecordGather {
     }
 
     /// Returns the halo bytes saved per thread: `slot - 1` words per field.
-    pub fn kept_bytes(&self) -> usize {
-        let fields = self.slots.fields().count();
+    pub fn halo_bytes(&self) -> usize {
+        let fields = self.slots.schema().count();
         (self.slots.slot() - 1).saturating_mul(fields).saturating_mul(self.word_bytes)
     }
 
     /// Returns the scratch bytes per thread: the buffer plus one halo.
     pub fn scratch_bytes(&self) -> usize {
-        self.buffer_bytes().saturating_add(self.kept_bytes())
+        self.buffer_bytes().saturating_add(self.halo_bytes())
     }
 
     /// Returns the bytes of the buffer: the longest chunk, or two sections with the slots next to
@@ -337,13 +337,13 @@ impl RecordGather {
     }
 
     pub fn record_bytes(&self) -> usize {
-        self.slots.fields().words() * self.word_bytes
+        self.slots.schema().words() * self.word_bytes
     }
 
     /// Returns the byte offset of chunk `c`. For `c` equal to the number of chunks, returns the end
     /// of the records.
     fn begin(&self, c: usize) -> usize {
-        let fields = self.slots.fields();
+        let fields = self.slots.schema();
         let first =
             if c < self.slots.chunks() { self.slots.chunk_records(c).0 } else { fields.records() };
         first * self.record_bytes()
@@ -358,7 +358,7 @@ impl RecordGather {
         work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
     ) {
         let bytes = |run: &Range<usize>| self.begin(run.end) - self.begin(run.start);
-        let (saved, scratch) = ((saved, self.kept_bytes()), (scratch, self.scratch_bytes()));
+        let (saved, scratch) = ((saved, self.halo_bytes()), (scratch, self.scratch_bytes()));
         parallel::over_runs(data, [self.slots.chunks(), threads], bytes, saved, scratch, work);
     }
 
@@ -369,7 +369,7 @@ impl RecordGather {
         let (_, records) = self.slots.chunk_records(c);
         let (_, count, slot) = self.slots.column(c, f);
         let (lead, offset) = (self.slots.lead(c, f), slot * self.slots.slot());
-        let len = (count * self.slots.slot()).min(records * self.slots.fields().words() - offset);
+        let len = (count * self.slots.slot()).min(records * self.slots.schema().words() - offset);
         (lead..lead + len, offset)
     }
 
@@ -380,7 +380,7 @@ impl RecordGather {
 
     /// Returns a view of `records` records in tiles.
     pub fn tiled_view(&self, records: usize) -> RecordView {
-        let (fields, tile) = (self.slots.fields(), self.slots.tile());
+        let (fields, tile) = (self.slots.schema(), self.slots.tile());
         RecordView { fields, tile, records, word_bytes: self.word_bytes }
     }
 
@@ -392,7 +392,7 @@ impl RecordGather {
     /// Saves the first `slot - 1` words of every field of the records at `from`. With `later` = 1,
     /// saves those of the next field, which follow the last record.
     fn save_heads(&self, from: &[Byte], later: usize, saved: &mut [Byte]) {
-        let (fields, slot) = (self.slots.fields(), self.slots.slot());
+        let (fields, slot) = (self.slots.schema(), self.slots.slot());
         let records = (from.len() / self.record_bytes()).min(fields.records());
         let tiled = self.tiled_view(records);
         for f in 0..fields.count() - later {
@@ -405,7 +405,7 @@ impl RecordGather {
     /// chunk `before`. For the first chunk, that is the last chunk, and the span is the previous
     /// field's.
     fn save_tails(&self, c: usize, before: &[Byte], saved: &mut [Byte]) {
-        for f in 0..self.slots.fields().count() {
+        for f in 0..self.slots.schema().count() {
             let lead = self.slots.lead(c, f) * self.word_bytes;
             if lead == 0 {
                 continue;
@@ -427,7 +427,7 @@ impl RecordGather {
 
     /// Copies the slots of chunk `c` to `out`; `heads` contains the words that follow the chunk.
     fn gather_chunk(&self, c: usize, chunk: &[Byte], heads: &[Byte], out: &mut [Byte]) {
-        let (fields, tiled) = (self.slots.fields(), self.tiled(c));
+        let (fields, tiled) = (self.slots.schema(), self.tiled(c));
         let bytes = |words: usize| words * self.word_bytes;
         for block in self.blocks(tiled.records) {
             for f in 0..fields.count() {
@@ -452,7 +452,7 @@ impl RecordGather {
     /// Copies the records of chunk `c` from its slots to `out`; `tails` contains the words before
     /// them.
     fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: &[Byte], out: &mut [Byte]) {
-        let (fields, tiled) = (self.slots.fields(), self.tiled(c));
+        let (fields, tiled) = (self.slots.schema(), self.tiled(c));
         let bytes = |words: usize| words * self.word_bytes;
         for block in self.blocks(tiled.records) {
             for f in 0..fields.count() {

@@ -12,7 +12,7 @@ use crate::record_gather::RecordGather;
 impl RecordGather {
     /// Returns the bytes of the longest section with the slots next to it.
     pub fn section_bytes(&self) -> usize {
-        let adjacent_slots = self.slots.fields().count() * self.slots.slot() * self.word_bytes;
+        let adjacent_slots = self.slots.schema().count() * self.slots.slot() * self.word_bytes;
         self.slots.longest_section() * self.record_bytes() + adjacent_slots
     }
 
@@ -54,10 +54,10 @@ impl RecordGather {
             let own = slots.section_records(c, q);
             let next_end = if q + 1 < sections { slots.section_records(c, q + 1).end } else { all };
             let mut to = bytes(slots.section_place(c, q) * slots.slot());
-            for f in 0..slots.fields().count() {
+            for f in 0..slots.schema().count() {
                 let (span, _) = self.span(c, f);
                 let word = |q| span.end.min(span.start + slots.begun(c, f, q) * slots.slot());
-                let (words, width) = (word(q)..word(q + 1), slots.fields().width(f));
+                let (words, width) = (word(q)..word(q + 1), slots.schema().width(f));
                 // From this section, from the next, next_end from the halo after the chunk.
                 let mut from = words.start;
                 for (buffer, records) in [(&*here, own.clone()), (&*next, own.end..next_end)] {
@@ -105,8 +105,8 @@ impl RecordGather {
             let tiled = self.tiled_view(own.len());
             let records = &mut chunk[self.records_of(c, q)];
             let (mut here_at, mut before_at) = (0, 0);
-            for f in 0..slots.fields().count() {
-                let (lead, width) = (slots.lead(c, f), slots.fields().width(f));
+            for f in 0..slots.schema().count() {
+                let (lead, width) = (slots.lead(c, f), slots.schema().width(f));
                 let all = own.start * width..own.end * width;
                 let started = slots.begun(c, f, q);
                 // Start of the first slot of this section. Words before it are in the last slot of

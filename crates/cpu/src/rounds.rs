@@ -50,7 +50,7 @@ pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, threads: usiz
 pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut [Byte]) {
     let (cols, [from, to]) = (slide.cols(), pitches(&slide));
     let shares: Vec<_> = (0..threads).map(|thread| slide.share(threads, thread)).collect();
-    let head_rows = |rows: &Range<usize>| slide.head(rows);
+    let head_rows = |rows: &Range<usize>| slide.saved_rows(rows);
     let mut heads = parallel::cut(heads, shares.iter().map(|rows| head_rows(rows) * cols));
     if slide.is_up() {
         let source = &*data;

@@ -240,7 +240,7 @@ impl Worker<'_> {
         }
         // SAFETY: each span is in bounds of the matrix or of the side buffer, and source and
         // destination do not overlap. All belong to this worker, as its creator promised.
-        unsafe { simd::copy_transfers_raw(jobs, bytes) };
+        unsafe { simd::copy_jobs_raw(jobs, bytes) };
     }
 
     /// Transposes a block of elements of `elem_bytes` bytes from offset `from` to offset `to`.
@@ -294,7 +294,7 @@ impl Worker<'_> {
         side: usize,
         elem_bytes: usize,
     ) -> Option<SquareSwapper<'_>> {
-        let swap = SquareSwap::of(side, elem_bytes)?;
+        let swap = SquareSwap::new(side, elem_bytes)?;
         let square = Strided { at: 0, rows: side, bytes: count(side, elem_bytes), pitch };
         let len = square.len();
         let last_offset = self.memory.len.checked_sub(len).expect("square exceeds the matrix");
@@ -428,7 +428,7 @@ mod tests {
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(swap)).is_ok()
         };
         // If no kernel swaps squares of this size, every call fails.
-        let some = SquareSwap::of(16, 4).is_some();
+        let some = SquareSwap::new(16, 4).is_some();
         for valid in [[0, 64], [0, 0], [64, 16 * 128], [16 * 128, 0], [17 * 128 + 64; 2]] {
             assert_eq!(swaps(valid, 128), some, "{valid:?}");
         }

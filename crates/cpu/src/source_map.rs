@@ -282,7 +282,7 @@ impl SourceMap {
     /// Returns the source of position `p`; both are counted over the whole batch.
     // Runs at every step of a cycle. Not inlined, units of 600 bytes take 9% longer.
     #[inline(always)]
-    pub fn pred(&self, p: usize) -> usize {
+    pub fn source_of(&self, p: usize) -> usize {
         let Some(batch) = self.batch else { return self.source.dest(p) };
         let (_, within) = batch.div_rem(p);
         p - within + self.source.dest(within)
@@ -307,7 +307,8 @@ mod tests {
         let source_map = SourceMap::new(map, 4);
         assert_eq!(source_map.positions(), map.batch() * map.instance_units());
         for p in 0..source_map.positions() {
-            let (to, from) = (source_map.offset(p) / 4, source_map.offset(source_map.pred(p)) / 4);
+            let (to, from) =
+                (source_map.offset(p) / 4, source_map.offset(source_map.source_of(p)) / 4);
             let unit = map.unit();
             // The first element of a source unit moves into the destination unit.
             assert_eq!(map.dest(from) / unit * unit, to / unit * unit, "{map} at {p}");

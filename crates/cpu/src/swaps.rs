@@ -37,7 +37,7 @@ pub fn turn_squares(
         let any = side <= squares.side && squares.pairs() > 0;
         let whole = any.then(|| worker.squares(pitch, side, elem_bytes));
         let whole = whole.flatten();
-        while let Some(pairs) = counter.draw() {
+        while let Some(pairs) = counter.claim() {
             let mut next = squares.pair(pairs.start);
             for _ in pairs {
                 let here = next;

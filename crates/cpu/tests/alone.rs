@@ -108,7 +108,7 @@ fn out_of_place_stage_is_rejected_when_run_in_place() {
     let executor = Executor::of_stage(map, implementation, 1, 1).unwrap();
     let mut data = numbered(15, 1);
     let error = executor.run_bytes(&mut data, &mut Workspace::new(0).unwrap());
-    assert_eq!(error, Err(RunError::Plan(InvalidPlan::Place { out_of_place: true })));
+    assert_eq!(error, Err(RunError::Plan(InvalidPlan::WrongDestination { out_of_place: true })));
     assert_eq!(data, numbered(15, 1));
     let from: Vec<Byte> = data.iter().copied().map(Byte::new).collect();
     let mut to = vec![Byte::new(0); 15];

@@ -16,7 +16,7 @@ const RECORDS: [&[usize]; 7] =
 fn placed(records: usize, widths: &[usize]) -> [RecordSchema; 2] {
     let fields = RecordSchema::new(records, widths).unwrap();
     let offsets: Vec<usize> = (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect();
-    [fields, fields.with_places(&offsets).unwrap()]
+    [fields, fields.with_aos_offsets(&offsets).unwrap()]
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn record_slots_are_right_by_every_method() {
 fn sections_buffer_the_slots_next_to_them() {
     let fields = RecordSchema::new(23, &[2, 2]).unwrap();
     let slots = FieldSlots::new(fields, 1, 9, 18).unwrap().in_sections(8).unwrap();
-    let words = (slots.fields().len() - slots.section_place(0, 1) * 9, slots.longest_section() * 4);
+    let words = (slots.schema().len() - slots.section_place(0, 1) * 9, slots.longest_section() * 4);
     assert_eq!((slots.sections(0), words), (2, (65, 64)));
     for direction in [Direction::Forward, Direction::Backward] {
         check_all_methods(StageMap::RecordGather { slots, direction }, 3);
@@ -100,7 +100,7 @@ fn listed(records: usize, widths: &[usize], tile: usize) -> Vec<(usize, usize)> 
 
 fn check_plans(records: usize, widths: &[usize], from: usize, to: usize, word_bytes: usize) {
     let fields = RecordSchema::new(records, widths).unwrap();
-    let problem = Problem::of_records(LayoutChange::new(fields, from, to), word_bytes).unwrap();
+    let problem = Problem::for_records(LayoutChange::new(fields, from, to), word_bytes).unwrap();
     let record = widths.iter().sum::<usize>();
     let aos = numbered(records * record, word_bytes);
     let in_tiles = |tile| -> Vec<u8> {
@@ -111,8 +111,8 @@ fn check_plans(records: usize, widths: &[usize], from: usize, to: usize, word_by
     for threads in [1, 3] {
         // Small scratch, so that small arrays have many chunks.
         let host = CpuDevice::new(threads).with_scratch(2048);
-        let survey = Planner::new(host).survey(&problem);
-        assert!(!survey.candidates.is_empty(), "{problem}: {:?}", survey.declined);
+        let survey = Planner::new(host).candidates(&problem);
+        assert!(!survey.candidates.is_empty(), "{problem}: {:?}", survey.rejected);
         for plan in survey.candidates {
             let (name, executor) = (plan.to_string(), Executor::new(plan, threads).unwrap());
             let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();

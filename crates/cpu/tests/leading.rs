@@ -127,14 +127,14 @@ fn plan(p: &Problem, threads: usize) -> Plan {
 }
 
 fn candidates(p: &Problem, threads: usize) -> Vec<Plan> {
-    Planner::new(CpuDevice::new(threads)).survey(p).candidates
+    Planner::new(CpuDevice::new(threads)).candidates(p).candidates
 }
 
 /// Returns the plans by tiles, of all tile sides.
 fn tiled(p: &Problem, threads: usize) -> Vec<Plan> {
     let planner = Planner::new(CpuDevice::new(threads)).with_tiles(TileRule::Exhaustive);
     let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
-    planner.survey(p).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
+    planner.candidates(p).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
 }
 
 /// Returns the plan's methods, without those of the dense transposition.

@@ -127,7 +127,7 @@ fn plan_is_rejected_when_rows_have_gaps() {
     let apart = RowSlide::new(7, 5, 5, 7).unwrap();
     for slide in [apart, apart.inverse()] {
         let map = StageMap::Slide(slide);
-        let plan = Plan::of_stage("any", map, best(slide, 4, 1), 4).unwrap();
+        let plan = Plan::from_stage("any", map, best(slide, 4, 1), 4).unwrap();
         assert!(matches!(plan.check(), Err(InvalidPlan::Leading { .. })), "{plan:#}");
         let executor = Executor::of_stage(map, best(slide, 4, 1), 4, 1).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();

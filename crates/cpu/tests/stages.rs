@@ -26,7 +26,7 @@ impl LaunchConfigData for Elsewhere {
 }
 
 fn single_stage(map: StageMap, implementation: Implementation, elem_bytes: usize) -> Plan {
-    Plan::of_stage("any", map, implementation, elem_bytes).unwrap()
+    Plan::from_stage("any", map, implementation, elem_bytes).unwrap()
 }
 
 /// A stage map with its data before and after.
@@ -308,7 +308,7 @@ fn launch_config_of_another_stage_is_rejected() {
         let mut implementation = implementation.clone();
         implementation.method = method;
         let error =
-            Executor::new(Plan::of_stage("any", map, implementation, elem_bytes).unwrap(), 1)
+            Executor::new(Plan::from_stage("any", map, implementation, elem_bytes).unwrap(), 1)
                 .unwrap_err()
                 .to_string();
         assert!(error.contains("belongs to a different stage"), "{error}");
@@ -336,7 +336,7 @@ fn plans_do_not_overflow_when_matrices_fill_the_address_space() {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
         let problem = problem.with_cap(usize::MAX);
         for threads in [1, 300] {
-            for plan in Planner::new(CpuDevice::new(threads)).survey(&problem).candidates {
+            for plan in Planner::new(CpuDevice::new(threads)).candidates(&problem).candidates {
                 let executor = Executor::new(plan, 300).unwrap();
                 let (plan, bytes) = (executor.plan(), executor.workspace_bytes());
                 assert_eq!(bytes, plan.workspace_bytes, "{plan:#}");

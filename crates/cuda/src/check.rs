@@ -1,18 +1,18 @@
 //! Permutations as the checking kernels take them.
 
-use turntile_perm::{FusedAxes, MOST_GIVEN};
+use turntile_perm::{FusedAxes, MAX_RANK};
 
 /// The axes in the order of the result: how many, their extents, and the elements that each steps over in the source.
-pub type PlainAxes = [u64; 1 + 2 * MOST_GIVEN];
+pub type PlainAxes = [u64; 1 + 2 * MAX_RANK];
 
 /// What is compared of axes.
 pub fn plain_axes(fused: &FusedAxes) -> PlainAxes {
     let (extents, order) = (fused.extents(), fused.order());
-    let mut plain = [0; 1 + 2 * MOST_GIVEN];
+    let mut plain = [0; 1 + 2 * MAX_RANK];
     plain[0] = order.len() as u64;
     for (place, &axis) in order.iter().enumerate() {
         plain[1 + place] = extents[axis] as u64;
-        plain[1 + MOST_GIVEN + place] = extents[axis + 1..].iter().product::<usize>() as u64;
+        plain[1 + MAX_RANK + place] = extents[axis + 1..].iter().product::<usize>() as u64;
     }
     plain
 }
@@ -26,7 +26,7 @@ mod tests {
     fn source(plain: &PlainAxes, offset: usize) -> usize {
         let (mut rest, mut from) = (offset as u64, 0);
         for axis in (0..plain[0] as usize).rev() {
-            from += rest % plain[1 + axis] * plain[1 + MOST_GIVEN + axis];
+            from += rest % plain[1 + axis] * plain[1 + MAX_RANK + axis];
             rest /= plain[1 + axis];
         }
         from as usize

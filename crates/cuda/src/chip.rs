@@ -224,7 +224,7 @@ impl Chip {
                 Err(if held && need > have {
                     Infeasible::OnChip { need, have }
                 } else {
-                    Infeasible::NoWay { shape: shape.to_string() }
+                    Infeasible::NoImplementation { shape: shape.to_string() }
                 })
             }
         }
@@ -260,7 +260,7 @@ impl Device for Chip {
         [shared_bytes, shared_bytes * cluster]
     }
 
-    fn on_chip_bytes_in_all(&self) -> usize {
+    fn on_chip_bytes_total(&self) -> usize {
         self.grid_bytes()
     }
 
@@ -326,7 +326,7 @@ impl LowerError {
             LowerError::TooManyBlocks { blocks } => {
                 Infeasible::TooMany { what: "blocks", count: blocks, most: i32::MAX as usize }
             }
-            _ => Infeasible::NoWay { shape: shape.to_string() },
+            _ => Infeasible::NoImplementation { shape: shape.to_string() },
         }
     }
 }

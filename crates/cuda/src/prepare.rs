@@ -277,7 +277,7 @@ impl Work {
     pub fn check(&self, buffers: &Buffers) -> Result<(), CudaError> {
         let out_of_place = self.out_of_place;
         if buffers.source.is_some() != out_of_place {
-            return Err(InvalidPlan::Place { out_of_place }.into());
+            return Err(InvalidPlan::WrongDestination { out_of_place }.into());
         }
         let workspace = buffers.workspace.unwrap_or_default();
         let need = self.workspace_bytes();
@@ -352,7 +352,7 @@ fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
             && launches.way.method() == stage.implementation.method
             && alignment.is_multiple_of(launches.alignment);
         if !same {
-            return Err(InvalidPlan::Geometry { number, stage: stage.to_string() }.into());
+            return Err(InvalidPlan::LaunchConfig { number, stage: stage.to_string() }.into());
         }
         all.push(launches);
     }
@@ -361,7 +361,7 @@ fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
 
 /// Bytes from the first element to the last that a stage reads or writes.
 pub(crate) fn bytes_of(shape: &StageMap, elem_bytes: usize) -> Result<usize, CudaError> {
-    let uncounted = || InvalidPlan::Uncounted { number: 1, stage: format!("{shape:?}") };
+    let uncounted = || InvalidPlan::Overflow { number: 1, stage: format!("{shape:?}") };
     shape.counted_len().ok_or_else(uncounted)?;
     let (read, written) = shape.spans();
     let bytes = read.max(written).checked_mul(elem_bytes).filter(|_| elem_bytes > 0);

@@ -241,7 +241,7 @@ fn units_of_plans() -> usize {
     let problems = [(2000, 1000), (7200, 1800), (3001, 3989), (8191, 9000), (9973, 10007)];
     for (rows, cols) in problems {
         let problem = Problem::new(rows, cols, 4).unwrap();
-        let plans = Planner::new(gpu.chip().clone()).survey(&problem).candidates;
+        let plans = Planner::new(gpu.chip().clone()).candidates(&problem).candidates;
         assert!(!plans.is_empty());
         for plan in plans {
             let prepared = gpu.prepare(&plan).unwrap_or_else(|error| panic!("{plan}: {error}"));

@@ -17,7 +17,7 @@ use crate::leading::{NOTHING, run};
 fn check(problem: Problem, rule: TileRule) -> (usize, BTreeSet<String>) {
     let planner = Planner::new(Chip::h200()).with_route(Route::CUT).with_tiles(rule);
     let (elem, mut met) = (problem.elem_bytes(), BTreeSet::new());
-    let plans = planner.survey(&problem).candidates;
+    let plans = planner.candidates(&problem).candidates;
     for plan in &plans {
         let work = Work::of_plan(plan).unwrap();
         assert_eq!(work.workspace_bytes().next_multiple_of(8), plan.workspace_bytes, "{plan}");

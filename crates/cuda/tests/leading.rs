@@ -153,7 +153,12 @@ fn tiled(problem: &Problem) -> Vec<Plan> {
     }
     let planner = planner().with_tiles(TileRule::Exhaustive);
     let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
-    planner.survey(problem).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
+    planner
+        .candidates(problem)
+        .candidates
+        .into_iter()
+        .filter(|plan| plan.stages().any(runs))
+        .collect()
 }
 
 /// Every way within the default cap, at an address as aligned as elements are and at a multiple of 16.
@@ -162,7 +167,7 @@ fn check_every_way(problem: Problem) -> Vec<Work> {
     let mut works = Vec::new();
     for alignment in crate::cases::alignments(elem) {
         let problem = problem.with_alignment(alignment);
-        let ways = planner().survey(&problem).candidates;
+        let ways = planner().candidates(&problem).candidates;
         assert!(ways.contains(&plan(&problem)), "{problem}");
         works.extend(ways.iter().map(check));
         works.extend(tiled(&problem).iter().map(check));
@@ -330,7 +335,7 @@ fn the_fastest_frame_is_taken() {
         ([8000, 5000], [10_000, 16_000], 1, 4),
     ] {
         let problem = transposed(sides, lds, 4);
-        let all = planner().survey(&problem).candidates;
+        let all = planner().candidates(&problem).candidates;
         let all: Vec<&Plan> = all.iter().filter(around).collect();
         let best = plan(&problem);
         assert_eq!((all.len(), best.passes()), (frames, passes), "{best:#}");
@@ -363,7 +368,7 @@ fn caps_are_kept_to() {
     let cap = need - 1;
     let why = Infeasible::Workspace { need, cap };
     assert_eq!(refused(problem.with_cap(cap)), why);
-    assert_eq!(planner().survey(&problem.with_cap(cap)).candidates, []);
+    assert_eq!(planner().candidates(&problem.with_cap(cap)).candidates, []);
     let least = plan(&problem.with_cap(need));
     assert_eq!(least.workspace_bytes, need, "{least:#}");
     // Rows slide with a flag a block, or in rounds without.

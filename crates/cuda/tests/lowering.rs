@@ -156,7 +156,7 @@ fn what_only_a_host_does_has_no_kernel() {
             let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);
             let offers = chip
                 .implementations(&shape, &StageRequest::new(&problem, &chip, MethodFilter::Any));
-            let none = turntile_plan::Infeasible::NoWay { shape: shape.to_string() };
+            let none = turntile_plan::Infeasible::NoImplementation { shape: shape.to_string() };
             assert_eq!(offers, Err(none));
         }
     }
@@ -191,14 +191,14 @@ fn what_a_device_lacks_is_an_answer() {
 fn squares_of_too_many_tiles_are_declined() {
     let problem = Problem::new(9_999_991, 9_999_991, 4).unwrap();
     let survey =
-        Planner::new(Chip::h200()).with_route(turntile_plan::Route::SQUARE).survey(&problem);
+        Planner::new(Chip::h200()).with_route(turntile_plan::Route::SQUARE).candidates(&problem);
     let too_many = turntile_plan::Infeasible::TooMany {
         what: "blocks",
         // 92 593 tiles of 108 a side, in groups of 8 by 8.
         count: 11_575 * 11_576 / 2 * 64,
         most: i32::MAX as usize,
     };
-    assert_eq!(survey.declined.first().map(|declined| &declined.reason), Some(&too_many));
+    assert_eq!(survey.rejected.first().map(|declined| &declined.reason), Some(&too_many));
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn records_between_aos_and_tiles() {
     }
     for records in [7, 1009] {
         let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).unwrap();
-        let fields = fields.with_places(&[4, 0, 12, 19, 16]).unwrap();
+        let fields = fields.with_aos_offsets(&[4, 0, 12, 19, 16]).unwrap();
         for tile in [1, 8, 32] {
             meet(fields, AOS, tile);
         }
@@ -277,7 +277,7 @@ fn slots_of_records() {
     }
     for records in [31, 1009] {
         let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).unwrap();
-        let fields = fields.with_places(&[4, 0, 12, 19, 16]).unwrap();
+        let fields = fields.with_aos_offsets(&[4, 0, 12, 19, 16]).unwrap();
         meet(fields, AOS, 16, 16);
         meet(fields, AOS, 8, 24);
     }

@@ -227,13 +227,13 @@ fn plans_launch_what_they_print() {
                     continue;
                 }
                 let planner = Planner::new(chip.clone()).with_tiles(rule);
-                for plan in planner.survey(&problem).candidates {
+                for plan in planner.candidates(&problem).candidates {
                     run_in_place(&plan);
                     in_place += 1;
                 }
             }
             let planner = Planner::new(chip.clone()).with_tiles(TileRule::Exhaustive);
-            for plan in planner.survey(&problem.out_of_place().unwrap()).candidates {
+            for plan in planner.candidates(&problem.out_of_place().unwrap()).candidates {
                 let work = Work::of_plan(&plan).unwrap();
                 run(&plan, &work);
                 assert_eq!(work.bytes(), problem.bytes(), "{plan}");
@@ -256,13 +256,13 @@ fn permutations_of_axes_launch_what_they_print() {
         let planner = Planner::new(chip);
         for problem in [problem, problem.with_cap(0)] {
             let problem = problem.with_alignment(alignment);
-            for plan in planner.survey(&problem).candidates {
+            for plan in planner.candidates(&problem).candidates {
                 run_in_place(&plan);
                 plans += 1;
             }
         }
         let problem = problem.with_alignment(alignment).out_of_place().unwrap();
-        for plan in planner.survey(&problem).candidates {
+        for plan in planner.candidates(&problem).candidates {
             run(&plan, &Work::of_plan(&plan).unwrap());
             elsewhere += 1;
         }
@@ -310,7 +310,7 @@ fn every_conversion_of_records_has_launches() {
             for from in [1, 7, 8, 32, 128, records] {
                 for to in [1, 7, 8, 32, 128, records] {
                     let retile = LayoutChange::new(fields, from, to);
-                    let problem = Problem::of_records(retile, word_bytes).unwrap();
+                    let problem = Problem::for_records(retile, word_bytes).unwrap();
                     let plan = planner.plan(&problem);
                     let plan = plan.unwrap_or_else(|why| panic!("{problem}: {why}"));
                     Work::of_plan(&plan).unwrap_or_else(|why| panic!("{plan}: {why}"));

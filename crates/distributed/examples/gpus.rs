@@ -101,7 +101,7 @@ fn squares(gpus: &[Gpu]) -> Outcome<usize> {
 
 fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Outcome<usize> {
     let (identity, gpus): (Vec<usize>, _) = ((0..case.shape.len()).collect(), assign(gpus, ranks));
-    let (mut planned, mut failures) = (case.change().chunk(chunk).plan_on(&gpus)?, 0);
+    let (mut planned, mut failures) = (case.change().message_bytes(chunk).plan_on(&gpus)?, 0);
     // Bytes after the part must not change.
     let mut locals = RankMemory::all(&gpus, |rank| planned.capacity(rank) + 3)?;
     for (rank, local) in locals.iter_mut().enumerate() {
@@ -293,7 +293,7 @@ fn time(gpus: &[Gpu], sizes: &[[usize; 3]]) -> Outcome<usize> {
                 continue;
             }
             let options = |change: Redistribution| match schedule {
-                Some(schedule) => change.way(schedule),
+                Some(schedule) => change.schedule(schedule),
                 None => change,
             };
             let mut matrix = TestMatrix::new(gpus, [m, n], ranks, options)?;

@@ -39,7 +39,7 @@ fn main() -> Result<(), Error> {
         let before = data.clone();
         let mut times = Vec::new();
         for _ in 0..REPEATS {
-            rank.gather(0).map_err(Error::Unreachable)?;
+            rank.all_gather(0).map_err(Error::Unreachable)?;
             let start = Instant::now();
             plans.0.run(&mut rank, &mut data)?;
             times.push(start.elapsed());

@@ -2,14 +2,14 @@
 
 /// An error of a transport: bytes were not delivered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("rank {rank}, with rank {partner}: {why}")]
+#[error("rank {rank}, with rank {partner}: {message}")]
 pub struct CommError {
     /// The rank that reports the error.
     pub rank: usize,
     /// The rank that it communicated with. Equal to `rank` after a collective call.
     pub partner: usize,
     /// The transport's error message.
-    pub why: String,
+    pub message: String,
 }
 
 /// One rank's connection to all other ranks.
@@ -18,7 +18,7 @@ pub trait Communicator {
     fn rank(&self) -> usize;
 
     /// Returns the number of ranks.
-    fn ranks(&self) -> usize;
+    fn size(&self) -> usize;
 
     /// Sends `send` to `partner` and receives `receive` from it, both at the same time. The partner
     /// makes the matching call with the same byte counts. An empty `send` or `receive` is not
@@ -38,7 +38,7 @@ pub trait Communicator {
     ///
     /// # Errors
     /// Returns an error if a rank is gone.
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError>;
+    fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError>;
 
     /// Runs a local stage to completion before it returns. A stage may use threads. They come from
     /// the calling thread's pool, unless a transport overrides this method to provide others.

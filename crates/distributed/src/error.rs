@@ -88,7 +88,7 @@ pub enum Error {
     },
     /// Another rank failed before the exchange. That rank returns the reason.
     #[error("rank {rank} failed before the exchange; see the error of that rank")]
-    Refused {
+    PeerFailed {
         /// The first rank that failed.
         rank: usize,
     },

@@ -87,7 +87,7 @@ impl Redistribution {
         if ranks != got {
             return Err(Error::Communicator { planned: ranks, got });
         }
-        let max_message = self.requested_chunk().unwrap_or(MESSAGE_BYTES);
+        let max_message = self.requested_message_bytes().unwrap_or(MESSAGE_BYTES);
         let through_host = gpus
             .iter()
             .map(|gpu| ranks_without_peer_access(gpu, gpus))
@@ -236,7 +236,7 @@ impl MultiGpu {
         });
         // Wait even after an error, because earlier commands may still run.
         let ended = pending.wait();
-        let lost = |(rank, why)| Error::Lost(CommError { rank, partner: rank, why });
+        let lost = |(rank, why)| Error::Lost(CommError { rank, partner: rank, message: why });
         queued.and(ended).map_err(lost)
     }
 

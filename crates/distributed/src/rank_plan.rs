@@ -131,7 +131,7 @@ pub(crate) fn run<'a>(
         }));
         // Other ranks may already have moved their data.
         let rank = planned.rank;
-        result.map_err(|why| Error::Lost(CommError { rank, partner: rank, why }))
+        result.map_err(|why| Error::Lost(CommError { rank, partner: rank, message: why }))
     };
     local(comm, &planned.first, &mut data[..before])?;
     if let Some((blocks, max_message)) = &planned.blocks {
@@ -164,7 +164,7 @@ pub(crate) fn agree<W>(
     if let Some(rank) = hashes.iter().position(|hash| *hash != hashes[0]) {
         return Err(Error::Disagree { rank });
     }
-    let (rank, ranks) = (comm.rank(), comm.ranks());
+    let (rank, ranks) = (comm.rank(), comm.size());
     // Other ranks wait for this rank's status, even if `begin` panics. After a panic, nothing that
     // `begin` has captured is read.
     let begun = panic::catch_unwind(AssertUnwindSafe(|| begin(rank, ranks)));
@@ -179,7 +179,7 @@ pub(crate) fn agree<W>(
     let [needs, haves, ready] = gathered?;
     let (_, begun) = begun?;
     if let Some(rank) = ready.iter().position(|&ready| ready == 0) {
-        return Err(Error::Refused { rank });
+        return Err(Error::PeerFailed { rank });
     }
     let short = needs.iter().zip(&haves).position(|(need, have)| have < need);
     match short.map(|rank| [rank, needs[rank] as usize, haves[rank] as usize]) {
@@ -190,13 +190,13 @@ pub(crate) fn agree<W>(
 
 /// Gathers one number per rank. Checks that the communicator returns the right count.
 fn gather(comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
-    let (rank, ranks) = (comm.rank(), comm.ranks());
-    let all = comm.gather(own).map_err(Error::Unreachable)?;
+    let (rank, ranks) = (comm.rank(), comm.size());
+    let all = comm.all_gather(own).map_err(Error::Unreachable)?;
     if all.len() == ranks {
         return Ok(all);
     }
     let why = format!("gather returned {} numbers for {ranks} ranks", all.len());
-    Err(Error::Unreachable(CommError { rank, partner: rank, why }))
+    Err(Error::Unreachable(CommError { rank, partner: rank, message: why }))
 }
 
 /// Returns the FNV-1a hash, which is the same on every machine.

@@ -47,7 +47,7 @@ pub struct Redistribution {
     schedule: Option<Schedule>,
     threads: Option<usize>,
     cap: Option<usize>,
-    chunk: Option<usize>,
+    message_bytes: Option<usize>,
 }
 
 /// Default message size in bytes. Links reach their full bandwidth from 1 MiB on, and two buffers
@@ -127,12 +127,22 @@ impl Redistribution {
     ) -> Self {
         let (shape, axes, schedule) = (shape.to_vec(), axes.to_vec(), None);
         let (threads, cap, chunk) = (None, None, None);
-        Redistribution { shape, axes, elem_bytes, before, after, schedule, threads, cap, chunk }
+        Redistribution {
+            shape,
+            axes,
+            elem_bytes,
+            before,
+            after,
+            schedule,
+            threads,
+            cap,
+            message_bytes: chunk,
+        }
     }
 
     /// Sets the schedule. The default is the schedule with fewer local stages. If both have the
     /// same number, it is the one that moves longer contiguous runs.
-    pub fn way(self, schedule: Schedule) -> Self {
+    pub fn schedule(self, schedule: Schedule) -> Self {
         Redistribution { schedule: Some(schedule), ..self }
     }
 
@@ -150,8 +160,8 @@ impl Redistribution {
 
     /// Sets the maximum message size in bytes; 0 is treated as 1. The default is 4 MiB, or 16 MiB
     /// for [`plan_on`](Self::plan_on). All ranks must use the same value.
-    pub fn chunk(self, bytes: usize) -> Self {
-        Redistribution { chunk: Some(bytes.max(1)), ..self }
+    pub fn message_bytes(self, bytes: usize) -> Self {
+        Redistribution { message_bytes: Some(bytes.max(1)), ..self }
     }
 
     /// Plans the redistribution for one rank.
@@ -162,7 +172,7 @@ impl Redistribution {
     pub fn plan(&self, rank: usize) -> Result<RankPlan, Error> {
         let StageRequests { bytes, local, blocks } = self.stage_requests(rank)?;
         let [first, last] = local.map(|stages| plan_stages(&stages, Transpose::plan));
-        let blocks = blocks.map(|blocks| (blocks, self.chunk.unwrap_or(MESSAGE_BYTES)));
+        let blocks = blocks.map(|blocks| (blocks, self.message_bytes.unwrap_or(MESSAGE_BYTES)));
         Ok(RankPlan::new(self.signature(), rank, bytes, [first?, last?], blocks))
     }
 
@@ -180,7 +190,7 @@ impl Redistribution {
     ) -> Result<Stages<P>, Error> {
         let StageRequests { bytes, local, blocks } = self.stage_requests(rank)?;
         let [first, last] = local.map(|stages| plan_stages(&stages, &plan));
-        let max_message = self.chunk.unwrap_or(MESSAGE_BYTES);
+        let max_message = self.message_bytes.unwrap_or(MESSAGE_BYTES);
         let exchange = blocks.map(|blocks| (blocks, rank, max_message));
         Ok(Stages { bytes, local: [first?, last?], exchange })
     }
@@ -278,8 +288,8 @@ impl Redistribution {
     }
 
     /// Returns the message size that was set, if any.
-    pub(crate) fn requested_chunk(&self) -> Option<usize> {
-        self.chunk
+    pub(crate) fn requested_message_bytes(&self) -> Option<usize> {
+        self.message_bytes
     }
 
     /// Plans the redistribution for this rank and runs it. Collective: all ranks call it. `data` is
@@ -325,7 +335,7 @@ impl Redistribution {
     /// Returns all numbers that must be equal on all ranks.
     fn signature(&self) -> Vec<usize> {
         let ((i, before), (q, after)) = (&self.before, &self.after);
-        let max_message = self.chunk.unwrap_or(MESSAGE_BYTES);
+        let max_message = self.message_bytes.unwrap_or(MESSAGE_BYTES);
         let schedule = self.schedule.map_or(0, |schedule| schedule as usize + 1);
         let numbers = [self.elem_bytes, *i, *q, max_message, schedule];
         let lists = [&self.shape, &self.axes].map(|list| [&[list.len()], &list[..]].concat());

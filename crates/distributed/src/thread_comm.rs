@@ -50,7 +50,7 @@ pub fn run<T: Send>(count: usize, work: impl Fn(ThreadComm) -> T + Sync) -> Vec<
 
 impl ThreadComm {
     fn error(&self, partner: usize, why: &str) -> CommError {
-        CommError { rank: self.rank, partner, why: why.to_owned() }
+        CommError { rank: self.rank, partner, message: why.to_owned() }
     }
 
     fn send(&self, partner: usize, bytes: &[u8]) -> Result<(), CommError> {
@@ -69,7 +69,7 @@ impl Communicator for ThreadComm {
         self.rank
     }
 
-    fn ranks(&self) -> usize {
+    fn size(&self) -> usize {
         self.senders.len()
     }
 
@@ -93,14 +93,14 @@ impl Communicator for ThreadComm {
         Ok(())
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
-        (0..self.ranks()).try_for_each(|partner| self.send(partner, &own.to_ne_bytes()))?;
+    fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
+        (0..self.size()).try_for_each(|partner| self.send(partner, &own.to_ne_bytes()))?;
         let value = |partner| {
             let bytes = self.receive(partner)?;
             let mismatch = |_| self.error(partner, "it made another call than gather");
             let bytes = bytes.try_into().map_err(mismatch)?;
             Ok(u64::from_ne_bytes(bytes))
         };
-        (0..self.ranks()).map(value).collect()
+        (0..self.size()).map(value).collect()
     }
 }

@@ -75,7 +75,7 @@ fn stages_give_the_result_when_the_caller_runs_them() {
     let (rows, cols) = (Partition::new(&[5, 0, 9]).unwrap(), Partition::new(&[2, 7, 4]).unwrap());
     let case = Case::matrix(rows, cols, 4);
     thread_comm::run(3, |mut rank| {
-        let (r, change) = (rank.rank(), case.change().chunk(24));
+        let (r, change) = (rank.rank(), case.change().message_bytes(24));
         let stages = change.stages(r, Transpose::plan).unwrap();
         let [before, after] = stages.bytes;
         let mut data = case.part(&[0, 1], &case.before, r);
@@ -131,7 +131,7 @@ fn transpose_is_right_when_a_message_has_a_mebibyte() {
     thread_comm::run(3, |mut rank| {
         let r = rank.rank();
         let mut data = case.part(&[0, 1], &case.before, r);
-        let change = case.change().chunk(1 << 20);
+        let change = case.change().message_bytes(1 << 20);
         data.resize(change.plan(r).unwrap().capacity(), 0);
         change.run(&mut rank, &mut data).unwrap();
         let after = case.part(&case.axes, &case.after, r);
@@ -159,8 +159,8 @@ impl Communicator for Delayed {
         self.0.rank()
     }
 
-    fn ranks(&self) -> usize {
-        self.0.ranks()
+    fn size(&self) -> usize {
+        self.0.size()
     }
 
     fn exchange(
@@ -173,9 +173,9 @@ impl Communicator for Delayed {
         self.0.exchange(partner, send, receive)
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
+    fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         self.wait();
-        self.0.gather(own)
+        self.0.all_gather(own)
     }
 }
 
@@ -217,7 +217,7 @@ fn all_ranks_return_an_error_when_requests_differ() {
         Redistribution::of_axes(&[6, 6], &[0, 1], 1, (0, parts()), (1, parts())),
         Redistribution::transpose(Partition::balanced(6, 2), Partition::balanced(6, 2), 1),
         Redistribution::of_axes(&[6, 6], &[1, 0], 1, (3, parts()), (0, parts())),
-        Redistribution::transpose(parts(), parts(), 1).chunk(5),
+        Redistribution::transpose(parts(), parts(), 1).message_bytes(5),
     ] {
         let errors = errors(3, |rank, data| other(rank, odd.clone()).run(rank, data));
         assert_eq!(errors, vec![Error::Disagree { rank: 1 }; 3]);
@@ -261,7 +261,7 @@ fn all_ranks_return_an_error_when_a_buffer_is_short_or_a_plan_is_of_another_rank
     let run = |rank: &mut ThreadComm, data: &mut [u8]| {
         change.plan(rank.rank().min(1)).unwrap().run(rank, data)
     };
-    let failed = Error::Refused { rank: 2 };
+    let failed = Error::PeerFailed { rank: 2 };
     let want = [failed.clone(), failed, Error::OtherRank { planned: 1, got: 2 }];
     assert_eq!(errors(3, run), want);
     assert_eq!(change.plan(3).map(drop), Err(Error::NoRank { rank: 3, ranks: 3 }));
@@ -275,8 +275,8 @@ fn data_are_lost_on_all_ranks_when_one_ends_during_the_exchange() {
             self.0.rank()
         }
 
-        fn ranks(&self) -> usize {
-            self.0.ranks()
+        fn size(&self) -> usize {
+            self.0.size()
         }
 
         fn exchange(
@@ -288,18 +288,18 @@ fn data_are_lost_on_all_ranks_when_one_ends_during_the_exchange() {
             self.1 += 1;
             if self.0.rank() == 1 && self.1 == 3 {
                 let why = "the test ends this rank".to_owned();
-                return Err(CommError { rank: 1, partner, why });
+                return Err(CommError { rank: 1, partner, message: why });
             }
             self.0.exchange(partner, send, receive)
         }
 
-        fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
-            self.0.gather(own)
+        fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
+            self.0.all_gather(own)
         }
     }
     let change =
         Redistribution::transpose(Partition::balanced(40, 4), Partition::balanced(40, 4), 1)
-            .chunk(8);
+            .message_bytes(8);
     let ended = thread_comm::run(4, |rank| change.run(&mut Ends(rank, 0), &mut [0u8; 400]));
     assert!(ended.iter().all(|end| matches!(end, Err(Error::Lost(_)))), "{ended:?}");
 }
@@ -318,8 +318,8 @@ impl Communicator for FaultyComm {
         self.0.rank()
     }
 
-    fn ranks(&self) -> usize {
-        self.0.ranks()
+    fn size(&self) -> usize {
+        self.0.size()
     }
 
     fn exchange(
@@ -331,8 +331,8 @@ impl Communicator for FaultyComm {
         self.0.exchange(partner, send, receive)
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
-        let mut all = self.0.gather(own)?;
+    fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
+        let mut all = self.0.all_gather(own)?;
         if let Fault::Numbers(count) = self.1 {
             all.resize(count, own);
         }
@@ -382,7 +382,7 @@ fn other_ranks_return_an_error_when_one_panics() {
     for (number, (end, _)) in ended.into_iter().enumerate() {
         match number {
             1 => assert!(end.is_err(), "the panic must unwind"),
-            _ => assert_eq!(end.unwrap(), Err(Error::Refused { rank: 1 })),
+            _ => assert_eq!(end.unwrap(), Err(Error::PeerFailed { rank: 1 })),
         }
     }
 }

@@ -75,8 +75,8 @@ impl Device for Wider {
         self.inner.on_chip_bytes()
     }
 
-    fn on_chip_bytes_in_all(&self) -> usize {
-        self.inner.on_chip_bytes_in_all()
+    fn on_chip_bytes_total(&self) -> usize {
+        self.inner.on_chip_bytes_total()
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {

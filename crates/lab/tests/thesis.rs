@@ -34,7 +34,7 @@ fn the_thesis_on_its_own_gpu() {
             .with_tiles(TileRule::Exhaustive)
             .with_route(Route::THREE_STAGE)
             .with_mirrored(false)
-            .survey(&problem)
+            .candidates(&problem)
             .candidates;
         let by_rule = by_the_thesis(&all, on_chip / 4);
         let tile = by_rule.tile();
@@ -53,13 +53,13 @@ fn its_plans_are_right() {
     for (rows, cols) in (1..=20).flat_map(|rows| (1..=20).map(move |cols| (rows, cols))) {
         for elem_bytes in [1, 4, 12] {
             let problem = Problem::new(rows, cols, elem_bytes).unwrap();
-            planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+            planner.candidates(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
         }
     }
     for (batch, rows, cols, elem_bytes) in
         [(1, 720, 180, 4), (1, 499, 251, 2), (3, 64, 48, 4), (1, 640, 384, 4), (1, 7, 9_973, 8)]
     {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-        planner.survey(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
+        planner.candidates(&problem).candidates.into_iter().for_each(|plan| check(plan, 2));
     }
 }

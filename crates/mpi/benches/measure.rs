@@ -22,7 +22,7 @@ impl Communicator for TimedComm {
     fn rank(&self) -> usize {
         self.0.rank()
     }
-    fn ranks(&self) -> usize {
+    fn size(&self) -> usize {
         self.0.ranks()
     }
     fn exchange(
@@ -33,7 +33,7 @@ impl Communicator for TimedComm {
     ) -> Result<(), CommError> {
         self.0.exchange(partner, send, receive)
     }
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
+    fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         self.0.gather(own)
     }
     fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {

@@ -105,7 +105,7 @@ fn all_processes_return_an_error_when_one_fails(process: &mut MpiComm) {
     };
     let ended = catch_unwind(AssertUnwindSafe(|| change.agree(process, [need, need], begin)));
     match ended {
-        Ok(ended) => assert_eq!(ended, Err(Error::Refused { rank: odd })),
+        Ok(ended) => assert_eq!(ended, Err(Error::PeerFailed { rank: odd })),
         Err(_) => assert_eq!(rank, odd),
     }
     assert_eq!(data, before);

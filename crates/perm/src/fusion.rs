@@ -5,7 +5,7 @@ use crate::permutation::{AxisPermutation, PermutationError};
 
 /// Maximum rank of an array before fusion: an array with more axes of extent 2 or more cannot be
 /// addressed.
-pub const MOST_GIVEN: usize = 64;
+pub const MAX_RANK: usize = 64;
 
 /// The axes of a row-major array after fusion of axes that a permutation keeps together.
 ///
@@ -104,7 +104,12 @@ impl FusedAxes {
     /// They exist if the axes on each cycle of the permutation have equal extents: a rotation of a
     /// cycle of length `n` is the product of two reflections, in `n` ways. The result is empty if
     /// axes on one cycle differ in extent, or if `from` or `to` is not a valid order.
-    pub fn halves(&self, from: &[usize], to: &[usize], most: usize) -> Vec<Vec<usize>> {
+    pub fn involution_midpoints(
+        &self,
+        from: &[usize],
+        to: &[usize],
+        most: usize,
+    ) -> Vec<Vec<usize>> {
         if self
             .between(from, to)
             .is_err_and(|error| matches!(error, PermutationError::Order { .. }))
@@ -269,7 +274,7 @@ mod tests {
                     given: vec![Vec::new(); rank],
                 };
                 let from: Vec<usize> = (0..rank).collect();
-                let halves = all.halves(&from, &order, usize::MAX);
+                let halves = all.involution_midpoints(&from, &order, usize::MAX);
                 assert_eq!(halves.len(), if alike { count } else { 0 }, "{extents:?} {order:?}");
                 for via in halves {
                     for [a, b] in [[&from, &via], [&via, &order]] {
@@ -281,11 +286,11 @@ mod tests {
         }
         let reversed = FusedAxes::new(&[2, 2, 2], &[2, 1, 0]).unwrap();
         assert_eq!(
-            reversed.halves(&[0, 1, 2], &[1, 2, 0], 2).len(),
+            reversed.involution_midpoints(&[0, 1, 2], &[1, 2, 0], 2).len(),
             2,
             "at most two were requested"
         );
-        assert!(reversed.halves(&[0, 1], &[0, 1, 2], 9).is_empty());
+        assert!(reversed.involution_midpoints(&[0, 1], &[0, 1, 2], 9).is_empty());
     }
 
     #[test]

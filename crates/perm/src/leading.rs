@@ -155,7 +155,7 @@ impl PitchedRows {
 
     /// Returns the number of matrix elements stored before an offset.
     #[inline]
-    pub fn before(&self, offset: usize) -> usize {
+    pub fn elements_before(&self, offset: usize) -> usize {
         if self.is_empty() {
             return 0;
         }
@@ -349,15 +349,15 @@ fn count_saved_gaps(source: PitchedRows, result: PitchedRows, len: usize) -> usi
     if fewer.pitch == more.pitch {
         // The side with fewer rows has the longer rows. They cover the rows of the other side,
         // which reach beyond `len`.
-        return len - fewer.before(len);
+        return len - fewer.elements_before(len);
     }
     let both: usize = (0..fewer.rows)
         .map(|row| {
             let start = (row * fewer.pitch).min(len);
-            more.before((start + fewer.cols).min(len)) - more.before(start)
+            more.elements_before((start + fewer.cols).min(len)) - more.elements_before(start)
         })
         .sum();
-    len + both - source.before(len) - result.before(len)
+    len + both - source.elements_before(len) - result.elements_before(len)
 }
 
 #[cfg(test)]
@@ -422,7 +422,10 @@ mod tests {
             assert_eq!(rows.is_dense(), rows.rows() <= 1 || rows.cols() == rows.pitch());
             all.iter().enumerate().for_each(|(k, &offset)| assert_eq!(rows.offset(k), offset));
             for offset in 0..rows.span() + 12 {
-                assert_eq!(rows.before(offset), all.iter().filter(|&&at| at < offset).count());
+                assert_eq!(
+                    rows.elements_before(offset),
+                    all.iter().filter(|&&at| at < offset).count()
+                );
                 assert_eq!(rows.index(offset), all.iter().position(|&at| at == offset));
             }
             assert_eq!(rows.len() + rows.gaps(), rows.area());

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::fusion::MOST_GIVEN;
+use crate::fusion::MAX_RANK;
 
 /// Axis permutation of an array whose axes are split into *parts*. The permuted parts are joined to
 /// the axes of the result.
@@ -156,7 +156,7 @@ pub enum PatternFault {
         shape: Vec<usize>,
     },
     /// The split or the result has too many axes.
-    #[error("{axes} axes after the split or in the result, at most {MOST_GIVEN} are supported")]
+    #[error("{axes} axes after the split or in the result, at most {MAX_RANK} are supported")]
     TooMany {
         /// Number of axes.
         axes: usize,
@@ -411,7 +411,7 @@ impl Rearrangement {
             }
         }
         let axes = all.extents.len().max(all.joined.len());
-        if axes > MOST_GIVEN { Err(PatternFault::TooMany { axes }) } else { Ok(all) }
+        if axes > MAX_RANK { Err(PatternFault::TooMany { axes }) } else { Ok(all) }
     }
 
     /// Returns the rearrangement for arrays with their axes in another order in memory, slowest

@@ -198,10 +198,10 @@ fn degenerate_arguments_do_not_panic() {
     let square = AxisPermutation::new(&[400, 400], &[1, 0]).unwrap();
     assert_eq!(crate::TilePairs::new(&square, 400, 0), crate::TilePairs::new(&square, 400, 1));
     let fused = crate::FusedAxes::new(&[2, 3], &[1, 0]).unwrap();
-    assert!(fused.halves(&[7], &[7], 1).is_empty());
+    assert!(fused.involution_midpoints(&[7], &[7], 1).is_empty());
     let four = crate::FusedAxes::new(&[2, 3, 5, 7], &[0, 2, 1, 3]).unwrap();
     assert_eq!(four.waypoints(3), four.waypoints(4));
-    assert_eq!(crate::row_slide::share(5, 0, 0), 0..5);
+    assert_eq!(crate::row_slide::split_evenly(5, 0, 0), 0..5);
     assert_eq!(crate::RowSlide::new(3, 2, 2, 4).unwrap().blocks(0), 6);
     let huge = crate::Partition::balanced(8 << 31, 8);
     assert_eq!(crate::PeerSquares::all(&huge, &huge).count(), 0);
@@ -212,5 +212,5 @@ fn degenerate_arguments_do_not_panic() {
 fn rounds_panic_when_rows_are_not_alike() {
     let [from, to] =
         [crate::PitchedRows::new(2, 3, 5), crate::PitchedRows::new(3, 2, 4)].map(Option::unwrap);
-    let _ = crate::RowSlide::between(from, to).unwrap().rounds(1).next();
+    let _ = crate::RowSlide::from_views(from, to).unwrap().rounds(1).next();
 }

@@ -86,7 +86,7 @@ impl RecordSchema {
     /// Returns this schema with the offset of each field in an AoS record, in words. Returns `None`
     /// unless the fields cover the record exactly once.
     #[must_use]
-    pub fn with_places(self, aos_offsets: &[usize]) -> Option<Self> {
+    pub fn with_aos_offsets(self, aos_offsets: &[usize]) -> Option<Self> {
         let mut order: Vec<usize> = (0..self.count()).collect();
         if aos_offsets.len() != order.len() {
             return None;
@@ -127,7 +127,7 @@ impl RecordSchema {
     /// Returns the number of words before field `f` in tiles. `f` may be the number of fields: the
     /// result is then the length of a record.
     #[inline]
-    pub fn begin(&self, f: usize) -> usize {
+    pub fn field_start(&self, f: usize) -> usize {
         self.record.starts[f]
     }
 
@@ -135,7 +135,7 @@ impl RecordSchema {
     /// offset of the field in the record.
     #[inline]
     pub fn begin_in(&self, tile: usize, f: usize) -> usize {
-        if tile == AOS { self.record.aos_offsets[f] } else { self.begin(f) }
+        if tile == AOS { self.record.aos_offsets[f] } else { self.field_start(f) }
     }
 
     /// Returns `true` if a record stores its fields in the order of tiles.
@@ -198,7 +198,7 @@ impl RecordSchema {
         let first = i / records_per_tile(tile) * records_per_tile(tile);
         let records = records_per_tile(tile).min(self.records - first);
         let start = first * self.words() + records * self.begin_in(tile, f);
-        start + (i - first) * self.width(f) + c - self.begin(f)
+        start + (i - first) * self.width(f) + c - self.field_start(f)
     }
 
     /// Returns the record and its word that tiles of `tile` records store at `offset`: the inverse
@@ -210,7 +210,7 @@ impl RecordSchema {
         let within = offset - first * self.words();
         let f = if tile == AOS { self.field_at(within) } else { self.field_of(within / records) };
         let word = within - records * self.begin_in(tile, f);
-        (first + word / self.width(f), self.begin(f) + word % self.width(f))
+        (first + word / self.width(f), self.field_start(f) + word % self.width(f))
     }
 }
 
@@ -261,7 +261,7 @@ impl LayoutChange {
     }
 
     /// Returns the record schema.
-    pub fn fields(&self) -> RecordSchema {
+    pub fn schema(&self) -> RecordSchema {
         self.fields
     }
 
@@ -382,12 +382,12 @@ pub(crate) mod tests {
                     aos_offsets[f] = end;
                     end + widths[f]
                 });
-                let placed = fields.with_places(&aos_offsets).unwrap();
+                let placed = fields.with_aos_offsets(&aos_offsets).unwrap();
                 assert_eq!(placed.in_order(), placed == fields);
                 for (i, f) in (0..5).flat_map(|i| (0..widths.len()).map(move |f| (i, f))) {
                     for u in 0..widths[f] {
                         let (c, offset) =
-                            (fields.begin(f) + u, i * fields.words() + aos_offsets[f] + u);
+                            (fields.field_start(f) + u, i * fields.words() + aos_offsets[f] + u);
                         assert_eq!(placed.offset(AOS, i, c), offset, "{placed}");
                         assert_eq!(placed.at(AOS, offset), (i, c), "{placed}");
                         assert_eq!(placed.offset(2, i, c), fields.offset(2, i, c), "{placed}");
@@ -458,7 +458,7 @@ pub(crate) mod tests {
         let fields = RecordSchema::new(3, &[1, 2]).unwrap();
         assert_eq!(fields.with_records(usize::MAX / 2), None);
         for aos_offsets in [&[0][..], &[0, 0], &[1, 0], &[0, 2], &[2, 3]] {
-            assert_eq!(fields.with_places(aos_offsets), None, "{aos_offsets:?}");
+            assert_eq!(fields.with_aos_offsets(aos_offsets), None, "{aos_offsets:?}");
         }
     }
 
@@ -466,7 +466,7 @@ pub(crate) mod tests {
     fn equal_schemas_are_interned_once() {
         let [a, b] = [3, 4].map(|records| RecordSchema::new(records, &[9, 8, 7]).unwrap());
         assert!(std::ptr::eq(a.record, b.record));
-        let reversed = a.with_places(&[15, 7, 0]).unwrap();
+        let reversed = a.with_aos_offsets(&[15, 7, 0]).unwrap();
         assert_eq!(reversed.to_string(), "3 records of 9@15+8@7+7@0");
         assert_eq!(a.with_records(4), Some(b));
         assert_eq!(a.to_string(), "3 records of 9+8+7");
@@ -483,9 +483,9 @@ pub(crate) mod tests {
             from in 1usize..5000, to in 1usize..5000, at: usize,
         ) {
             let change = LayoutChange::new(RecordSchema::new(records, &widths).unwrap(), from, to);
-            let offset = at % change.fields().len();
+            let offset = at % change.schema().len();
             let moved = change.dest(offset);
-            prop_assert!(moved < change.fields().len());
+            prop_assert!(moved < change.schema().len());
             prop_assert_eq!(change.inverse().dest(moved), offset);
         }
     }

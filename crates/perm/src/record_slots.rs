@@ -150,7 +150,7 @@ impl FieldSlots {
     }
 
     /// Returns the record schema.
-    pub fn fields(&self) -> RecordSchema {
+    pub fn schema(&self) -> RecordSchema {
         self.fields
     }
 
@@ -201,7 +201,7 @@ impl FieldSlots {
     /// sections.
     pub fn column(&self, c: usize, f: usize) -> (usize, usize, usize) {
         let (first_record, records) = self.chunk_records(c);
-        let (begin, end) = (self.fields.begin(f), self.fields.begin(f + 1));
+        let (begin, end) = (self.fields.field_start(f), self.fields.field_start(f + 1));
         let slots = |words: usize| words.div_ceil(self.slot);
         let first = slots(begin * self.fields.records()) + first_record / self.slot * (end - begin);
         let position = slots(begin * records);
@@ -212,7 +212,7 @@ impl FieldSlots {
     /// than a slot.
     pub fn lead(&self, c: usize, f: usize) -> usize {
         let (first, _, _) = self.column(c, f);
-        let (begin, width) = (self.fields.begin(f), self.fields.width(f));
+        let (begin, width) = (self.fields.field_start(f), self.fields.width(f));
         first * self.slot - (begin * self.fields.records() + self.chunk_records(c).0 * width)
     }
 
@@ -266,9 +266,9 @@ mod tests {
     }
 
     fn check(slots: &FieldSlots, offset: usize) {
-        let columns = LayoutChange::new(slots.fields(), slots.tile(), slots.fields().records());
+        let columns = LayoutChange::new(slots.schema(), slots.tile(), slots.schema().records());
         let gathered = slots.gather_dest(offset);
-        assert!(gathered < slots.fields().len(), "{slots:?} at {offset}");
+        assert!(gathered < slots.schema().len(), "{slots:?} at {offset}");
         assert_eq!(slots.gather_source(gathered), offset, "{slots:?}");
         let moved = with_slot(slots, gathered, |position| slots.slot_dest(position));
         assert_eq!(moved, columns.dest(offset), "{slots:?} at {offset}");
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn both_passes_compose_to_columns() {
         for slots in all_slots() {
-            (0..slots.fields().len()).for_each(|offset| check(&slots, offset));
+            (0..slots.schema().len()).for_each(|offset| check(&slots, offset));
         }
     }
 
@@ -301,13 +301,13 @@ mod tests {
     #[test]
     fn both_passes_compose_with_sections() {
         let mut tested = 0;
-        for slots in all_slots().filter(|slots| slots.fields().records() < 11) {
+        for slots in all_slots().filter(|slots| slots.schema().records() < 11) {
             for section in 1..slots.longest_chunk() {
                 let Some(slots) = slots.in_sections(section) else { continue };
                 tested += 1;
-                (0..slots.fields().len()).for_each(|offset| check(&slots, offset));
+                (0..slots.schema().len()).for_each(|offset| check(&slots, offset));
                 let (words, drift) =
-                    (slots.fields().words(), slots.fields().count() * slots.slot());
+                    (slots.schema().words(), slots.schema().count() * slots.slot());
                 for c in 0..slots.chunks() {
                     for q in 0..slots.sections(c) {
                         let records = slots.section_records(c, q);
@@ -328,7 +328,7 @@ mod tests {
         for (records, slot, chunk) in [(9, 2, 4), (14, 3, 6), (7, 1, 7)] {
             let fields = RecordSchema::new(records, &[2, 1, 3]).unwrap();
             for offsets in [[1, 0, 3], [3, 5, 0], [4, 3, 0]] {
-                let fields = fields.with_places(&offsets).unwrap();
+                let fields = fields.with_aos_offsets(&offsets).unwrap();
                 let slots = FieldSlots::new(fields, AOS, slot, chunk).unwrap();
                 (0..fields.len()).for_each(|offset| check(&slots, offset));
             }
@@ -338,12 +338,12 @@ mod tests {
     #[test]
     fn slots_of_all_fields_cover_each_chunk() {
         for slots in all_slots() {
-            let words = slots.fields().words();
+            let words = slots.schema().words();
             for c in 0..slots.chunks() {
                 let (first, count) = slots.chunk_records(c);
                 assert!(count >= slots.slot() && count <= slots.longest_chunk());
                 let mut position = 0;
-                for f in 0..slots.fields().count() {
+                for f in 0..slots.schema().count() {
                     let (number, of_field, at) = slots.column(c, f);
                     assert_eq!(at, position, "{slots:?} chunk {c} field {f}");
                     assert!(of_field > 0 && slots.lead(c, f) < slots.slot(), "{slots:?}");

@@ -34,7 +34,7 @@ pub struct SlideRound {
 
 /// Returns share `part` of the items `0..items`, split into `parts` ranges whose lengths differ by
 /// at most one. 0 `parts` count as one.
-pub fn share(items: usize, parts: usize, part: usize) -> Range<usize> {
+pub fn split_evenly(items: usize, parts: usize, part: usize) -> Range<usize> {
     let parts = parts.max(1);
     let (each, more) = (items / parts, items % parts);
     let start = part * each + part.min(more);
@@ -54,7 +54,7 @@ impl RowSlide {
     ///
     /// If the rows are not [alike](Self::is_alike), only [`run_by_run`](Self::run_by_run) can move
     /// them: the schedules of rounds, shares and blocks panic.
-    pub fn between(from: PitchedRows, to: PitchedRows) -> Option<Self> {
+    pub fn from_views(from: PitchedRows, to: PitchedRows) -> Option<Self> {
         (from.len() == to.len() && !from.is_empty()).then_some(RowSlide { from, to })
     }
 
@@ -65,14 +65,14 @@ impl RowSlide {
 
     /// Creates the slide from dense rows to the pitch of `rows`. Returns `None` if the rows are
     /// empty.
-    pub fn apart(rows: PitchedRows) -> Option<Self> {
+    pub fn padding(rows: PitchedRows) -> Option<Self> {
         Self::new(rows.rows(), rows.cols(), rows.cols(), rows.pitch())
     }
 
     /// Creates the slide from the pitch of `rows` to dense rows. Returns `None` if the rows are
     /// empty.
-    pub fn together(rows: PitchedRows) -> Option<Self> {
-        Self::apart(rows).map(|slide| slide.inverse())
+    pub fn unpadding(rows: PitchedRows) -> Option<Self> {
+        Self::padding(rows).map(|slide| slide.inverse())
     }
 
     /// Returns the rows before the slide.
@@ -207,7 +207,7 @@ impl RowSlide {
 
     /// Returns the rows of share `part` of `parts`. The numbers of rows differ by at most one.
     pub fn share(&self, parts: usize, part: usize) -> Range<usize> {
-        share(self.rows(), parts, part)
+        split_evenly(self.rows(), parts, part)
     }
 
     /// Returns the number of leading rows of `share` that must be saved because their source or
@@ -218,7 +218,7 @@ impl RowSlide {
     ///
     /// # Panics
     /// If the rows are not [alike](Self::is_alike).
-    pub fn head(&self, share: &Range<usize>) -> usize {
+    pub fn saved_rows(&self, share: &Range<usize>) -> usize {
         let [low, high] = self.pitches();
         (share.start * (high - low)).div_ceil(low).min(share.len())
     }
@@ -227,8 +227,8 @@ impl RowSlide {
     ///
     /// # Panics
     /// If the rows are not [alike](Self::is_alike).
-    pub fn heads(&self, parts: usize) -> usize {
-        let rows: usize = (0..parts).map(|part| self.head(&self.share(parts, part))).sum();
+    pub fn saved_elements(&self, parts: usize) -> usize {
+        let rows: usize = (0..parts).map(|part| self.saved_rows(&self.share(parts, part))).sum();
         rows * self.cols()
     }
 
@@ -293,11 +293,11 @@ impl RowSlide {
     ///
     /// # Panics
     /// If the rows are not [alike](Self::is_alike) or block `b` does not exist.
-    pub fn waits(&self, block: usize, b: usize) -> Range<usize> {
+    pub fn waits_for(&self, block: usize, b: usize) -> Range<usize> {
         assert!(self.is_alike(), "rows of {:?} and {:?} differ", self.from, self.to);
         let Range { start, end } = self.block(block, b);
-        let first = self.from.before(self.to.offset(start)) / block;
-        let end = self.from.before(self.to.offset(end - 1) + 1).div_ceil(block);
+        let first = self.from.elements_before(self.to.offset(start)) / block;
+        let end = self.from.elements_before(self.to.offset(end - 1) + 1).div_ceil(block);
         let (first, end) = if self.is_up() { (first.max(b + 1), end) } else { (first, end.min(b)) };
         first..end.max(first)
     }
@@ -325,7 +325,7 @@ mod tests {
         for items in 0..40 {
             for parts in 1..9 {
                 let all: Vec<usize> =
-                    (0..parts).flat_map(|part| share(items, parts, part)).collect();
+                    (0..parts).flat_map(|part| split_evenly(items, parts, part)).collect();
                 assert_eq!(all, (0..items).collect::<Vec<_>>());
             }
         }
@@ -341,9 +341,9 @@ mod tests {
         let bytes = RowSlide::new(3, 4, 4, 5).unwrap().scaled(8).unwrap();
         assert_eq!((bytes.len(), bytes.span()), (96, 112));
         let rows = PitchedRows::new(3, 4, 5).unwrap();
-        assert_eq!(RowSlide::apart(rows), RowSlide::new(3, 4, 4, 5));
-        assert_eq!(RowSlide::together(rows), RowSlide::new(3, 4, 5, 4));
-        assert_eq!(RowSlide::apart(PitchedRows::new(3, 0, 5).unwrap()), None);
+        assert_eq!(RowSlide::padding(rows), RowSlide::new(3, 4, 4, 5));
+        assert_eq!(RowSlide::unpadding(rows), RowSlide::new(3, 4, 5, 4));
+        assert_eq!(RowSlide::padding(PitchedRows::new(3, 0, 5).unwrap()), None);
     }
 
     #[test]
@@ -415,7 +415,7 @@ mod tests {
     fn check_waits(slide: RowSlide, block: usize) {
         let blocks = slide.blocks(block);
         for b in 0..blocks {
-            let waits = slide.waits(block, b);
+            let waits = slide.waits_for(block, b);
             let behind = if slide.is_up() { waits.start > b } else { waits.end <= b };
             assert!(waits.is_empty() || behind && waits.end <= blocks);
             for k in slide.block(block, b) {
@@ -436,13 +436,13 @@ mod tests {
         for share in (0..parts).map(|part| slide.share(parts, part)) {
             assert_eq!(share.start, rows);
             rows = share.end;
-            let head = slide.head(&share);
+            let head = slide.saved_rows(&share);
             let first = share.start + head;
             assert!(first == rows || first * low >= share.start * high);
             assert!(head == 0 || (first - 1) * low < share.start * high);
             heads += head;
         }
-        assert_eq!((rows, heads * slide.cols()), (slide.rows(), slide.heads(parts)));
+        assert_eq!((rows, heads * slide.cols()), (slide.rows(), slide.saved_elements(parts)));
     }
 
     /// Compares `run_by_run` in one array with a copy from one array to another, also for unlike
@@ -457,7 +457,7 @@ mod tests {
                 let from = PitchedRows::new(rows, cols, cols + a).unwrap();
                 let alike = PitchedRows::new(rows, cols, cols + b).unwrap();
                 for to in [alike, PitchedRows::new(cols, rows, rows + b).unwrap()] {
-                    let slide = RowSlide::between(from, to).unwrap();
+                    let slide = RowSlide::from_views(from, to).unwrap();
                     assert_eq!(slide.is_alike(), to == alike || rows == cols);
                     let mut data: Vec<usize> = (1000..1000 + slide.span()).collect();
                     let mut want = data.clone();
@@ -473,7 +473,10 @@ mod tests {
         }
         assert!(both_ways > 100);
         let [none, two] = [0, 2].map(|rows| PitchedRows::new(rows, 3, 3).unwrap());
-        assert_eq!((RowSlide::between(none, none), RowSlide::between(none, two)), (None, None));
+        assert_eq!(
+            (RowSlide::from_views(none, none), RowSlide::from_views(none, two)),
+            (None, None)
+        );
     }
 
     #[test]

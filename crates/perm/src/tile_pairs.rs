@@ -289,7 +289,7 @@ impl TilePairs {
 
 /// Returns the number of unordered pairs of `across` items, including the pair of each item with
 /// itself.
-pub fn pairs(across: usize) -> usize {
+pub fn triangle_len(across: usize) -> usize {
     if across.is_multiple_of(2) { across / 2 * (across + 1) } else { across.div_ceil(2) * across }
 }
 
@@ -297,7 +297,7 @@ pub fn pairs(across: usize) -> usize {
 ///
 /// The triangle of pairs is folded into a rectangle, so that consecutive numbers are adjacent in a
 /// row.
-pub fn pair(across: usize, number: usize) -> (usize, usize) {
+pub fn triangle_index(across: usize, number: usize) -> (usize, usize) {
     let odd = across % 2;
     let (y, x) = (number / (across | 1), number % (across | 1));
     if x + odd > y { (y, x + odd - 1) } else { (across - 1 + odd - y, across - 1 - x) }
@@ -346,8 +346,9 @@ mod tests {
         let mut from = vec![usize::MAX; axes.len()];
         let area = tiles.rows() * tiles.cols();
         assert!(area <= most.max(1), "{axes}: {area} elements of {most}");
-        let mut pairs: Vec<_> =
-            (0..super::pairs(tiles.across())).map(|number| pair(tiles.across(), number)).collect();
+        let mut pairs: Vec<_> = (0..super::triangle_len(tiles.across()))
+            .map(|number| triangle_index(tiles.across(), number))
+            .collect();
         pairs.sort_unstable();
         let across = tiles.across();
         assert!(pairs.into_iter().eq((0..across).flat_map(|y| (y..across).map(move |x| (y, x)))));

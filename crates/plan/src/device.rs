@@ -140,7 +140,7 @@ pub trait Device: fmt::Debug + Send + Sync {
     ///
     /// Arrays up to this size can be permuted in one pass. The default is the capacity of one
     /// group.
-    fn on_chip_bytes_in_all(&self) -> usize {
+    fn on_chip_bytes_total(&self) -> usize {
         self.on_chip_bytes()[1]
     }
 

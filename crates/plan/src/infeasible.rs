@@ -63,7 +63,7 @@ pub enum Infeasible {
     },
     /// No divisor of one extent leaves a remainder of the other: nothing would be cut off.
     #[error("no divisor of {tiled} leaves a remainder of {cut}")]
-    NothingCut {
+    NoRemainder {
         /// Extent that the tiles divide.
         tiled: usize,
         /// Extent that would be cut.
@@ -80,7 +80,7 @@ pub enum Infeasible {
         "it is for transpositions {} alone",
         if *out_of_place { "out of place" } else { "in place" }
     )]
-    Place {
+    WrongDestination {
         /// `true` if the route runs only out of place.
         out_of_place: bool,
     },
@@ -95,7 +95,7 @@ pub enum Infeasible {
     OneStage,
     /// The device has no implementation of the index map.
     #[error("this device has no implementation of {shape}")]
-    NoWay {
+    NoImplementation {
         /// Index map in dimension notation, or a description of the rejected combination.
         shape: String,
     },

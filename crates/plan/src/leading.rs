@@ -51,7 +51,7 @@ impl LeadingPlanner<'_> {
         for found in self.attempts(false) {
             match found {
                 Ok(found) => return Ok(found.into_iter().next().unwrap_or_default()),
-                Err(RejectedRoute { reason: Infeasible::NoWay { .. }, .. })
+                Err(RejectedRoute { reason: Infeasible::NoImplementation { .. }, .. })
                     if rejected.is_some() => {}
                 Err(rejection) => rejected = Some(rejection),
             }
@@ -171,7 +171,7 @@ impl LeadingPlanner<'_> {
     ///
     /// Subtracts the workspace of saved gaps from the cap.
     fn within(&self, frame: &Frame, bound: f64) -> Result<Option<Candidate>, RejectedRoute> {
-        let need = self.problem.kept_bytes_of(&frame.matrix.leading);
+        let need = self.problem.saved_gap_bytes_of(&frame.matrix.leading);
         let cap = self.device().cap(self.problem);
         let why = Infeasible::Workspace { need, cap };
         let left =
@@ -249,7 +249,7 @@ impl LeadingPlanner<'_> {
 fn one_stage_map(leading: &LeadingDims) -> Option<StageMap> {
     match leading.is_transposed() {
         true => Some(StageMap::TransposeRows(*leading)),
-        false => RowSlide::between(leading.source(), leading.result()).map(StageMap::Slide),
+        false => RowSlide::from_views(leading.source(), leading.result()).map(StageMap::Slide),
     }
 }
 
@@ -368,7 +368,7 @@ impl DenseMatrix {
 fn with_gap_swaps(leading: &LeadingDims) -> Frame {
     let rows = leading.source();
     let exchange = |direction| StageMap::SwapGaps { rows, direction };
-    let slide = RowSlide::between(rows, leading.result()).map(StageMap::Slide);
+    let slide = RowSlide::from_views(rows, leading.result()).map(StageMap::Slide);
     let (first, last) = (exchange(Direction::Forward), exchange(Direction::Backward));
     let stages = [vec![first], [last].into_iter().chain(slide).collect()];
     let [first, last] =

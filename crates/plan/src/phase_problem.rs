@@ -129,7 +129,7 @@ impl<'a> PhaseProblem<'a> {
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
         let one = self.axes.unit() > 1
             || instance <= self.device.on_chip_bytes()[1]
-            || self.axes.len() * elem_bytes <= self.device.on_chip_bytes_in_all()
+            || self.axes.len() * elem_bytes <= self.device.on_chip_bytes_total()
             || elem_bytes >= RUN_BYTES
             || self.axes.is_involution()
             || self.axes.elementary().is_some_and(|e| e.is_of_tiles());

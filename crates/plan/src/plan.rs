@@ -111,7 +111,7 @@ impl Plan {
     /// # Errors
     /// [`ProblemError::TooLarge`]: the map exceeds the address space.
     /// [`ProblemError::ZeroSizedElement`]: `elem_bytes` is 0.
-    pub fn of_stage(
+    pub fn from_stage(
         device: impl Into<String>,
         map: StageMap,
         implementation: Implementation,
@@ -160,7 +160,7 @@ impl Plan {
     /// The workspace of the stages starts after them.
     pub fn saved_gap_bytes(&self) -> usize {
         let saved = |stage: &Stage| match stage.map {
-            StageMap::Gaps { leading, .. } => self.problem.kept_bytes_of(&leading),
+            StageMap::Gaps { leading, .. } => self.problem.saved_gap_bytes_of(&leading),
             _ => 0,
         };
         self.stages().map(saved).max().unwrap_or(0)

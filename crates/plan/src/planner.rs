@@ -24,7 +24,7 @@ pub struct Candidates {
     /// [`TileRule::Exhaustive`] it contains every plan.
     pub candidates: Vec<Plan>,
     /// Infeasible routes, in the order of the route table.
-    pub declined: Vec<RejectedRoute>,
+    pub rejected: Vec<RejectedRoute>,
 }
 
 /// A sequence of phases and its estimated time.
@@ -46,7 +46,7 @@ impl Candidate {
     /// Replaces the axis order that every phase records as its result.
     ///
     /// Only meaningful for a single phase.
-    pub(crate) fn leading_to(mut self, order: &[usize]) -> Self {
+    pub(crate) fn with_result_order(mut self, order: &[usize]) -> Self {
         self.legs.iter_mut().for_each(|phase| phase.order = order.to_vec());
         self
     }
@@ -196,7 +196,7 @@ impl Planner {
     fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<RejectedRoute>), RejectedRoute> {
         let (found, mut rejected) = match self.search_scope(problem)? {
             (_, true) => search::fastest(self, problem),
-            (Some(phase), _) => self.fastest_leg(&phase, f64::INFINITY),
+            (Some(phase), _) => self.fastest_phase(&phase, f64::INFINITY),
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
@@ -221,12 +221,12 @@ impl Planner {
         if let Some(route) = requested
             && (route == Route::OUT_OF_PLACE) != out_of_place
         {
-            let reason = Infeasible::Place { out_of_place: !out_of_place };
+            let reason = Infeasible::WrongDestination { out_of_place: !out_of_place };
             return Err(RejectedRoute { route, reason });
         }
         // Out of place, several phases would need a third buffer for the intermediate result.
         let several = requested.is_none() && !out_of_place;
-        match self.whole(problem) {
+        match self.as_single_phase(problem) {
             Ok(phase) => {
                 let several = several && phase.as_ref().is_some_and(|phase| !phase.is_matrices());
                 Ok((phase, several))
@@ -267,7 +267,7 @@ impl Planner {
     ///
     /// For axes that are not a transposition of matrices, the candidates include the best plan
     /// through each intermediate axis order.
-    pub fn survey(&self, problem: &Problem) -> Candidates {
+    pub fn candidates(&self, problem: &Problem) -> Candidates {
         let found =
             self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
                 (Some(leading), _) => {
@@ -281,7 +281,7 @@ impl Planner {
         let (mut found, declined) = found.unwrap_or_else(|rejected| (Vec::new(), vec![rejected]));
         found.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let candidates = found.into_iter().map(|one| self.assemble(problem, one)).collect();
-        Candidates { candidates, declined }
+        Candidates { candidates, rejected: declined }
     }
 
     /// Returns all candidates for a problem without leading dimensions and records, unsorted, and
@@ -313,12 +313,12 @@ impl Planner {
     ///
     /// # Errors
     /// The reason why a route or a stage of the recipe is infeasible.
-    pub fn remake(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
+    pub fn rebuild(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
         if problem.leading().is_some() {
             return Ok(None);
         }
         if problem.records().is_some() {
-            let all = self.survey(problem).candidates;
+            let all = self.candidates(problem).candidates;
             return Ok(all.into_iter().find(|plan| plan.recipe() == *recipe));
         }
         let fused = problem.fused();
@@ -326,13 +326,16 @@ impl Planner {
         let mut rebuilt = Candidate::default();
         for choice in &recipe.phases {
             let Ok(axes) = fused.between(&order, &choice.order) else { return Ok(None) };
-            let Some(phase) = self.part(problem, &axes, &choice.order) else { return Ok(None) };
+            let Some(phase) = self.phase_problem(problem, &axes, &choice.order) else {
+                return Ok(None);
+            };
             let Some(next) = self.rebuild_phase(&phase, choice)? else { return Ok(None) };
             rebuilt = rebuilt.then(next);
             order.clone_from(&choice.order);
         }
         // A recipe without phases is valid only if nothing moves.
-        let lacks_phases = rebuilt.legs.is_empty() && !matches!(self.whole(problem), Ok(None));
+        let lacks_phases =
+            rebuilt.legs.is_empty() && !matches!(self.as_single_phase(problem), Ok(None));
         if order != fused.order() || lacks_phases {
             return Ok(None);
         }
@@ -360,18 +363,18 @@ impl Planner {
     ///
     /// # Errors
     /// [`PermutationError::TooMany`]: the fused rank exceeds what one phase can permute.
-    pub(crate) fn whole(
+    pub(crate) fn as_single_phase(
         &self,
         problem: &Problem,
     ) -> Result<Option<PhaseProblem<'_>>, PermutationError> {
         let axes = problem.axes()?;
-        Ok(self.part(problem, &axes, &axes.order().collect::<Vec<_>>()))
+        Ok(self.phase_problem(problem, &axes, &axes.order().collect::<Vec<_>>()))
     }
 
     /// Returns the phase that permutes `axes` and leaves the problem's fused axes in `order`.
     ///
     /// Returns `None` if nothing moves.
-    pub(crate) fn part(
+    pub(crate) fn phase_problem(
         &self,
         problem: &Problem,
         axes: &AxisPermutation,
@@ -382,7 +385,7 @@ impl Planner {
 
     /// Returns the fastest single phase that takes less than `bound` seconds, and the infeasible
     /// routes.
-    pub(crate) fn fastest_leg(
+    pub(crate) fn fastest_phase(
         &self,
         phase: &PhaseProblem,
         bound: f64,
@@ -497,7 +500,9 @@ impl Planner {
         if !feasible {
             // No reason was collected: the route lacks the requested orientation.
             let combination = || format!("{} in that orientation", spec.route);
-            return Err(reason.unwrap_or_else(|| Infeasible::NoWay { shape: combination() }));
+            return Err(
+                reason.unwrap_or_else(|| Infeasible::NoImplementation { shape: combination() })
+            );
         }
         plans.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         Ok(plans)

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use turntile_perm::{
-    AxisPermutation, Elementary, FusedAxes, LayoutChange, LeadingDims, MOST_GIVEN,
-    PermutationError, PitchedRows, SwapKind,
+    AxisPermutation, Elementary, FusedAxes, LayoutChange, LeadingDims, MAX_RANK, PermutationError,
+    PitchedRows, SwapKind,
 };
 
 /// Description of an axis permutation of a row-major array, such as a batched matrix transposition.
@@ -39,8 +39,8 @@ enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct GivenAxes {
     rank: u8,
-    order: [u8; MOST_GIVEN],
-    extents: [usize; MOST_GIVEN],
+    order: [u8; MAX_RANK],
+    extents: [usize; MAX_RANK],
 }
 
 impl GivenAxes {
@@ -106,7 +106,7 @@ pub enum ProblemError {
     #[error(transparent)]
     Axes(#[from] PermutationError),
     /// The rank exceeds the supported maximum.
-    #[error("{axes} axes, at most {MOST_GIVEN} are supported")]
+    #[error("{axes} axes, at most {MAX_RANK} are supported")]
     TooManyAxes {
         /// Rank of the array.
         axes: usize,
@@ -186,7 +186,7 @@ impl Problem {
     /// `transpose(order)`.
     ///
     /// # Errors
-    /// [`ProblemError::TooManyAxes`]: more than [`MOST_GIVEN`] axes. [`ProblemError::Axes`]:
+    /// [`ProblemError::TooManyAxes`]: more than [`MAX_RANK`] axes. [`ProblemError::Axes`]:
     /// `order` is not a permutation of the axes. [`ProblemError::ZeroSizedElement`]: `elem_bytes`
     /// is 0. [`ProblemError::TooLarge`]: the array has more than `isize::MAX` bytes.
     pub fn permuted(
@@ -195,7 +195,7 @@ impl Problem {
         elem_bytes: usize,
     ) -> Result<Self, ProblemError> {
         let rank = extents.len();
-        if rank > MOST_GIVEN {
+        if rank > MAX_RANK {
             return Err(ProblemError::TooManyAxes { axes: rank });
         }
         AxisPermutation::check_order(rank, order)?;
@@ -209,8 +209,7 @@ impl Problem {
             .try_fold(1usize, |bytes, &extent| bytes.checked_mul(extent.max(1)))
             .filter(|&bytes| bytes <= isize::MAX as usize)
             .ok_or_else(|| ProblemError::TooLarge { extents: extents.to_vec(), elem_bytes })?;
-        let mut axes =
-            GivenAxes { rank: rank as u8, order: [0; MOST_GIVEN], extents: [0; MOST_GIVEN] };
+        let mut axes = GivenAxes { rank: rank as u8, order: [0; MAX_RANK], extents: [0; MAX_RANK] };
         axes.extents[..rank].copy_from_slice(extents);
         axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
         let (alignment, kind) = (DEFAULT_ALIGNMENT, Kind::InPlace);
@@ -224,8 +223,8 @@ impl Problem {
     ///
     /// # Errors
     /// Same as [`permuted`](Self::permuted).
-    pub fn of_records(change: LayoutChange, word_bytes: usize) -> Result<Self, ProblemError> {
-        let fields = change.fields();
+    pub fn for_records(change: LayoutChange, word_bytes: usize) -> Result<Self, ProblemError> {
+        let fields = change.schema();
         let identity = Self::permuted(&[fields.records(), fields.words()], &[0, 1], word_bytes)?;
         Ok(Problem { kind: Kind::Records(change), ..identity })
     }
@@ -263,7 +262,7 @@ impl Problem {
     /// # Errors
     /// [`PermutationError::TooMany`]: the fused rank exceeds the supported maximum.
     pub fn axes(&self) -> Result<AxisPermutation, PermutationError> {
-        let mut order = [0; MOST_GIVEN];
+        let mut order = [0; MAX_RANK];
         order.iter_mut().zip(self.order()).for_each(|(to, axis)| *to = axis);
         AxisPermutation::new(self.extents(), &order[..self.extents().len()])
     }
@@ -456,11 +455,11 @@ impl Problem {
     /// Returns the bytes at the start of the workspace that preserve gap elements overwritten while
     /// the matrix is dense. A multiple of 16.
     pub fn saved_gap_bytes(&self) -> usize {
-        self.leading().map_or(0, |leading| self.kept_bytes_of(leading))
+        self.leading().map_or(0, |leading| self.saved_gap_bytes_of(leading))
     }
 
     /// Returns the bytes of saved gap elements for the dense length in `leading`. A multiple of 16.
-    pub(crate) fn kept_bytes_of(&self, leading: &LeadingDims) -> usize {
+    pub(crate) fn saved_gap_bytes_of(&self, leading: &LeadingDims) -> usize {
         (leading.saved_gap_len() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
     }
 
@@ -473,7 +472,7 @@ impl Problem {
             Kind::Records(change) => return change.dest(offset),
             Kind::InPlace | Kind::OutOfPlace => {}
         }
-        let (mut digits, mut rest) = ([0; MOST_GIVEN], offset);
+        let (mut digits, mut rest) = ([0; MAX_RANK], offset);
         if self.is_empty() {
             return offset;
         }
@@ -495,7 +494,7 @@ pub(crate) fn by_x(extents: &[usize]) -> String {
 
 /// Formats a change of record layout: `1000 records of 4+12+1+8, aos to asta:32`.
 fn write_records(f: &mut fmt::Formatter<'_>, change: &LayoutChange) -> fmt::Result {
-    let fields = change.fields();
+    let fields = change.schema();
     let aos = usize::from(fields.in_order());
     let layout = |tile: usize| match tile {
         tile if tile == aos => "aos".to_owned(),

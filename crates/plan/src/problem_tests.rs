@@ -48,7 +48,7 @@ fn dest_matches_numpy_transpose() {
 #[test]
 fn kinds_are_mutually_exclusive() {
     let change = LayoutChange::new(RecordSchema::new(7, &[1, 2]).unwrap(), 1, 7);
-    let records = Problem::of_records(change, 4).unwrap();
+    let records = Problem::for_records(change, 4).unwrap();
     assert_eq!(records.with_leading(3, 3), Err(ProblemError::Leading { with: "records" }));
     assert_eq!(records.out_of_place(), Err(ProblemError::OutOfPlace { what: "records" }));
     let dense = Problem::new(3, 5, 4).unwrap();
@@ -96,7 +96,7 @@ fn of_stage_rejects_overflow_and_dest_ignores_offsets_past_end() {
     let planner = crate::Planner::new(crate::testing::Toy::default());
     let plan = planner.plan(&Problem::new(3, 5, 4).unwrap()).unwrap();
     let implementation = plan.stages().next().unwrap().implementation.clone();
-    let overflow = Plan::of_stage("toy", map, implementation, 4);
+    let overflow = Plan::from_stage("toy", map, implementation, 4);
     assert!(matches!(overflow, Err(ProblemError::TooLarge { .. })));
     let problem = Problem::permuted(&[2, 3, 4], &[2, 0, 1], 1).unwrap();
     assert_eq!([24, 25, 99].map(|k| problem.dest(k)), [24, 25, 99]);

@@ -60,7 +60,7 @@ impl RecordPlanner<'_> {
         let (found, rejected) = self.all();
         let best = found.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let unknown = || {
-            let reason = Infeasible::NoWay { shape: self.problem.to_string() };
+            let reason = Infeasible::NoImplementation { shape: self.problem.to_string() };
             RejectedRoute { route: self.planner.route.unwrap_or(Route::NOTHING), reason }
         };
         best.ok_or_else(|| rejected.into_iter().next().unwrap_or_else(unknown))
@@ -72,7 +72,7 @@ impl RecordPlanner<'_> {
             return (vec![Candidate::default()], Vec::new());
         }
         let (mut found, mut rejected) = self.between(self.retile);
-        let ([from, to], fields) = ([self.retile.from(), self.retile.to()], self.retile.fields());
+        let ([from, to], fields) = ([self.retile.from(), self.retile.to()], self.retile.schema());
         if from.min(to) > 1 {
             let best = |retile| {
                 let (found, _) = self.between(retile);
@@ -104,13 +104,13 @@ impl RecordPlanner<'_> {
         };
         if let Some(axes) = self.as_axes(&retile) {
             match (self.dense)(&axes) {
-                Ok(candidate) => add(Route::NOTHING, Ok(candidate.leading_to(&[]))),
+                Ok(candidate) => add(Route::NOTHING, Ok(candidate.with_result_order(&[]))),
                 Err(RejectedRoute { route, reason }) => add(route, Err(reason)),
             }
         }
         let on_chip = self.phase(Route::ON_CHIP, &[(retile.into(), MethodFilter::Barrier)], 1);
         add(Route::ON_CHIP, on_chip);
-        if retile.from().max(retile.to()) == retile.fields().records() {
+        if retile.from().max(retile.to()) == retile.schema().records() {
             add(Route::ALIGNED_SLOTS, self.with_aligned_slots(&retile));
         }
         if let Some((units, elems_per_unit)) = as_units(&retile) {
@@ -133,7 +133,7 @@ impl RecordPlanner<'_> {
     /// Returns `None` unless every field is one word and `t` divides `T`, which divides the number
     /// of records.
     fn as_axes(&self, retile: &LayoutChange) -> Option<Problem> {
-        let (fields, [t, tile]) = (retile.fields(), tile_lengths(retile));
+        let (fields, [t, tile]) = (retile.schema(), tile_lengths(retile));
         if !fields.is_matrix() || !tile.is_multiple_of(t) || !fields.records().is_multiple_of(tile)
         {
             return None;
@@ -145,7 +145,7 @@ impl RecordPlanner<'_> {
 
     /// Returns the candidate with the fastest slot and chunk lengths.
     fn with_aligned_slots(&self, retile: &LayoutChange) -> Result<Candidate, Infeasible> {
-        let (fields, tile) = (retile.fields(), retile.from().min(retile.to()));
+        let (fields, tile) = (retile.schema(), retile.from().min(retile.to()));
         let forward = retile.from() == tile;
         let word_bytes = self.problem.elem_bytes();
         let (mut best, mut reason): (Option<Candidate>, _) = (None, None);
@@ -275,7 +275,7 @@ fn tile_lengths(retile: &LayoutChange) -> [usize; 2] {
 ///
 /// Returns `None` unless the shorter tile length divides the longer one and the number of records.
 fn as_units(retile: &LayoutChange) -> Option<(LayoutChange, usize)> {
-    let (fields, [t, tile]) = (retile.fields(), tile_lengths(retile));
+    let (fields, [t, tile]) = (retile.schema(), tile_lengths(retile));
     let t = t.max(1);
     if !tile.is_multiple_of(t) || !fields.records().is_multiple_of(t) {
         return None;
@@ -292,12 +292,12 @@ mod tests {
 
     fn problem(records: usize, widths: &[usize], from: usize, to: usize) -> Problem {
         let fields = RecordSchema::new(records, widths).unwrap();
-        Problem::of_records(LayoutChange::new(fields, from, to), 4).unwrap()
+        Problem::for_records(LayoutChange::new(fields, from, to), 4).unwrap()
     }
 
     fn checked_candidates(planner: &Planner, problem: &Problem) -> Vec<crate::Plan> {
-        let survey = planner.survey(problem);
-        assert!(!survey.candidates.is_empty(), "{problem}: {:?}", survey.declined);
+        let survey = planner.candidates(problem);
+        assert!(!survey.candidates.is_empty(), "{problem}: {:?}", survey.rejected);
         for plan in &survey.candidates {
             if !problem.is_empty() {
                 assert_eq!(plan.check(), Ok(()), "{plan:#}");
@@ -305,7 +305,7 @@ mod tests {
             for offset in 0..problem.len() {
                 assert_eq!(plan.dest(offset), problem.dest(offset), "{plan:#}");
             }
-            let rebuilt = planner.remake(problem, &plan.recipe());
+            let rebuilt = planner.rebuild(problem, &plan.recipe());
             assert!(matches!(rebuilt, Ok(Some(_))), "{plan}");
         }
         let best = planner.plan(problem).unwrap();
@@ -340,12 +340,14 @@ mod tests {
         let planner =
             Planner::new(Toy { held: 300, ..Toy::default() }).with_tiles(TileRule::Exhaustive);
         for records in [0, 1, 7, 64, 97] {
-            let fields =
-                RecordSchema::new(records, &[4, 2, 1]).unwrap().with_places(&[2, 0, 6]).unwrap();
+            let fields = RecordSchema::new(records, &[4, 2, 1])
+                .unwrap()
+                .with_aos_offsets(&[2, 0, 6])
+                .unwrap();
             for tile in [1, 8, 32, 97] {
                 for (from, to) in [(AOS, tile), (tile, AOS)] {
                     let retile = LayoutChange::new(fields, from, to);
-                    checked_candidates(&planner, &Problem::of_records(retile, 4).unwrap());
+                    checked_candidates(&planner, &Problem::for_records(retile, 4).unwrap());
                 }
             }
         }

@@ -78,12 +78,12 @@ impl<'a> Search<'a> {
         match self.cache.borrow().get(&(part.axes, part.elems_per_unit)) {
             Some(Ok(found)) => {
                 let found = (found.seconds < bound).then(|| found.clone());
-                return found.map(|found| found.leading_to(order));
+                return found.map(|found| found.with_result_order(order));
             }
             Some(Err(least)) if *least >= bound => return None,
             _ => {}
         }
-        let found = self.planner.fastest_leg(part, bound).0;
+        let found = self.planner.fastest_phase(part, bound).0;
         let result = found.clone().ok_or(bound);
         self.cache.borrow_mut().insert((part.axes, part.elems_per_unit), result);
         found
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
         from: &[usize],
         to: &[usize],
     ) -> Result<Option<PhaseProblem<'a>>, PermutationError> {
-        Ok(self.planner.part(self.problem, &self.fused.between(from, to)?, to))
+        Ok(self.planner.phase_problem(self.problem, &self.fused.between(from, to)?, to))
     }
 
     /// Returns the fastest path of at most `phases` phases that takes less than `bound` seconds.
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
             Ok(None) => return (Some(Candidate::default()), Vec::new()),
             Err(_) => return (None, Vec::new()),
         };
-        let (mut best, rejected) = self.planner.fastest_leg(&part, bound);
+        let (mut best, rejected) = self.planner.fastest_phase(&part, bound);
         if phases > 1 && !part.is_matrices() {
             let pass = self.planner.device.least_seconds(self.problem.bytes());
             for via in self.vias(from, to, phases) {
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
         let axes = self.fused.between(from, to).map_or(usize::MAX, |axes| axes.extents().len());
         let mut all = if axes <= MANY_AXES { vias(from, to, exhaustive) } else { Vec::new() };
         if phases == MAX_PHASES && !exhaustive {
-            for via in self.fused.halves(from, to, MAX_INVOLUTION_PAIRS) {
+            for via in self.fused.involution_midpoints(from, to, MAX_INVOLUTION_PAIRS) {
                 if via != from && via != to && !all.contains(&via) {
                     all.push(via);
                 }
@@ -288,7 +288,7 @@ mod tests {
                 for order in orders(rank) {
                     let problem = Problem::permuted(&extents, &order, 4).unwrap();
                     let planner = Planner::new(Toy { held: 64, ..Toy::default() });
-                    for plan in planner.survey(&problem).candidates {
+                    for plan in planner.candidates(&problem).candidates {
                         assert_eq!(plan.check(), Ok(()), "{plan:#}");
                         let right = (0..problem.len()).all(|k| plan.dest(k) == problem.dest(k));
                         assert!(right, "{plan:#}");
@@ -309,7 +309,7 @@ mod tests {
         let Ok(Some(part)) = search.part(from, to) else { return 0.0 };
         let one = search
             .planner
-            .fastest_leg(&part, f64::INFINITY)
+            .fastest_phase(&part, f64::INFINITY)
             .0
             .map_or(f64::INFINITY, |one| one.seconds);
         if phases == 1 {
@@ -335,7 +335,7 @@ mod tests {
                 }
                 let planner = Planner::new(Toy { held: 4096, ..Toy::default() });
                 let plan = planner.plan(&problem).unwrap();
-                if planner.whole(&problem).unwrap().unwrap().is_matrices() {
+                if planner.as_single_phase(&problem).unwrap().unwrap().is_matrices() {
                     continue;
                 }
                 let search = Search::new(&planner, &problem);

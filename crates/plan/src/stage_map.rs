@@ -165,9 +165,9 @@ impl StageMap {
         match *self {
             StageMap::Axes(axes) => axes.len() / axes.batch(),
             StageMap::SlotGather { slots, .. } | StageMap::SlotMove { slots, .. } => slots.len(),
-            StageMap::RecordTiles(change) => change.fields().len(),
+            StageMap::RecordTiles(change) => change.schema().len(),
             StageMap::RecordGather { slots, .. } | StageMap::RecordMove { slots, .. } => {
-                slots.fields().len()
+                slots.schema().len()
             }
             StageMap::Cut { rows, .. } => rows.area(),
             StageMap::Slide(slide) => slide.len(),
@@ -353,8 +353,8 @@ impl StageMap {
     pub fn slide(&self) -> Option<RowSlide> {
         match *self {
             StageMap::Slide(slide) => Some(slide),
-            StageMap::Cut { rows, direction: Direction::Forward } => RowSlide::together(rows),
-            StageMap::Cut { rows, direction: Direction::Backward } => RowSlide::apart(rows),
+            StageMap::Cut { rows, direction: Direction::Forward } => RowSlide::unpadding(rows),
+            StageMap::Cut { rows, direction: Direction::Backward } => RowSlide::padding(rows),
             _ => None,
         }
     }
@@ -381,11 +381,11 @@ impl StageMap {
             StageMap::RecordTiles(change) => change.is_identity(),
             // Records of one field have the same offsets in every layout.
             StageMap::RecordGather { slots, .. } => {
-                let columns = slots.tile() == slots.fields().records();
-                slots.fields().count() == 1 || columns && slots.section().is_none()
+                let columns = slots.tile() == slots.schema().records();
+                slots.schema().count() == 1 || columns && slots.section().is_none()
             }
             StageMap::RecordMove { slots, .. } => {
-                slots.fields().count() == 1 || slots.chunks() == 1 && slots.section().is_none()
+                slots.schema().count() == 1 || slots.chunks() == 1 && slots.section().is_none()
             }
             StageMap::Cut { rows, .. } => rows.is_dense(),
             StageMap::Slide(slide) => slide.is_identity(),
@@ -414,13 +414,13 @@ impl fmt::Display for StageMap {
                 write!(
                     f,
                     "retile({}, tiles of {} to {})",
-                    change.fields(),
+                    change.schema(),
                     change.from(),
                     change.to()
                 )
             }
             StageMap::RecordGather { slots, direction } => {
-                let (fields, tile, slot) = (slots.fields(), slots.tile(), slots.slot());
+                let (fields, tile, slot) = (slots.schema(), slots.tile(), slots.slot());
                 write!(
                     f,
                     "field-gather{}({fields}, tiles of {tile}, slot {slot}, ",
@@ -435,7 +435,7 @@ impl fmt::Display for StageMap {
                     f,
                     "field-move{}({}, slot {})",
                     back(direction),
-                    slots.fields(),
+                    slots.schema(),
                     slots.slot()
                 )
             }

@@ -114,7 +114,7 @@ impl Device for Toy {
                 all.push(implementation(Method::BarrierSync, 64, 0.5));
             }
             StageMap::RecordTiles(change) => {
-                let period = change.period() * change.fields().words() * request.elem_bytes;
+                let period = change.period() * change.schema().words() * request.elem_bytes;
                 all.extend(
                     (period <= self.held).then(|| implementation(Method::BarrierSync, 0, 0.9)),
                 );
@@ -140,7 +140,7 @@ impl Device for Toy {
         }
         all.retain(|one| request.methods.accepts(one.method));
         let Some(need) = all.iter().map(|one| one.workspace_bytes).min() else {
-            return Err(Infeasible::NoWay { shape: map.to_string() });
+            return Err(Infeasible::NoImplementation { shape: map.to_string() });
         };
         all.retain(|one| one.workspace_bytes <= request.cap);
         if all.is_empty() { Err(Infeasible::Workspace { need, cap: request.cap }) } else { Ok(all) }

@@ -128,7 +128,7 @@ mod tests {
 
     fn candidates() -> Vec<Plan> {
         let planner = Planner::new(Toy::default()).with_tiles(TileRule::Exhaustive);
-        planner.survey(&Problem::new(720, 180, 4).unwrap()).candidates
+        planner.candidates(&Problem::new(720, 180, 4).unwrap()).candidates
     }
 
     #[test]

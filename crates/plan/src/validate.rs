@@ -26,7 +26,7 @@ pub enum InvalidPlan {
     },
     /// The number of elements of a stage overflows.
     #[error("stage {number}: the number of elements of {stage} overflows")]
-    Uncounted {
+    Overflow {
         /// Number of the stage, from 1.
         number: usize,
         /// The stage.
@@ -42,7 +42,7 @@ pub enum InvalidPlan {
     },
     /// The stage's launch configuration belongs to a different stage.
     #[error("stage {number}: the launch configuration of {stage} belongs to a different stage")]
-    Geometry {
+    LaunchConfig {
         /// Number of the stage, from 1.
         number: usize,
         /// The stage.
@@ -60,13 +60,13 @@ pub enum InvalidPlan {
     #[error(
         "the plan has leading dimensions: run it with run_within, which requires Copy elements"
     )]
-    Copies,
+    RequiresCopy,
     /// An out-of-place plan is run in place, or the reverse.
     #[error("{}", match *out_of_place {
         true => "the plan is out of place: run it by run_into, or plan without out_of_place()",
         false => "the plan is in place: run it by run, or plan with out_of_place()",
     })]
-    Place {
+    WrongDestination {
         /// `true` if the plan is out-of-place.
         out_of_place: bool,
     },
@@ -158,7 +158,7 @@ impl Stage {
     /// The first error found, reported for stage number 1.
     pub fn check(&self) -> Result<(), InvalidPlan> {
         if self.map.counted_len().is_none() {
-            return Err(InvalidPlan::Uncounted { number: 1, stage: self.to_string() });
+            return Err(InvalidPlan::Overflow { number: 1, stage: self.to_string() });
         }
         check_method(self, 1)
     }
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn check_accepts_all_plans_of_planner() {
-        let found = Planner::new(Toy::default()).survey(&Problem::new(720, 180, 4).unwrap());
+        let found = Planner::new(Toy::default()).candidates(&Problem::new(720, 180, 4).unwrap());
         assert!(found.candidates.len() > 5);
         found.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
     }
@@ -267,7 +267,7 @@ mod tests {
     fn check_accepts_only_rounds_if_row_lengths_differ() {
         let is_valid = |cols, method| {
             let rows = |cols| PitchedRows::new(24 / cols, cols, cols + 1).unwrap();
-            let slide = RowSlide::between(rows(6), rows(cols)).unwrap();
+            let slide = RowSlide::from_views(rows(6), rows(cols)).unwrap();
             let config = plan().phases[0].stages[0].implementation.launch_config.clone();
             let implementation = Implementation::new(method, config, 0, 0.0);
             Stage::new(StageMap::Slide(slide), implementation).check().is_ok()

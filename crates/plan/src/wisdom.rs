@@ -53,7 +53,7 @@ pub enum WisdomLookup {
     /// No entry exists for the problem.
     Unknown,
     /// An entry exists but cannot be used.
-    Refused(StaleWisdom),
+    Stale(StaleWisdom),
 }
 
 /// Reason why an entry cannot be used.
@@ -205,18 +205,18 @@ impl Wisdom {
     }
 
     /// Looks up the plan for `problem` on the planner's device.
-    pub fn advise(&self, planner: &Planner, problem: &Problem) -> WisdomLookup {
+    pub fn lookup(&self, planner: &Planner, problem: &Problem) -> WisdomLookup {
         let Some(entry) = self.entries.get(&key(planner, problem)) else {
             return WisdomLookup::Unknown;
         };
         match entry.plan(planner, problem) {
             Ok(plan) => WisdomLookup::Plan(Box::new(plan)),
-            Err(why) => WisdomLookup::Refused(why),
+            Err(why) => WisdomLookup::Stale(why),
         }
     }
 
     /// Stores the fastest measured plan of a problem, and replaces an existing entry.
-    pub fn remember(&mut self, planner: &Planner, winner: &Measurement) {
+    pub fn insert(&mut self, planner: &Planner, winner: &Measurement) {
         let entry = Entry {
             recipe: winner.plan.recipe(),
             seconds: winner.time.as_secs_f64(),
@@ -240,7 +240,7 @@ impl Wisdom {
             |error| WisdomError::io(path, error),
             |path| {
                 let mut wisdom = Wisdom::load(path)?;
-                wisdom.remember(planner, winner);
+                wisdom.insert(planner, winner);
                 Ok(serde_json::to_vec_pretty(&wisdom)
                     .expect("strings and numbers always serialise"))
             },
@@ -263,7 +263,7 @@ impl Entry {
         }
         let infeasible = |why| StaleWisdom::Infeasible { route: self.recipe.routes(), why };
         // The file is untrusted: the planner accepts only tiles that the route itself proposes.
-        let plan = planner.remake(problem, &self.recipe).map_err(infeasible)?;
+        let plan = planner.rebuild(problem, &self.recipe).map_err(infeasible)?;
         plan.ok_or_else(|| StaleWisdom::Unknown { recipe: self.recipe.clone() })
     }
 }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     fn winner(rank: usize) -> Measurement {
-        let plan = planner().survey(&problem()).candidates.swap_remove(rank);
+        let plan = planner().candidates(&problem()).candidates.swap_remove(rank);
         Measurement { plan, time: Duration::from_millis(3), runs: 5 }
     }
 
@@ -304,26 +304,26 @@ mod tests {
         Wisdom::record(&path, &planner(), &winner).unwrap();
         let wisdom = Wisdom::load(&path).unwrap();
         assert_eq!(wisdom.len(), 1);
-        let WisdomLookup::Plan(plan) = wisdom.advise(&planner(), &problem()) else {
+        let WisdomLookup::Plan(plan) = wisdom.lookup(&planner(), &problem()) else {
             panic!("no plan")
         };
         assert_eq!(*plan, winner.plan);
         // A different device, problem or cap has a different key.
         let other = Planner::new(Toy { held: 1 << 20, ..Toy::default() });
-        assert_eq!(wisdom.advise(&other, &problem()), WisdomLookup::Unknown);
+        assert_eq!(wisdom.lookup(&other, &problem()), WisdomLookup::Unknown);
         let other = Problem::new(720, 181, 4).unwrap();
-        assert_eq!(wisdom.advise(&planner(), &other), WisdomLookup::Unknown);
-        assert_eq!(wisdom.advise(&planner(), &problem().with_cap(9)), WisdomLookup::Unknown);
+        assert_eq!(wisdom.lookup(&planner(), &other), WisdomLookup::Unknown);
+        assert_eq!(wisdom.lookup(&planner(), &problem().with_cap(9)), WisdomLookup::Unknown);
     }
 
     #[test]
     fn advise_rejects_stale_entries_with_reason() {
         let reason = |change: &dyn Fn(&mut Entry)| {
             let mut wisdom = Wisdom::new();
-            wisdom.remember(&planner(), &winner(0));
+            wisdom.insert(&planner(), &winner(0));
             wisdom.entries.values_mut().for_each(change);
-            match wisdom.advise(&planner(), &problem()) {
-                WisdomLookup::Refused(why) => why,
+            match wisdom.lookup(&planner(), &problem()) {
+                WisdomLookup::Stale(why) => why,
                 other => panic!("{other:?}"),
             }
         };
@@ -438,7 +438,7 @@ mod tests {
                 scope.spawn(move || {
                     for &side in sides {
                         let problem = Problem::new(side, 180, 4).unwrap();
-                        let plan = planner().survey(&problem).candidates.swap_remove(0);
+                        let plan = planner().candidates(&problem).candidates.swap_remove(0);
                         let winner = Measurement { plan, time: Duration::from_millis(1), runs: 1 };
                         Wisdom::record(path, &planner(), &winner).unwrap();
                     }

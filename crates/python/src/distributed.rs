@@ -52,7 +52,7 @@ impl Ranks {
         Python::attach(|py| call(self.object.bind(py))).map_err(|error| {
             let why = error.to_string();
             self.raised = Some(error);
-            CommError { rank: self.rank, partner, why }
+            CommError { rank: self.rank, partner, message: why }
         })
     }
 }
@@ -62,7 +62,7 @@ impl Communicator for Ranks {
         self.rank
     }
 
-    fn ranks(&self) -> usize {
+    fn size(&self) -> usize {
         self.ranks
     }
 
@@ -84,7 +84,7 @@ impl Communicator for Ranks {
         })
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
+    fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         let (rank, ranks) = (self.rank, self.ranks);
         self.call(rank, |object| {
             let all = object.call_method1("gather", (own,))?;
@@ -138,7 +138,7 @@ pub fn asked(
         change = change.workspace_cap(cap);
     }
     if let Some(message) = message {
-        change = change.chunk(message);
+        change = change.message_bytes(message);
     }
     Ok(change)
 }

@@ -106,8 +106,8 @@ pub fn asked(
 pub fn threads(asked: Option<usize>) -> usize {
     match asked {
         Some(1) => 1,
-        Some(asked) => asked.min(turntile::pool::count()),
-        None => turntile::pool::count(),
+        Some(asked) => asked.min(turntile::pool::thread_count()),
+        None => turntile::pool::thread_count(),
     }
 }
 

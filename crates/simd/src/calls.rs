@@ -38,7 +38,7 @@ pub unsafe fn transpose_raw(
     if block.is_empty() {
         return;
     }
-    match active().of(unit_bytes) {
+    match active().transpose_fn(unit_bytes) {
         // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
         Some(words) => unsafe { words(from, to, block) },
         None => {
@@ -107,7 +107,7 @@ unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: 
 /// Each `from` is valid for reads and each `to` for writes of `len` bytes, and the two do not
 /// overlap. Meanwhile no other thread writes the source or accesses the destination.
 #[inline]
-pub unsafe fn copy_transfers_raw(transfers: &[CopyJob], len: usize) {
+pub unsafe fn copy_jobs_raw(transfers: &[CopyJob], len: usize) {
     // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
     unsafe { (active().copy)(transfers, len) };
 }
@@ -122,7 +122,7 @@ pub struct SquareSwap {
 impl SquareSwap {
     /// Returns the active kernel for squares of `side` units of `unit_bytes` bytes, or `None` if it
     /// has none for that size.
-    pub fn of(side: usize, unit_bytes: usize) -> Option<Self> {
+    pub fn new(side: usize, unit_bytes: usize) -> Option<Self> {
         active().squares_of(side, unit_bytes).map(|squares| SquareSwap { squares, side })
     }
 

@@ -31,7 +31,7 @@ pub struct KernelSet {
 impl KernelSet {
     /// Returns the transposition kernel for units of `unit_bytes` bytes, or `None` if they are not
     /// words.
-    pub(crate) fn of(&self, unit_bytes: usize) -> Option<TransposeFn> {
+    pub(crate) fn transpose_fn(&self, unit_bytes: usize) -> Option<TransposeFn> {
         word_log(unit_bytes).map(|log| self.words[log])
     }
 

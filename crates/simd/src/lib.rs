@@ -51,7 +51,7 @@ mod vector;
 
 pub use block::{BlockShape, Byte, CACHE_LINE};
 pub use calls::{
-    SquareSwap, copy_from_ring, copy_into_ring, copy_transfers_raw, transpose, transpose_raw,
+    SquareSwap, copy_from_ring, copy_into_ring, copy_jobs_raw, transpose, transpose_raw,
 };
 pub use copy::CopyJob;
 pub use dispatch::{KERNELS, KernelSet, active, force};

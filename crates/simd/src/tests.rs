@@ -77,7 +77,7 @@ fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
         CopyJob { from: first, to: end, ahead: first },
     ];
     // SAFETY: runs of a borrow and of an exclusive one.
-    unsafe { copy_transfers_raw(&transfers, len) };
+    unsafe { copy_jobs_raw(&transfers, len) };
 }
 
 /// Squares of every kernel and word, apart and alone, in rows with gaps, which stay as they were.
@@ -92,7 +92,7 @@ fn squares_change_places() {
                 }
             }
         }
-        assert!(SquareSwap::of(64, 3).is_none(), "units of three bytes have no squares");
+        assert!(SquareSwap::new(64, 3).is_none(), "units of three bytes have no squares");
     });
 }
 
@@ -110,7 +110,7 @@ fn check_squares(side: usize, cols: usize, unit: usize) {
             pitch: 1 << 20,
         };
         let mut lines = PrefetchCursor::new(rows, rows);
-        let swap = SquareSwap::of(side, unit);
+        let swap = SquareSwap::new(side, unit);
         if let Some(swap) = swap {
             // SAFETY: both squares lie in `data`, and are the same or side by side.
             unsafe { swap.swap_raw(at, cols * unit, &mut lines) };
@@ -281,7 +281,7 @@ fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
             let (start, dest) = (source.as_ptr(), bytes_of(&mut to).as_mut_ptr());
             let transfer = CopyJob { from: start, to: dest, ahead: start };
             // SAFETY: as many bytes of either.
-            unsafe { copy_transfers_raw(&[transfer], len) };
+            unsafe { copy_jobs_raw(&[transfer], len) };
             check(&to, len / 8, row.name);
             let mut to = none();
             // SAFETY: as many bytes of a buffer of its own.

@@ -82,7 +82,7 @@ pub fn transpose_into(
 ) -> Result<(), Error> {
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, dst)?;
     checked(problem, src)?;
-    Ok(elements::run_through(src, dst, [rows, cols], elem_bytes, pool::count())?)
+    Ok(elements::run_through(src, dst, [rows, cols], elem_bytes, pool::thread_count())?)
 }
 
 fn checked(problem: Problem, data: &[u8]) -> Result<Problem, Error> {

@@ -197,7 +197,7 @@ pub fn run<D: Data + ?Sized>(
     done: &mut dyn FnMut(usize),
 ) -> Result<(), RunError> {
     if executor.plan().problem.leading().is_some() {
-        return Err(InvalidPlan::Copies.into());
+        return Err(InvalidPlan::RequiresCopy.into());
     }
     // SAFETY: an executor of a plan without leading dimensions permutes whole elements of the size
     // that it was planned for, which the caller has compared. If it fails, the bytes are unchanged.

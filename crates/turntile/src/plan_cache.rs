@@ -25,8 +25,8 @@ static CACHE: PlanCache = PlanCache(Mutex::new(Vec::new()));
 /// Checks that enough memory is free for the small allocations of planning. Without this check, the
 /// first that fails would end the process.
 pub fn spare_memory() -> Result<(), Error> {
-    let bytes = pool::PLANNING;
-    pool::spare_to_plan().map_err(|_| RunError::OutOfMemory { bytes }.into())
+    let bytes = pool::PLANNING_BYTES;
+    pool::check_planning_memory().map_err(|_| RunError::OutOfMemory { bytes }.into())
 }
 
 /// Returns the plan by estimate for the threads of the current pool, from the cache if possible.
@@ -39,7 +39,7 @@ pub fn planned(problem: Problem) -> Result<Arc<Transposer>, Error> {
 
 impl PlanCache {
     fn planned(&self, problem: Problem) -> Result<Arc<Transposer>, Error> {
-        let threads = pool::count();
+        let threads = pool::thread_count();
         // A panic leaves the list valid: under the lock, entries are only moved.
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut plans = lock();
@@ -76,7 +76,7 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &of(300, 200)));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let third = pool.install(|| of(200, 300));
-        assert!(pool::count() == 3 || !Arc::ptr_eq(&first, &third));
+        assert!(pool::thread_count() == 3 || !Arc::ptr_eq(&first, &third));
         for cols in 1000..1008 {
             of(100, cols);
             of(200, 300);

@@ -270,7 +270,8 @@ impl RecordConversion {
     /// Returns the schema of the fields in words of `word` bytes.
     fn fields(&self, word: usize) -> Option<RecordSchema> {
         let words = |bytes: &[usize]| bytes.iter().map(|bytes| bytes / word).collect::<Vec<_>>();
-        RecordSchema::new(self.records, &words(&self.sizes))?.with_places(&words(&self.offsets))
+        RecordSchema::new(self.records, &words(&self.sizes))?
+            .with_aos_offsets(&words(&self.offsets))
     }
 
     /// Returns the problem, in words whose size divides all columns.
@@ -286,7 +287,7 @@ impl RecordConversion {
         let fields = self.fields(word).ok_or_else(too_large)?;
         let tile = |layout: RecordOrder| layout.tile(self.records).ok_or(LayoutError::EmptyTile);
         let change = LayoutChange::new(fields, tile(self.from)?, tile(self.to)?);
-        Problem::of_records(change, word).map_err(|_| too_large())
+        Problem::for_records(change, word).map_err(|_| too_large())
     }
 }
 

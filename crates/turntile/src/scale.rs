@@ -117,7 +117,7 @@ impl<S: Scalar> Scale<S> {
             return all.for_each(|row| self.row(&mut row[..cols]));
         }
         let chunks = data.chunks_mut(each * pitch).take(rows.div_ceil(each)).enumerate();
-        pool::each(chunks, |(chunk, data)| {
+        pool::for_each(chunks, |(chunk, data)| {
             let rows = each.min(rows - chunk * each);
             data.chunks_mut(pitch).take(rows).for_each(|row| self.row(&mut row[..cols]));
         });

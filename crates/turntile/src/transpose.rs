@@ -113,7 +113,7 @@ pub fn transpose_into<T: Copy>(
         check_length(got, &[rows, cols])?;
     }
     if size_of::<T>() > 0 {
-        elements::run_through(src, dst, [rows, cols], size_of::<T>(), pool::count())?;
+        elements::run_through(src, dst, [rows, cols], size_of::<T>(), pool::thread_count())?;
     }
     Ok(())
 }
@@ -468,7 +468,7 @@ impl Transpose {
     }
 
     pub(crate) fn host_threads(&self) -> usize {
-        self.threads.unwrap_or_else(pool::count).min(pool::MOST)
+        self.threads.unwrap_or_else(pool::thread_count).min(pool::MAX_THREADS)
     }
 
     /// Returns the plan from the wisdom file, or the one that `tune` finds, or the one with the
@@ -499,10 +499,10 @@ impl Transpose {
             Effort::Estimate => Wisdom::load_existing(file)?,
             Effort::Measure(_) => Wisdom::load(file)?,
         };
-        Ok(match wisdom.advise(planner, problem) {
+        Ok(match wisdom.lookup(planner, problem) {
             WisdomLookup::Plan(plan) => (Some(*plan).filter(|plan| self.allows(plan)), None),
             WisdomLookup::Unknown => (None, None),
-            WisdomLookup::Refused(why) => (None, Some(why)),
+            WisdomLookup::Stale(why) => (None, Some(why)),
         })
     }
 

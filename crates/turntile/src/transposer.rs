@@ -231,7 +231,7 @@ impl Transposer {
         }
         self.check(elements::extent(data))?;
         if self.plan().problem.is_out_of_place() {
-            return Err(RunError::from(InvalidPlan::Place { out_of_place: true }).into());
+            return Err(RunError::from(InvalidPlan::WrongDestination { out_of_place: true }).into());
         }
         let rows = scaled_rows(&self.plan().problem);
         let sides = [rows.rows(), rows.cols()];

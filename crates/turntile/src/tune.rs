@@ -22,7 +22,7 @@ const MAX_FIRST_RATIO: f64 = 5.0;
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
     // Returns the reason if the problem has no candidate.
     planner.plan(problem)?;
-    let all = planner.survey(problem).candidates;
+    let all = planner.candidates(problem).candidates;
     let (limit, mut seen) = (MAX_FIRST_RATIO * all[0].seconds, HashSet::new());
     let (mut first, rest): (Vec<_>, Vec<_>) = all
         .into_iter()

@@ -132,7 +132,7 @@ fn candidates_stay_within_limits() {
             (3, 1000, 999, 100_000),
         ] {
             let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-            let survey = planner.survey(&problem);
+            let survey = planner.candidates(&problem);
             assert!(survey.candidates.is_sorted_by(|a, b| a.seconds <= b.seconds));
             for plan in survey.candidates {
                 assert!(plan.workspace_bytes <= planner.device().cap(&problem), "{plan:#}");
@@ -232,7 +232,7 @@ fn plan_equals_first_candidate_of_survey() {
                 let problem = Problem::new(rows, cols, elem_bytes).unwrap();
                 let mut plan = planner.plan(&problem).unwrap();
                 plan.rejected.clear();
-                let first = planner.survey(&problem).candidates.swap_remove(0);
+                let first = planner.candidates(&problem).candidates.swap_remove(0);
                 assert_eq!(plan, first);
             }
         }
@@ -248,7 +248,7 @@ fn plan_is_fastest_when_tiles_are_exhaustive() {
             let problem = Problem::new(rows, cols, 4).unwrap();
             let mut plan = planner.plan(&problem).unwrap();
             plan.rejected.clear();
-            assert_eq!(plan, planner.survey(&problem).candidates.swap_remove(0));
+            assert_eq!(plan, planner.candidates(&problem).candidates.swap_remove(0));
         }
     }
 }
@@ -318,7 +318,7 @@ fn plan_is_fastest_of_survey_when_axes_are_random() {
         let problem = Problem::permuted(&shape, &order, elem_bytes).unwrap();
         for device in [Chip::h200(), Chip::a100(), small.clone()] {
             let planner = Planner::new(device);
-            let (plan, survey) = (planner.plan(&problem).unwrap(), planner.survey(&problem));
+            let (plan, survey) = (planner.plan(&problem).unwrap(), planner.candidates(&problem));
             let best = &survey.candidates[0];
             assert!(plan.seconds <= 1.001 * best.seconds, "{plan}\n{best}");
         }

@@ -32,7 +32,7 @@ fn routes_are_correct_on_every_kernel_set() {
         ] {
             for elem_bytes in [1, 2, 4, 8, 16, 12] {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-                let candidates = planner.survey(&problem).candidates;
+                let candidates = planner.candidates(&problem).candidates;
                 // Cycles of single elements use no SIMD kernel.
                 let blocks = candidates.into_iter().filter(|plan| plan.route() != Route::ONE_STAGE);
                 check_all(blocks, 2);

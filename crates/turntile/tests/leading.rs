@@ -256,7 +256,7 @@ fn invalid_calls_return_errors_and_keep_data() {
     let short = Err(Error::Short { expected: 10, got: 9 });
     assert_eq!(planned.run_within(&mut data[..9], RunOptions::new()), short);
     // `run` takes elements that may not be `Copy`, so it rejects the plan.
-    let copies = Err(Error::Run(RunError::Plan(InvalidPlan::Copies)));
+    let copies = Err(Error::Run(RunError::Plan(InvalidPlan::RequiresCopy)));
     assert_eq!(planned.run(&mut data[..10]), copies);
     let mut numbers = [1f32; 9];
     for alpha in [0.0, 1.0, 2.0] {
@@ -307,7 +307,7 @@ fn run_scaled_accepts_plans_without_leading_dimensions() {
     let rejected = out_of_place.run_scaled(&mut data, &Scale::by(0.0), RunOptions::new());
     assert_eq!(
         rejected,
-        Err(Error::Run(RunError::Plan(InvalidPlan::Place { out_of_place: true })))
+        Err(Error::Run(RunError::Plan(InvalidPlan::WrongDestination { out_of_place: true })))
     );
 }
 
@@ -402,15 +402,15 @@ fn route_is_used_or_rejected() {
 fn survey_has_only_requested_route_when_route_is_set() {
     let problem = Problem::new(98, 98, 2).unwrap().with_leading(110, 98).unwrap();
     let planner = Planner::new(Chip::a100());
-    let all = planner.survey(&problem).candidates;
+    let all = planner.candidates(&problem).candidates;
     let tiled = |plan: &Plan| plan.phases.iter().any(|phase| phase.route == Route::SQUARE_TILE);
     assert!(all.iter().any(tiled));
     for route in [Route::PANEL, Route::THREE_STAGE, Route::CUT] {
-        for plan in planner.clone().with_route(route).survey(&problem).candidates {
+        for plan in planner.clone().with_route(route).candidates(&problem).candidates {
             assert!(plan.phases.iter().any(|phase| phase.route == route), "{plan:#}");
         }
     }
-    for plan in planner.with_mirrored(true).survey(&problem).candidates {
+    for plan in planner.with_mirrored(true).candidates(&problem).candidates {
         assert!(plan.phases.iter().any(|phase| phase.mirrored), "{plan:#}");
     }
 }

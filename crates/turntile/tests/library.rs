@@ -281,7 +281,7 @@ fn modified_plans_are_safe() {
     let want = naive(&(0..60 * 84).collect::<Vec<u32>>(), 60, 84);
     let flawed = |plan| matches!(Transposer::new(plan, 2), Err(Error::Run(RunError::Plan(_))));
     for planner in [Planner::new(CpuDevice::new(2)), Planner::new(Chip::h200())] {
-        let candidates = planner.survey(&problem).candidates;
+        let candidates = planner.candidates(&problem).candidates;
         let configs: Vec<LaunchConfig> = candidates
             .iter()
             .flat_map(|plan| plan.stages().map(|stage| stage.implementation.launch_config.clone()))

@@ -76,7 +76,7 @@ fn plans_in_place() {
         for threads in [1, 3] {
             let planner = Planner::new(CpuDevice::new(threads));
             let mut data = vec![0u32; rows * cols];
-            for plan in planner.survey(&Problem::new(rows, cols, 4).unwrap()).candidates {
+            for plan in planner.candidates(&Problem::new(rows, cols, 4).unwrap()).candidates {
                 let planned = Transposer::new(plan, threads).unwrap();
                 let need = planned.workspace_bytes();
                 with_workspace += usize::from(need > 2 * EXTRA_BYTES);

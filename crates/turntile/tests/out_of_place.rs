@@ -92,7 +92,9 @@ fn run_fails_when_plan_is_for_other_placement() {
     let into = Transpose::of::<u16>(2, 3).out_of_place().plan().unwrap();
     let in_place = Transpose::of::<u16>(2, 3).plan().unwrap();
     let (mut dst, src) = ([0u16; 6], [1u16, 2, 3, 4, 5, 6]);
-    let flaw = |out_of_place| Err(Error::Run(RunError::Plan(InvalidPlan::Place { out_of_place })));
+    let flaw = |out_of_place| {
+        Err(Error::Run(RunError::Plan(InvalidPlan::WrongDestination { out_of_place })))
+    };
     assert_eq!(into.run(&mut dst), flaw(true));
     assert_eq!(in_place.run_into(&src, &mut dst), flaw(false));
     let error = in_place.run_into(&src, &mut dst).unwrap_err().to_string();
@@ -142,7 +144,7 @@ fn plans_for_every_device_run_on_the_host() {
             {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
                 let problem = problem.out_of_place().unwrap().with_alignment(alignment);
-                let candidates = planner.survey(&problem).candidates;
+                let candidates = planner.candidates(&problem).candidates;
                 assert!(!candidates.is_empty(), "{problem}");
                 crate::common::check_all(candidates, 2);
             }
@@ -159,11 +161,14 @@ fn route_is_rejected_when_placement_differs() {
         let planner = Planner::new(CpuDevice::new(1)).with_route(route);
         let rejected = planner.plan(&problem).unwrap_err();
         let PlanError::Infeasible { why, .. } = rejected else { panic!("{rejected}") };
-        assert_eq!(why, Infeasible::Place { out_of_place: route == Route::OUT_OF_PLACE });
-        let survey = planner.survey(&problem);
+        assert_eq!(
+            why,
+            Infeasible::WrongDestination { out_of_place: route == Route::OUT_OF_PLACE }
+        );
+        let survey = planner.candidates(&problem);
         assert_eq!(survey.candidates, []);
-        let [RejectedRoute { route: declined, reason, .. }] = &survey.declined[..] else {
-            panic!("{:?}", survey.declined)
+        let [RejectedRoute { route: declined, reason, .. }] = &survey.rejected[..] else {
+            panic!("{:?}", survey.rejected)
         };
         assert_eq!((*declined, reason), (route, &why));
     }

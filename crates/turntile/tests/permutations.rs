@@ -47,7 +47,7 @@ fn check_every_order(planner: &Planner, extents: &[usize], elem_bytes: usize) ->
     let mut phases = 0;
     for order in orders(extents.len()) {
         let problem = Problem::permuted(extents, &order, elem_bytes).unwrap().with_cap(1 << 20);
-        let candidates = planner.survey(&problem).candidates;
+        let candidates = planner.candidates(&problem).candidates;
         assert!(!candidates.is_empty(), "{problem}");
         phases = candidates.iter().map(|plan| plan.phases.len()).fold(phases, usize::max);
         check_all(candidates, 2);
@@ -92,7 +92,7 @@ fn candidates_are_correct_when_axes_have_equal_extents() {
     for step in 1..7 {
         let order: Vec<usize> = (0..13).map(|axis| axis * step % 13).collect();
         let problem = Problem::permuted(&[2; 13], &order, 2).unwrap();
-        check_all(planner.survey(&problem).candidates, 2);
+        check_all(planner.candidates(&problem).candidates, 2);
         check(Planner::new(Chip::h200()).plan(&problem).unwrap(), 2);
     }
 }
@@ -117,7 +117,7 @@ fn plans_for_every_device_are_correct() {
         for extents in random_shapes(4, 3, 9, 4000) {
             for order in orders(4) {
                 let problem = Problem::permuted(&extents, &order, 4).unwrap();
-                check_all(planner.survey(&problem).candidates, 2);
+                check_all(planner.candidates(&problem).candidates, 2);
             }
         }
     }
@@ -149,7 +149,10 @@ fn plans_are_correct_for_larger_arrays() {
     ] {
         for (elem_bytes, threads) in [(1, 3), (4, 1), (12, 3)] {
             let problem = Problem::permuted(extents, order, elem_bytes).unwrap();
-            check_all(Planner::new(CpuDevice::new(threads)).survey(&problem).candidates, threads);
+            check_all(
+                Planner::new(CpuDevice::new(threads)).candidates(&problem).candidates,
+                threads,
+            );
         }
     }
 }
@@ -211,7 +214,9 @@ fn route_is_used_or_rejected() {
             }
             Err(PlanError::Infeasible { why, .. }) => match route {
                 Route::SQUARE => assert_eq!(why, Infeasible::NotSwapped),
-                Route::OUT_OF_PLACE => assert_eq!(why, Infeasible::Place { out_of_place: true }),
+                Route::OUT_OF_PLACE => {
+                    assert_eq!(why, Infeasible::WrongDestination { out_of_place: true })
+                }
                 // Runs have at least 64 bytes.
                 Route::PANEL => {
                     assert_eq!(why, Infeasible::NoDivisor { side: 18, least: 16, most: 17 });

@@ -38,7 +38,7 @@ fn all_small_shapes_on_every_route_and_tile() {
                 let problem = problem.with_cap(1 << 20);
                 let from = oracle::numbered(problem.len(), elem_bytes);
                 let want = oracle::transposed(&from, 1, rows, cols, elem_bytes);
-                let survey = planner.survey(&problem);
+                let survey = planner.candidates(&problem);
                 assert!(!survey.candidates.is_empty(), "{problem}");
                 for plan in survey.candidates {
                     *served.entry((plan.route(), plan.mirrored())).or_default() += 1;
@@ -64,7 +64,7 @@ fn plans_for_every_device_run_on_the_host() {
             for cols in 1..=largest_side() {
                 for elem_bytes in [1, 4, 12] {
                     let problem = Problem::new(rows, cols, elem_bytes).unwrap();
-                    check_all(planner.survey(&problem).candidates, 2);
+                    check_all(planner.candidates(&problem).candidates, 2);
                 }
             }
         }
@@ -81,7 +81,7 @@ fn plans_for_every_device_run_on_the_host() {
             (1, 50, 75, 4096),
         ] {
             let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-            check_all(planner.survey(&problem).candidates, 2);
+            check_all(planner.candidates(&problem).candidates, 2);
         }
     }
 }
@@ -100,7 +100,7 @@ fn plans_are_correct_when_on_chip_memory_is_small() {
             let planner = planner.with_tiles(TileRule::Exhaustive);
             for (rows, cols) in [(12, 18), (13, 7), (30, 30), (1, 9), (25, 60)] {
                 let problem = Problem::new(rows, cols, 4).unwrap();
-                check_all(planner.survey(&problem).candidates, 2);
+                check_all(planner.candidates(&problem).candidates, 2);
             }
         }
     }
@@ -142,7 +142,7 @@ proptest! {
         threads in 1usize..4,
     ) {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-        check_all(planner.survey(&problem).candidates, threads);
+        check_all(planner.candidates(&problem).candidates, threads);
     }
 }
 
@@ -162,7 +162,7 @@ proptest! {
         // two.
         let (rows, cols) = (rows >> friendly << friendly, cols >> friendly << friendly);
         let problem = Problem::with_batch(batch, rows.max(1), cols.max(1), elem_bytes).unwrap();
-        for plan in planner.survey(&problem).candidates {
+        for plan in planner.candidates(&problem).candidates {
             for offset in offsets {
                 let offset = offset % problem.len();
                 prop_assert_eq!(plan.dest(offset), problem.dest(offset), "{:#}", plan);

@@ -129,7 +129,7 @@ impl Bench {
 
     /// The same of records that go from one tiling to another, by words.
     pub fn wrong_records(&mut self, data: u64, retile: &LayoutChange, bytes: usize) -> (u64, u64) {
-        let fields = retile.fields();
+        let fields = retile.schema();
         let numbers =
             [fields.records(), fields.words(), fields.count(), retile.from(), retile.to()];
         let of_each = |of: &dyn Fn(usize) -> usize| {

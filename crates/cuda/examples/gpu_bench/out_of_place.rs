@@ -155,7 +155,7 @@ fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     let planner = Planner::new(timer.bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
     for problem in problems() {
-        for plan in planner.survey(&problem.out_of_place().unwrap()).candidates {
+        for plan in planner.candidates(&problem.out_of_place().unwrap()).candidates {
             let (work, swath) = planned(&plan);
             csv += &row(timer, bad, &problem, work, swath);
         }

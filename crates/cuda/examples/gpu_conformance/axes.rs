@@ -322,7 +322,7 @@ fn plans(bench: &mut Bench, times: usize) -> usize {
 /// Every candidate once, what the planner chooses `times` times, and the same without a workspace.
 fn candidates(bench: &mut Bench, problem: &Problem, skew: usize, times: usize) -> usize {
     let planner = Planner::new(bench.gpu.chip().clone());
-    let survey = planner.survey(problem);
+    let survey = planner.candidates(problem);
     let (mut failures, mut left_out) = (0, 0);
     let mut go = |plan: &Plan, times: usize| match Work::of_plan(plan) {
         Ok(work) => repeat(bench, problem, work, skew, times, &plan.to_string()),

@@ -26,7 +26,7 @@ pub fn errors(bench: &mut Bench) -> usize {
     let problem = Problem::new(4096, 1000, 4).expect("fits");
     let planner = Planner::new(bench.gpu.chip().clone());
     let plan = planner
-        .survey(&problem)
+        .candidates(&problem)
         .candidates
         .into_iter()
         .find(|plan| plan.workspace_bytes > 0)
@@ -161,7 +161,7 @@ pub fn graph(bench: &mut Bench) -> usize {
     for (rows, cols) in [(4096, 6144), (7200, 1800), (3001, 3989), (8191, 9000), (4096, 4096)] {
         let problem = Problem::new(rows, cols, 4).expect("fits");
         let whole = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-        for plan in planner.survey(&problem).candidates {
+        for plan in planner.candidates(&problem).candidates {
             if plan.seconds > 0.05 {
                 continue;
             }

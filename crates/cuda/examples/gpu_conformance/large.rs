@@ -105,7 +105,7 @@ pub fn plans(bench: &mut Bench) -> usize {
     let mut failures = 0;
     for (batch, rows, cols, elem) in shapes {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
-        for plan in planner.survey(&problem).candidates {
+        for plan in planner.candidates(&problem).candidates {
             // Cycles of single elements take minutes on large matrices and are covered by small ones.
             if plan.seconds < 0.5 {
                 failures += plan_times(bench, &plan, 1);
@@ -182,7 +182,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     ] {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
         let planner = Planner::new(bench.gpu.chip().clone());
-        for plan in planner.survey(&problem).candidates {
+        for plan in planner.candidates(&problem).candidates {
             if by_slots(&plan) {
                 failures += plan_times(bench, &plan, 50);
             }
@@ -247,7 +247,7 @@ pub fn huge(bench: &mut Bench) -> usize {
         [(158_003, 158_017, 4), (158_017, 158_003, 4), (100_003, 90_001, 4), (45_007, 100_003, 8)]
     {
         let problem = Problem::new(rows, cols, elem).expect("fits");
-        for plan in planner.survey(&problem).candidates {
+        for plan in planner.candidates(&problem).candidates {
             if by_slots(&plan) {
                 failures += plan_times(bench, &plan, 2);
             }

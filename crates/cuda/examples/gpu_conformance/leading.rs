@@ -88,7 +88,7 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
     let elem = problem.elem_bytes();
     let least = widest_word(&[elem]);
     let mut plans: Vec<(Plan, usize)> =
-        planner.survey(&problem).candidates.into_iter().map(|plan| (plan, 0)).collect();
+        planner.candidates(&problem).candidates.into_iter().map(|plan| (plan, 0)).collect();
     if least < 16 {
         let off = problem.with_alignment(least);
         plans.push((planner.plan(&off).expect("there is a way"), least));
@@ -101,7 +101,7 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
 fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
     let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
-    let mut plans = planner.survey(&problem).candidates;
+    let mut plans = planner.candidates(&problem).candidates;
     plans.retain(|plan| plan.stages().any(runs));
     let wrong = plans.iter().filter(|plan| !one(bench, plan, data, 0)).count();
     [plans.len(), wrong]
@@ -114,7 +114,7 @@ pub fn few(bench: &Bench, met: &mut Vec<String>) -> usize {
     for (sides, lds) in [([50, 1999], [2003, 2000]), ([300, 700], [703, 712])] {
         for elem in [1, 4] {
             let problem = slid(sides, lds, elem).expect("fits");
-            for plan in planner.survey(&problem).candidates {
+            for plan in planner.candidates(&problem).candidates {
                 let work = Work::of_plan(&plan).expect("has kernels");
                 met.extend(work.calls().iter().map(|call| call.kernel()));
                 failures += usize::from(!one(bench, &plan, &data, 0));
@@ -343,7 +343,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         let problem = problem.expect("fits");
         let (leading, elem) = (*leading(&problem), problem.elem_bytes());
         let planner = Planner::new(bench.gpu.chip().clone());
-        let mut plans = planner.survey(&problem).candidates;
+        let mut plans = planner.candidates(&problem).candidates;
         let through = planner.plan(&problem.with_cap(usize::MAX)).expect("there is a way");
         if plans.iter().all(|plan| plan.route_name() != through.route_name()) {
             plans.push(through);

@@ -50,7 +50,7 @@ pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
     let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
     let mut failures = 0;
     for best in of_every_alignment(bench, problem) {
-        for plan in planner.survey(&best.problem).candidates {
+        for plan in planner.candidates(&best.problem).candidates {
             let what = plan.to_string();
             match bench.gpu.prepare(&plan) {
                 Ok(prepared) => {

@@ -48,7 +48,7 @@ fn small(bench: &mut Bench) -> usize {
     }
     for records in [7, 1009] {
         let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).expect("counted");
-        let fields = fields.with_places(&[4, 0, 12, 19, 16]).expect("they fill a record");
+        let fields = fields.with_aos_offsets(&[4, 0, 12, 19, 16]).expect("they fill a record");
         for (tile, elem) in [1, 8, 32].into_iter().flat_map(|t| [1, 2, 4].map(|e| (t, e))) {
             meet(fields, AOS, tile, elem);
         }
@@ -111,7 +111,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
             let skews = if from.max(to) == records { vec![0] } else { vec![0, elem] };
             for skew in skews {
                 let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };
-                let problem = Problem::of_records(retile, elem).expect("counted");
+                let problem = Problem::for_records(retile, elem).expect("counted");
                 let problem = problem.with_alignment(alignment);
                 let plan = Planner::new(bench.gpu.chip().clone()).plan(&problem);
                 let work = plan.map_err(|why| why.to_string()).and_then(|plan| {

@@ -202,8 +202,8 @@ impl Quantities {
 
     /// Bytes of a tile, and of a field of it on an average, which lie together.
     pub fn fields(self, slots: &FieldSlots, direction: Direction, at: At) -> Self {
-        let (fields, tile) = (slots.fields().count(), slots.tile().max(1));
-        let bytes = tile * slots.fields().words() * at.elem_bytes;
+        let (fields, tile) = (slots.schema().count(), slots.tile().max(1));
+        let bytes = tile * slots.schema().words() * at.elem_bytes;
         self.bytes(Q::RowBytes, bytes)
             .bytes(Q::UnitBytes, bytes / fields)
             .is(Q::Backward, direction == Direction::Backward)

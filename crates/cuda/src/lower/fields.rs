@@ -45,7 +45,7 @@ struct OnChip {
 
 impl OnChip {
     fn new(slots: &FieldSlots, direction: Direction, at: At) -> Self {
-        let fields = slots.fields();
+        let fields = slots.schema();
         let (record, bytes) =
             (fields.words() * at.elem_bytes, slots.chunk() * fields.words() * at.elem_bytes);
         // Neighbouring packs of a column of records step over rows of at least four records, of whole packs. Odd numbers of
@@ -74,7 +74,7 @@ fn last_records(slots: &FieldSlots) -> usize {
 
 /// Bytes kept of every field where a run begins, and the last chunk.
 fn kept_bytes(slots: &FieldSlots, runs: usize, at: At) -> usize {
-    let fields = slots.fields();
+    let fields = slots.schema();
     let words = (runs + 1) * fields.count() * slots.slot() + last_records(slots) * fields.words();
     words.saturating_mul(at.elem_bytes)
 }
@@ -85,7 +85,7 @@ fn check(slots: &FieldSlots, at: At) -> Lowered<()> {
     let suits = slot_bytes.is_multiple_of(PACK)
         && slot_bytes <= SLOT_BYTES
         && at.alignment >= PACK
-        && slots.fields().count() <= MOST_FIELD_COLUMNS
+        && slots.schema().count() <= MOST_FIELD_COLUMNS
         && slots.section().is_none();
     if suits { Ok(()) } else { Err(LowerError::NoKernel) }
 }
@@ -104,7 +104,7 @@ pub fn ways(slots: &FieldSlots, direction: Direction, at: At) -> Vec<Way> {
 /// The gather pass: what runs share is kept, then a block goes down each of `runs` runs of chunks.
 pub fn gather(slots: &FieldSlots, direction: Direction, runs: usize, at: At) -> Lowered<Vec<Call>> {
     check(slots, at)?;
-    let (fields, tile, last) = (slots.fields(), slots.tile().max(1), slots.chunks() - 1);
+    let (fields, tile, last) = (slots.schema(), slots.tile().max(1), slots.chunks() - 1);
     let on_chip = OnChip::new(slots, direction, at);
     let bytes = |words: usize| field(words.saturating_mul(at.elem_bytes));
     // The last chunk is counted in 32 bits, too.
@@ -137,7 +137,7 @@ pub fn gather(slots: &FieldSlots, direction: Direction, runs: usize, at: At) -> 
     for (column, &f) in params.field.iter_mut().zip(&order) {
         *column = FieldColumn {
             width: Divisor32::new(bytes(tile * fields.width(f))?),
-            begin: bytes(slots.chunk() * fields.begin(f))?,
+            begin: bytes(slots.chunk() * fields.field_start(f))?,
             place: bytes(tile * fields.begin_in(slots.tile(), f))?,
             lead: bytes(slots.lead(0, f))?,
             last: field(slots.column(last, f).2)?,
@@ -168,8 +168,8 @@ pub fn moves(slots: &FieldSlots, direction: Direction, at: At) -> Lowered<Call> 
     if slots.count() > 1 << 31 {
         return Err(LowerError::NoKernel);
     }
-    let (fields, last) = (slots.fields(), slots.chunks() - 1);
-    let place = |f: usize| slots.chunk() / slots.slot() * fields.begin(f);
+    let (fields, last) = (slots.schema(), slots.chunks() - 1);
+    let place = |f: usize| slots.chunk() / slots.slot() * fields.field_start(f);
     let mut map = FieldMap {
         fields: fields.count() as u32,
         chunks: field(last)?,

@@ -15,7 +15,7 @@ const PACK: usize = 16;
 
 /// A block holds a tile, or several small ones.
 pub fn block(retile: &LayoutChange, at: At) -> Lowered<Call> {
-    let (fields, [aos, tile]) = (retile.fields(), sides(retile));
+    let (fields, [aos, tile]) = (retile.schema(), sides(retile));
     if aos > 1 {
         return Err(LowerError::NoKernel);
     }
@@ -96,7 +96,7 @@ fn groups(
 ) -> Lowered<Vec<FieldGroup>> {
     let mut groups: Vec<FieldGroup> = Vec::new();
     for (f, width) in fields.widths().enumerate() {
-        let [width, begin, place] = [width, fields.begin(f), fields.begin_in(aos, f)]
+        let [width, begin, place] = [width, fields.field_start(f), fields.begin_in(aos, f)]
             .map(|elements| elements * elem_bytes / word);
         let follows = groups.last().is_some_and(|last| {
             let before = last.width.divisor as usize;

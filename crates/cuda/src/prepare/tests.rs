@@ -58,7 +58,7 @@ fn out_of_place_there_is_a_source() {
     assert_eq!(laid_out, Buffers { data, source: Some(source), workspace: None });
     assert_eq!((end, work.check(&laid_out)), (512 + 2 * 240_128, Ok(())));
     assert_eq!(laid_out.source.map(|_| Spot::Source(8).of(&laid_out)), Some(source.0 + 8));
-    let refused = |out_of_place| Err(InvalidPlan::Place { out_of_place }.into());
+    let refused = |out_of_place| Err(InvalidPlan::WrongDestination { out_of_place }.into());
     assert_eq!(work.check(&Buffers { source: None, ..laid_out }), refused(true));
     assert_eq!(with_flags().check(&laid_out), refused(false));
     let short = Buffers { source: Some((source.0, 239_999)), ..laid_out };
@@ -111,7 +111,7 @@ fn plans_put_together_by_hand_are_checked() {
     let geometry = |plan: &Plan| {
         let refused = refused(plan);
         assert!(
-            matches!(refused, CudaError::Flawed(InvalidPlan::Geometry { number: 1, .. })),
+            matches!(refused, CudaError::Flawed(InvalidPlan::LaunchConfig { number: 1, .. })),
             "{refused:?}"
         );
     };
@@ -163,7 +163,7 @@ fn ways_of_no_device_are_refused() {
     assert!(Work::of_stage(&e.into(), threads, 4, 16, &Limits::H200).is_err(), "{threads}");
     let many = StageMap::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
     let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &Limits::H200);
-    assert!(matches!(answer, Err(CudaError::Flawed(InvalidPlan::Uncounted { .. }))), "{answer:?}");
+    assert!(matches!(answer, Err(CudaError::Flawed(InvalidPlan::Overflow { .. }))), "{answer:?}");
 }
 
 /// Of aligned slots, `T - 1` rows for each team, backwards none, with a few bytes; for each block that runs alone as many, and
@@ -248,7 +248,7 @@ fn offers_say_what_is_launched() {
     for chip in Chip::presets() {
         let request = StageRequest::new(&problem, &chip, MethodFilter::Any);
         let planner = Planner::new(chip.clone());
-        for plan in planner.survey(&problem).candidates {
+        for plan in planner.candidates(&problem).candidates {
             let work = Work::of_plan(&plan).unwrap();
             assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
             for stage in plan.stages() {

@@ -314,7 +314,7 @@ fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
     }
     let square = Redistribution::transpose(parts(8, 2), parts(8, 2), 4);
     assert_eq!(side(&square), Some(4));
-    assert_eq!(side(&square.way(crate::Schedule::AxesFirst)), None);
+    assert_eq!(side(&square.schedule(crate::Schedule::AxesFirst)), None);
     let cut = |before, after| {
         let [before, after] = [before, after].map(|axis| (axis, parts(8, 2)));
         side(&Redistribution::of_axes(&[8, 8], &[1, 0], 4, before, after))

@@ -24,7 +24,7 @@ impl Case {
         let (before, after) = (self.before.clone(), self.after.clone());
         Redistribution::of_axes(&self.shape, &self.axes, self.elem_bytes, before, after)
             .threads(1)
-            .chunk(64)
+            .message_bytes(64)
     }
 
     /// Returns the part of a rank, for the array with its axes in `order`, partitioned along axis `cut`.
@@ -56,7 +56,8 @@ impl Case {
         let (before, after) =
             (self.part(&identity, &self.before, r), self.part(&self.axes, &self.after, r));
         for schedule in [None, Some(Schedule::AxesFirst), Some(Schedule::PanelsFirst)] {
-            let change = schedule.map_or(self.change(), |schedule| self.change().way(schedule));
+            let change =
+                schedule.map_or(self.change(), |schedule| self.change().schedule(schedule));
             let planned = change.plan(r).unwrap();
             assert_eq!([planned.len_before(), planned.len_after()], [before.len(), after.len()]);
             // Bytes after the buffer's capacity must not change.

@@ -50,7 +50,7 @@ const HOPELESS: f64 = 1000.0;
 /// What is measured: `chosen`, then the best plan of every route, as it is and mirrored, then the rest of the best `tiles`
 /// tiles of each and every way of those of one stage.
 fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize) -> Vec<Plan> {
-    let all = planner.clone().with_tiles(TileRule::Exhaustive).survey(problem).candidates;
+    let all = planner.clone().with_tiles(TileRule::Exhaustive).candidates(problem).candidates;
     let mut seen: HashMap<String, Vec<TileSize>> = HashMap::new();
     let (mut first, mut rest) = (vec![chosen.clone()], Vec::new());
     for plan in all {

@@ -115,7 +115,7 @@ fn start_seconds(threads: usize) -> f64 {
             std::hint::spin_loop();
         }
         let start = Instant::now();
-        pool::each(0..threads, |_| {});
+        pool::for_each(0..threads, |_| {});
         start.elapsed()
     };
     median(&(0..STARTS).map(start).collect::<Vec<_>>()).as_secs_f64()

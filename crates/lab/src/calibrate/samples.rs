@@ -115,7 +115,7 @@ impl Tried {
         let planner = Planner::new(device.clone());
         let mut ranked: Vec<(usize, Plan)> = Vec::new();
         for problem in problems {
-            let mut plans = planner.survey(problem).candidates;
+            let mut plans = planner.candidates(problem).candidates;
             let reach = reach * plans.first().map_or(0.0, |plan| plan.seconds);
             plans.retain(|plan| plan.seconds <= reach);
             plans.truncate(most);
@@ -206,7 +206,7 @@ fn alone(plan: &Plan, stage: &Stage) -> Option<Plan> {
         return (plan.passes() == 1).then(|| plan.clone());
     }
     let elem_bytes = plan.problem.elem_bytes() * stage.elems_per_unit;
-    Plan::of_stage(&plan.device, stage.map, stage.implementation.clone(), elem_bytes).ok()
+    Plan::from_stage(&plan.device, stage.map, stage.implementation.clone(), elem_bytes).ok()
 }
 
 /// How many times as fast or as slow as a table says samples are: the geometric mean.
@@ -228,7 +228,7 @@ pub fn changes(
             return None;
         }
         // The old plan's seconds as the new table has them.
-        let again = new.remake(problem, &was.recipe()).ok().flatten()?;
+        let again = new.rebuild(problem, &was.recipe()).ok().flatten()?;
         Some(Change { gain: again.seconds / is.seconds, before: was, after: is })
     };
     let changes: Vec<Change> = problems.iter().filter_map(change).collect();

@@ -220,5 +220,5 @@ pub fn offered(
 /// A host's plan of one stage, over elements in a row.
 pub fn alone(shape: StageMap, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan> {
     let offer = offered(shape, way.method(), elem_bytes, threads)?;
-    Ok(Plan::of_stage("host", shape, offer, elem_bytes)?)
+    Ok(Plan::from_stage("host", shape, offer, elem_bytes)?)
 }

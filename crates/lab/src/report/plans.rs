@@ -79,7 +79,7 @@ fn best(
     methods: Methods,
 ) -> Result<Option<(TileSize, Speed)>> {
     let planner = bench.wider().with_tiles(TileRule::Exhaustive);
-    let plans = planner.with_route(route).with_mirrored(false).survey(problem).candidates;
+    let plans = planner.with_route(route).with_mirrored(false).candidates(problem).candidates;
     let swept = |plan: &Plan| SWEPT.contains(&plan.tile().m) && SWEPT.contains(&plan.tile().n);
     let some = if bench.quick() {
         1
@@ -201,7 +201,7 @@ pub fn figure_4_21(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let problem = Problem::new(bench.side(7200), bench.side(1800), 4)?;
     let planner = bench.planner().with_tiles(TileRule::Exhaustive);
     let planner = planner.with_route(Route::THREE_STAGE).with_mirrored(false);
-    let mut plans = planner.survey(&problem).candidates;
+    let mut plans = planner.candidates(&problem).candidates;
     plans.sort_by_key(|plan| plan.tile());
     // A host, which takes a second for a tile, tries every second side.
     let every = if bench.is_gpu() { 1 } else { 2 };

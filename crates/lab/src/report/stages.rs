@@ -48,7 +48,11 @@ fn moved_by_pttwac(
 fn with_tile(planner: Planner, route: Route, m: usize, n: usize) -> Option<Plan> {
     let planner = planner.with_tiles(TileRule::Exhaustive).with_route(route).with_mirrored(false);
     let problem = Problem::new(7200, 1800, 4).expect("small");
-    planner.survey(&problem).candidates.into_iter().find(|plan| plan.tile() == TileSize { m, n })
+    planner
+        .candidates(&problem)
+        .candidates
+        .into_iter()
+        .find(|plan| plan.tile() == TileSize { m, n })
 }
 
 /// The same by PTTWAC, tiles by a method of their own.

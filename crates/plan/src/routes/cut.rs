@@ -54,7 +54,7 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let leaves_rest = |&m: &usize| m > 1 && m < cols && bytes(m) > 0;
     let sides = part.row_divisors().iter().copied().filter(leaves_rest);
     let Some(need) = sides.clone().map(bytes).min() else {
-        return Err(Infeasible::NothingCut { tiled: rows, cut: cols });
+        return Err(Infeasible::NoRemainder { tiled: rows, cut: cols });
     };
     if need > cap {
         return Err(Infeasible::Workspace { need, cap });

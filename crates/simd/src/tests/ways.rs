@@ -32,7 +32,7 @@ fn kernels_exist_only_for_word_units() {
     with_each_kernel(|set| {
         for unit in 0..70 {
             let word = [1, 2, 4, 8, 16].contains(&unit);
-            assert_eq!(set.of(unit).is_some(), word, "{} {unit}", set.name);
+            assert_eq!(set.transpose_fn(unit).is_some(), word, "{} {unit}", set.name);
             let squares = word && set.name != "portable";
             assert_eq!(set.squares_of(64, unit).is_some(), squares, "{} {unit}", set.name);
         }
@@ -192,7 +192,7 @@ fn copies_use_whole_lines_when_aligned() {
 fn copy_one(from: &[Byte], to: *mut Byte) {
     let transfer = CopyJob { from: from.as_ptr(), to, ahead: std::ptr::null() };
     // SAFETY: each buffer has at least `from.len()` bytes there, and they are two buffers.
-    unsafe { copy_transfers_raw(&[transfer], from.len()) };
+    unsafe { copy_jobs_raw(&[transfer], from.len()) };
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn square_swaps_use_vectors_except_in_the_portable_set() {
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn transpose_square(data: &mut [Byte], side: usize, unit: usize) {
     let mut lines = PrefetchCursor::new(StridedRegion::NONE, StridedRegion::NONE);
-    if let Some(swap) = SquareSwap::of(side, unit) {
+    if let Some(swap) = SquareSwap::new(side, unit) {
         // SAFETY: one square, all of `data`.
         unsafe { swap.swap_raw([data.as_mut_ptr(); 2], side * unit, &mut lines) };
     }

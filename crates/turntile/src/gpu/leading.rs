@@ -68,7 +68,9 @@ impl GpuTransposer {
             return unsafe { self.queue(stream, data, None, workspace) };
         }
         if self.plan.problem.is_out_of_place() {
-            return Err(CudaError::from(InvalidPlan::Place { out_of_place: true }).into());
+            return Err(
+                CudaError::from(InvalidPlan::WrongDestination { out_of_place: true }).into()
+            );
         }
         let ((number, scaling), workspace) = (scale.on_gpu(), workspace.map(DeviceMemory::place));
         let buffers = Buffers { data: data.place(), source: None, workspace };

@@ -117,7 +117,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         assert!(slides || leg.mirrored == mirrored, "{chosen:#}");
     }
     if route.is_none() && mirrored.is_none() && draw.one_in(3) {
-        let remade = planner.remake(&problem, &chosen.recipe());
+        let remade = planner.rebuild(&problem, &chosen.recipe());
         if wish.leading.is_none() && !chosen.phases.is_empty() {
             let mut remade = remade.unwrap().unwrap_or_else(|| panic!("not remade: {chosen:#}"));
             remade.rejected.clone_from(&chosen.rejected);
@@ -153,7 +153,7 @@ fn surveyed(
     chosen: &Plan,
     wish: &Wish,
 ) -> Plan {
-    let all = planner.survey(problem).candidates;
+    let all = planner.candidates(problem).candidates;
     assert!(all.is_sorted_by(|a, b| a.seconds <= b.seconds));
     let Some(best) = all.first() else { panic!("planned and not surveyed: {chosen:#}") };
     // With leading dimensions the plan is that of fewest passes.

@@ -101,7 +101,7 @@ impl How {
     }
 
     fn count(&self) -> usize {
-        self.threads.unwrap_or_else(turntile::pool::count)
+        self.threads.unwrap_or_else(turntile::pool::thread_count)
     }
 }
 
