@@ -55,8 +55,8 @@ impl Method {
             Method::Blocks => "blocks",
             Method::OutOfPlace => "out-of-place",
             Method::ThroughWorkspace => "through-workspace",
-            Method::GapSwap => "exchange",
-            Method::SaveGaps => "keep",
+            Method::GapSwap => "swap-gaps",
+            Method::SaveGaps => "save-gaps",
         }
     }
 }
