@@ -278,8 +278,8 @@ class Tries:
         path, before, after = self.pair()
         script = f"while true; do '{self.command}' transpose '{path}' -q; done"
         shell = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
-        # A run whose file is in place already ends as if it had not been asked to.
-        for _ in range(3):
+        # A run whose file is in place already ends as if it had not been asked to: ask the next one.
+        for _ in range(10):
             time.sleep(0.3)
             os.killpg(shell.pid, signal.SIGINT)
             try:
