@@ -5,6 +5,7 @@ use std::mem::{MaybeUninit, offset_of};
 
 use turntile::Transpose;
 use turntile::gpu::Gpu;
+use turntile::mode::Dynamic;
 use turntile::plan::Problem;
 
 use crate::memory::{self, Memory};
@@ -135,7 +136,7 @@ impl Desc {
     ///
     /// # Safety
     /// `extents` and `axes` are NULL or of as many numbers as `rank` says, which nothing writes meanwhile.
-    pub(crate) unsafe fn transpose(&self) -> Result<Transpose, Failure> {
+    pub(crate) unsafe fn transpose(&self) -> Result<Transpose<Dynamic>, Failure> {
         // SAFETY: the caller's word.
         let (extents, axes) = unsafe { memory::axes(self.rank, self.extents, self.axes) }?;
         let unknown = self.flags & !(OUT_OF_PLACE | NO_WORKSPACE);
@@ -153,7 +154,8 @@ impl Desc {
         }
         // The axes as they were given: planned, they have the batch before them.
         Problem::permuted(extents, axes, self.elem_bytes).map_err(turntile::Error::from)?;
-        let mut transpose = Transpose::of_axes_bytes(extents, axes, self.elem_bytes);
+        let mut transpose =
+            Transpose::permute::<u8>(extents, axes).elem_bytes(self.elem_bytes).dynamic();
         transpose = transpose.batch(self.batch.max(1));
         if self.threads > 0 {
             transpose = transpose.threads(self.threads);

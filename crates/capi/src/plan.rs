@@ -4,7 +4,8 @@
 use std::ffi::{c_char, c_void};
 
 use turntile::gpu::{DeviceMemory, DeviceSource, GpuTransposer};
-use turntile::{RawElements, RunOptions, Transposer};
+use turntile::mode::Dynamic;
+use turntile::{RunOptions, Transposer};
 
 use crate::answer::answer;
 use crate::desc::{Desc, WORKSPACE_UNIT};
@@ -15,9 +16,9 @@ use crate::status::{Failure, Status};
 #[derive(Debug)]
 pub enum Plan {
     /// Runs on the host's threads.
-    Host(Box<Transposer>),
+    Host(Box<Transposer<Dynamic>>),
     /// Runs on a GPU.
-    Gpu(Box<GpuTransposer>),
+    Gpu(Box<GpuTransposer<Dynamic>>),
 }
 
 impl Plan {
@@ -179,7 +180,7 @@ pub unsafe extern "C" fn turntile_execute(
                 let (data, words) = unsafe { (data.to_write(), memory.words()?) };
                 let options = RunOptions::new();
                 let options = if own { options } else { options.workspace_in(words) };
-                planned.run_within(&mut RawElements(data), options)?;
+                planned.run(data, options)?;
             }
             Plan::Gpu(planned) => {
                 // SAFETY: as the caller says.
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn turntile_execute_into(
                 let to = to.first(bytes)?.apart_from(from)?;
                 // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
                 let (to, from) = unsafe { (to.to_write(), from.to_read()) };
-                planned.run_into(&RawElements(from), &mut RawElements(to))?;
+                planned.run_into(from, to)?;
             }
             Plan::Gpu(planned) => {
                 let source = DeviceSource::from((from.address(), data_bytes));

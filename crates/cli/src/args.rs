@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use clap::{Args, ValueHint};
 use turntile::Transpose;
 use turntile::layout::Rearrangement;
+use turntile::mode::Mode;
 use turntile::plan::{Route, TileRule, Wisdom};
 use turntile_plan::ROUTES;
 
@@ -66,7 +67,7 @@ pub fn tiles() -> impl TypedValueParser<Value = TileRule> {
 
 impl Settings {
     /// The same transposition with these settings.
-    pub fn apply(&self, transpose: Transpose) -> Result<Transpose, turntile::Error> {
+    pub fn apply<M: Mode>(&self, transpose: Transpose<M>) -> Result<Transpose<M>, turntile::Error> {
         let mut transpose = self.on_threads(transpose);
         if let Some(route) = self.route {
             transpose = transpose.route(route);
@@ -82,7 +83,7 @@ impl Settings {
     }
 
     /// On the threads that were asked for.
-    pub fn on_threads(&self, transpose: Transpose) -> Transpose {
+    pub fn on_threads<M: Mode>(&self, transpose: Transpose<M>) -> Transpose<M> {
         match self.threads {
             Some(threads) => transpose.threads(threads.get()),
             None => transpose,
@@ -180,7 +181,8 @@ impl TransposeArgs {
     /// What was given with `--raw`, `None` for a .npy file: the parser requires all three with it, and only with it.
     pub fn raw(&self) -> Option<Raw> {
         let (rows, cols, batch) = (self.rows?, self.cols?, self.batch.unwrap_or(1));
-        let transpose = Transpose::of_bytes(rows, cols, self.elem_bytes?.get()).batch(batch);
+        let transpose =
+            Transpose::new::<u8>(rows, cols).elem_bytes(self.elem_bytes?.get()).batch(batch);
         let shapes = [[batch, rows, cols], [batch, cols, rows]];
         let shapes = shapes.map(|shape| shape[usize::from(batch == 1)..].to_vec());
         Some(Raw { transpose, shapes })
@@ -323,7 +325,8 @@ impl Headerless {
             return Ok(None);
         };
         let all = axes(shape)?;
-        let transpose = Transpose::of_axes_bytes(all.extents(), all.order(), elem_bytes.get());
+        let transpose =
+            Transpose::permute::<u8>(all.extents(), all.order()).elem_bytes(elem_bytes.get());
         Ok(Some(Raw { transpose, shapes: [shape.clone(), all.shape()] }))
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use turntile::Transpose;
+use turntile::mode::Dynamic;
 use turntile::plan::Plan;
 use turntile_plan::units::bytes;
 
@@ -91,8 +92,11 @@ pub fn shape(text: &str) -> Result<Shape, String> {
 
 impl Shape {
     /// The transposition of so many of it, one after the other, of elements of so many bytes.
-    pub fn transpose(&self, batch: usize, elem_bytes: usize) -> Transpose {
-        Transpose::of_axes_bytes(&self.extents, &self.axes, elem_bytes).batch(batch)
+    pub fn transpose(&self, batch: usize, elem_bytes: usize) -> Transpose<Dynamic> {
+        Transpose::permute::<u8>(&self.extents, &self.axes)
+            .elem_bytes(elem_bytes)
+            .batch(batch)
+            .dynamic()
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
+use turntile::mode::Dynamic;
 use turntile::plan::{Plan, Problem};
-use turntile::{RawElements, RunOptions, Transpose, Transposer, Workspace};
+use turntile::{RunOptions, Transpose, Transposer, Workspace};
 use turntile_plan::tuner::median;
 
 use crate::device::Device;
@@ -51,7 +52,7 @@ pub struct Figures {
 ///
 /// # Errors
 /// Elements that are not where they should be; what planning and running may end with.
-pub fn measure(device: &Device, transpose: &Transpose, how: How) -> Result<Figures> {
+pub fn measure(device: &Device, transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     match device {
         Device::Host => on_host(transpose, how),
         Device::Gpu(gpu) => on_gpu(gpu, transpose, how),
@@ -76,7 +77,7 @@ fn planning<T, E>(plan: impl Fn() -> Result<T, E>) -> Result<Duration, E> {
 const CACHED: usize = 32 << 20;
 
 /// By the system's clock.
-fn on_host(transpose: &Transpose, how: How) -> Result<Figures> {
+fn on_host(transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     let planned = transpose.plan()?;
     let planning = planning(|| transpose.plan())?;
     let bytes = planned.plan().problem.bytes();
@@ -115,21 +116,21 @@ fn on_host(transpose: &Transpose, how: How) -> Result<Figures> {
 
 /// Runs a plan on `data`, in place or into `other`.
 fn turn(
-    planned: &Transposer,
+    planned: &Transposer<Dynamic>,
     data: &mut [u8],
     other: &mut [u8],
     workspace: &mut Workspace,
 ) -> Result<()> {
     Ok(if planned.plan().problem.is_out_of_place() {
-        planned.run_into(&RawElements(data), &mut RawElements(other))
+        planned.run_into(data, other)
     } else {
-        planned.run_with(&mut RawElements(data), RunOptions::new().workspace(workspace))
+        planned.run(data, RunOptions::new().workspace(workspace))
     }?)
 }
 
 /// Transposes numbered elements and compares every one.
 fn verify(
-    planned: &Transposer,
+    planned: &Transposer<Dynamic>,
     data: &mut [u8],
     other: &mut [u8],
     workspace: &mut Workspace,
@@ -205,7 +206,7 @@ const WARM_UP: usize = 2;
 const LEAST_BYTES: usize = 1 << 30;
 
 /// By the GPU's own clock.
-fn on_gpu(gpu: &Gpu, transpose: &Transpose, how: How) -> Result<Figures> {
+fn on_gpu(gpu: &Gpu, transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     let planned = transpose.plan_on(gpu)?;
     let planning = planning(|| transpose.plan_on(gpu))?;
     let problem = planned.plan().problem;
@@ -257,14 +258,16 @@ mod tests {
 
     #[test]
     fn every_element_is_verified() {
-        let planned = |axes| Transpose::of_axes_bytes(&[3, 4, 2, 5], axes, 4).plan().unwrap();
+        let planned = |axes| {
+            Transpose::permute::<u8>(&[3, 4, 2, 5], axes).elem_bytes(4).dynamic().plan().unwrap()
+        };
         let (right, of_another) = (planned(&[2, 0, 3, 1]), planned(&[2, 0, 1, 3]));
         let (mut data, mut other) = (vec![0; 480], vec![0; 480]);
         verify(&right, &mut data, &mut other, &mut right.workspace().unwrap()).unwrap();
         let error = compare(&of_another.plan().problem, &data).unwrap_err().to_string();
         assert!(error.contains("element 1 of the result is wrong"), "{error}");
 
-        let records = |to| RecordConversion::new(40, &[4, 12, 1]).to(to).plan().unwrap();
+        let records = |to| RecordConversion::new(40, &[4, 12, 1]).to(to).dynamic().plan().unwrap();
         let (right, of_another) = (records(RecordOrder::Soa), records(RecordOrder::Asta(8)));
         let mut data = vec![0; 40 * 17];
         verify(&right, &mut data, &mut [], &mut right.workspace().unwrap()).unwrap();

@@ -80,7 +80,7 @@ impl Operation<'_> {
             if order == Order::C { (0..rank).collect() } else { (0..rank).rev().collect() }
         };
         let axes = axes.in_memory(&lie(header.shape.len(), header.order), &lie(shape.len(), order));
-        Ok(Transpose::of_axes_bytes(axes.extents(), axes.order(), item))
+        Ok(Transpose::permute::<u8>(axes.extents(), axes.order()).elem_bytes(item))
     }
 
     /// The same of a file's array, be it empty.
@@ -100,9 +100,13 @@ fn transposition(header: &Header, item: usize) -> Transpose {
     // Each divides a product that the header's check has found to fit, but where that is zero.
     let leading = npy::volume(leading).unwrap_or(usize::MAX);
     match header.order {
-        _ if leading == 0 => Transpose::of_axes_bytes(&[0, *rows, *cols], &[0, 2, 1], item),
-        Order::C => Transpose::of_bytes(*rows, *cols, item).batch(leading),
-        Order::Fortran => Transpose::of_bytes(*cols, *rows, leading.saturating_mul(item)),
+        _ if leading == 0 => {
+            Transpose::permute::<u8>(&[0, *rows, *cols], &[0, 2, 1]).elem_bytes(item)
+        }
+        Order::C => Transpose::new::<u8>(*rows, *cols).elem_bytes(item).batch(leading),
+        Order::Fortran => {
+            Transpose::new::<u8>(*cols, *rows).elem_bytes(leading.saturating_mul(item))
+        }
     }
 }
 
@@ -254,7 +258,7 @@ mod tests {
     #[test]
     fn raw_lengths_are_checked() {
         let raw = |rows| Raw {
-            transpose: Transpose::of_bytes(rows, 5, 12).batch(2),
+            transpose: Transpose::new::<u8>(rows, 5).elem_bytes(12).batch(2),
             shapes: [vec![2, rows, 5], vec![2, 5, rows]],
         };
         assert!(of_raw(&raw(3), Some(360)).unwrap().0.step.is_some());

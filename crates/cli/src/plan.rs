@@ -12,6 +12,7 @@ use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 use turntile::Transpose;
 use turntile::layout::Rearrangement;
+use turntile::mode::Dynamic;
 use turntile::plan::{Chip, CpuDevice, Plan, Planner, Problem, StaleWisdom, TileRule, Wisdom};
 use turntile_distributed::{Partition, Redistribution};
 use turntile_plan::units::{bytes, duration};
@@ -132,11 +133,12 @@ impl ProblemArgs {
     }
 
     /// The transposition, with the settings.
-    pub fn transpose(&self) -> Result<Transpose> {
+    pub fn transpose(&self) -> Result<Transpose<Dynamic>> {
         let transpose = match &self.subject {
             Subject::Extents(shape) => self.of_shape(shape)?,
             Subject::File(path) => self.of_file(path)?,
         };
+        let transpose = transpose.dynamic();
         let transpose = if self.into { transpose.out_of_place() } else { transpose };
         Ok(self.settings.apply(transpose)?)
     }
@@ -162,7 +164,8 @@ impl ProblemArgs {
         let axes = self.axes(shape).map_err(Error::msg)?;
         // The command line has been checked for it.
         let elem_bytes = self.elem_bytes.map_or(1, usize::from);
-        Ok(Transpose::of_axes_bytes(axes.extents(), axes.order(), elem_bytes)
+        Ok(Transpose::permute::<u8>(axes.extents(), axes.order())
+            .elem_bytes(elem_bytes)
             .batch(self.batch.unwrap_or(1)))
     }
 

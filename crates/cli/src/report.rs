@@ -107,9 +107,9 @@ impl Report {
     }
 
     /// What the wisdom file has for the transposition, and why it was not used.
-    fn refused_wisdom(&self) -> Option<String> {
+    fn rejected_wisdom(&self) -> Option<String> {
         let planned = self.done.plan.as_ref()?;
-        Some(format!("{}: {}", planned.plan().problem, planned.refused_wisdom()?))
+        Some(format!("{}: {}", planned.plan().problem, planned.rejected_wisdom()?))
     }
 
     /// Prints notes and warnings on standard error; if `quiet`, warnings alone.
@@ -118,7 +118,7 @@ impl Report {
             let error = error::line(error);
             notify(&format_args!("warning: the new file is in place, but {error}"));
         }
-        for refused in self.refused_wisdom().iter().filter(|_| !quiet) {
+        for refused in self.rejected_wisdom().iter().filter(|_| !quiet) {
             notify(&format_args!("note: wisdom not used for {refused}"));
         }
     }
@@ -250,7 +250,7 @@ impl Report {
             "plans": Vec::from_iter(self.plan().map(Plan::to_string)),
             "blocks": self.done.blocks.as_ref().map(blocks),
             "workspace_bytes": self.workspace_bytes(),
-            "wisdom_refused": Vec::from_iter(self.refused_wisdom()),
+            "wisdom_refused": Vec::from_iter(self.rejected_wisdom()),
         });
         if let Some(member) = &self.member {
             all["member"] = json!(member);

@@ -52,7 +52,7 @@ fn main() -> Result<(), Error> {
     let slowest = slowest.into_iter().collect::<Result<Vec<_>, Error>>()?.into_iter().max();
 
     let mut whole = vec![1.0f64; rows * cols];
-    let planned = turntile::Transpose::of::<f64>(rows, cols).threads(ranks).plan()?;
+    let planned = turntile::Transpose::new::<f64>(rows, cols).threads(ranks).plan()?;
     let one_memory = timed(|| planned.run(&mut whole).expect("the length matches the plan"));
     let mut other = vec![2.0f64; rows * cols];
     let copy = timed(|| other.copy_from_slice(std::hint::black_box(&whole)));

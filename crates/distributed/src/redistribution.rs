@@ -315,7 +315,7 @@ impl Redistribution {
         if let Some(&axis) = [i, q].into_iter().find(|&&axis| axis >= axes) {
             return Err(Error::Axis { axis, axes });
         }
-        Transpose::of_axes_bytes(&self.shape, &self.axes, self.elem_bytes).problem()?;
+        Transpose::permute::<u8>(&self.shape, &self.axes).elem_bytes(self.elem_bytes).problem()?;
         let k = self.axes[*q];
         for (axis, parts) in [(*i, before), (k, after)] {
             let (expected, got) = (self.shape[axis], parts.extent());
@@ -357,7 +357,8 @@ impl Redistribution {
 
     fn bytes(&self, shape: &[usize]) -> Result<usize, Error> {
         let order: Vec<usize> = (0..shape.len()).collect();
-        let problem = Transpose::of_axes_bytes(shape, &order, self.elem_bytes).problem()?;
+        let problem =
+            Transpose::permute::<u8>(shape, &order).elem_bytes(self.elem_bytes).problem()?;
         Ok(problem.len() * self.elem_bytes)
     }
 
@@ -433,7 +434,7 @@ impl Redistribution {
         match stage {
             LocalStage::Axes(shape, order) if !order.is_sorted() && !shape.contains(&0) => {
                 let bytes = shape.iter().product::<usize>() * self.elem_bytes;
-                let request = Transpose::of_axes_bytes(shape, order, self.elem_bytes);
+                let request = Transpose::permute::<u8>(shape, order).elem_bytes(self.elem_bytes);
                 vec![vec![(0..bytes, self.with_limits(request))]]
             }
             LocalStage::Records { records, sizes, unit, from, to } if *records > 1 => {
@@ -468,7 +469,12 @@ impl Redistribution {
             // The largest power of two that divides the offset, at most 16: the part itself is only
             // guaranteed to be aligned to 16 bytes.
             let alignment = 1 << range.start.trailing_zeros().min(4);
-            (range, self.with_limits(Transpose::of_bytes(rows, cols, unit).alignment(alignment)))
+            (
+                range,
+                self.with_limits(
+                    Transpose::new::<u8>(rows, cols).elem_bytes(unit).alignment(alignment),
+                ),
+            )
         };
         let begins = sizes.iter().scan(0, |end, size| {
             *end += size;

@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use turntile::layout::parallel::{Index, Memory, SelectError, select};
 use turntile::layout::{Flattening, FlatteningError, conversion};
-use turntile::{Error, RunOptions, Transposer};
+use turntile::mode::Leading;
+use turntile::{Error, Transposer};
 
 use crate::applications::{State, launch, noise};
 use crate::program::{Program, Step};
@@ -182,14 +183,12 @@ pub fn convert(
     if got < need {
         return Err(FlatteningError::Short { need, got }.into());
     }
-    let plans: Vec<(Transposer, usize)> = conversion(from, to, 4)?
+    let plans: Vec<(Transposer<Leading>, usize)> = conversion(from, to, 4)?
         .into_iter()
         .map(|(step, words)| Ok((step.threads(threads).plan()?, words)))
         .collect::<Result<_, Error>>()?;
     let start = Instant::now();
-    let run = |(plan, words): &(Transposer, usize)| {
-        plan.run_within(&mut data[..*words], RunOptions::new())
-    };
+    let run = |(plan, words): &(Transposer<Leading>, usize)| plan.run(&mut data[..*words]);
     plans.iter().try_for_each(run)?;
     Ok(start.elapsed().as_secs_f64())
 }

@@ -72,7 +72,8 @@ fn row(
     (records, fields): (usize, &[usize]),
     (from, to): (RecordOrder, RecordOrder),
 ) -> Result<Row> {
-    let transpose = RecordConversion::new(records, fields).from(from).to(to).threads(how.threads());
+    let transpose =
+        RecordConversion::new(records, fields).from(from).to(to).threads(how.threads()).dynamic();
     let Figures { plan, workspace_bytes, seconds, copy_seconds_per_byte, .. } =
         measure(&Device::Host, &transpose, how)?;
     let bytes = plan.problem.bytes() as f64;

@@ -98,7 +98,7 @@ fn each_candidate_is_a_row() {
     for (cols, plan) in [("180", "720x180 w4 on host: "), ("96", "96x96 w4 on host: ")] {
         let of: Vec<_> = two.iter().filter(|row| row["cols"] == cols).collect();
         let chosen: Vec<_> = of.iter().filter(|row| row["chosen"] == "1").collect();
-        let planned = Transpose::of::<f32>(of[0]["rows"].parse().unwrap(), cols.parse().unwrap());
+        let planned = Transpose::new::<f32>(of[0]["rows"].parse().unwrap(), cols.parse().unwrap());
         let planned = planned.threads(2).plan().unwrap();
         assert_eq!(chosen.len(), 1, "{of:?}");
         assert_eq!(planned.plan().to_string(), chosen[0]["plan"]);

@@ -23,7 +23,7 @@ impl Communicator for TimedComm {
         self.0.rank()
     }
     fn size(&self) -> usize {
-        self.0.ranks()
+        self.0.size()
     }
     fn exchange(
         &mut self,
@@ -34,7 +34,7 @@ impl Communicator for TimedComm {
         self.0.exchange(partner, send, receive)
     }
     fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
-        self.0.gather(own)
+        self.0.all_gather(own)
     }
     fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
         let start = Instant::now();

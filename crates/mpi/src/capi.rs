@@ -169,7 +169,7 @@ unsafe fn run(
     answer(|| {
         // SAFETY: the caller guarantees the conditions above.
         let mut process = unsafe { MpiComm::of_raw(comm) }.map_err(unreachable)?;
-        let ranks = process.ranks();
+        let ranks = process.size();
         let begin = || -> Result<_, Failure> {
             let change = change(ranks)?;
             // A slice has at most `isize::MAX` bytes, and no plan needs more.
@@ -180,11 +180,11 @@ unsafe fn run(
         // Other processes wait for the status of this one, even if `begin` panics. After a panic,
         // nothing that `begin` has captured is read.
         let ready = panic::catch_unwind(AssertUnwindSafe(begin));
-        let all = process.gather(matches!(ready, Ok(Ok(_))).into());
+        let all = process.all_gather(matches!(ready, Ok(Ok(_))).into());
         let ready = ready.unwrap_or_else(|panic| panic::resume_unwind(panic));
         let (all, (change, data)) = (all.map_err(unreachable)?, ready?);
         match all.iter().position(|&ready| ready == 0) {
-            Some(rank) => Err(failure(Error::Refused { rank })),
+            Some(rank) => Err(failure(Error::PeerFailed { rank })),
             None => change.run(&mut process, data).map_err(failure),
         }
     })

@@ -25,7 +25,7 @@ const TAG: c_int = 0;
 ///
 /// let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).unwrap();
 /// let mut process = MpiComm::new(&universe.world())?;
-/// let (rows, cols) = (Partition::balanced(3000, process.ranks()), Partition::balanced(2000, process.ranks()));
+/// let (rows, cols) = (Partition::balanced(3000, process.size()), Partition::balanced(2000, process.size()));
 /// let planned = Redistribution::transpose(rows, cols, size_of::<f64>()).plan(process.rank())?;
 /// let mut local = vec![1f64; planned.capacity() / 8];
 /// planned.run(&mut process, &mut local)?;
@@ -83,7 +83,7 @@ impl MpiComm {
 /// # Safety
 /// MPI must be initialised, and `comm` must be a communicator or `MPI_COMM_NULL`.
 pub(crate) unsafe fn rank_and_size(comm: MPI_Comm) -> Result<(usize, usize), CommError> {
-    let error = |why: &str| CommError { rank: 0, partner: 0, why: why.to_owned() };
+    let error = |message: &str| CommError { rank: 0, partner: 0, message: message.to_owned() };
     let [mut rank, mut ranks, mut inter] = [0; 3];
     // SAFETY: the caller guarantees a valid handle. The pointers are to local variables.
     unsafe {
@@ -109,11 +109,11 @@ fn check(code: c_int, rank: usize, partner: usize) -> Result<(), CommError> {
     let mut bytes = 0;
     // SAFETY: the buffer has room for the longest text that MPI writes.
     let known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &mut bytes) };
-    let why = match known == ffi::MPI_SUCCESS as c_int {
+    let message = match known == ffi::MPI_SUCCESS as c_int {
         true => String::from_utf8_lossy(&text[..bytes as usize]).into_owned(),
         false => format!("MPI error {code}"),
     };
-    Err(CommError { rank, partner, why })
+    Err(CommError { rank, partner, message })
 }
 
 impl Communicator for MpiComm {
@@ -121,7 +121,7 @@ impl Communicator for MpiComm {
         self.rank
     }
 
-    fn ranks(&self) -> usize {
+    fn size(&self) -> usize {
         self.ranks
     }
 
@@ -165,13 +165,13 @@ impl Communicator for MpiComm {
                 check(code, self.rank, partner)?;
             }
             if count as usize != received.len() {
-                let why = format!("received {count} bytes instead of {}", received.len());
-                return Err(CommError { rank: self.rank, partner, why });
+                let message = format!("received {count} bytes instead of {}", received.len());
+                return Err(CommError { rank: self.rank, partner, message });
             }
         }
     }
 
-    fn gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
+    fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         let mut all = vec![0u64; self.ranks];
         // SAFETY: `own` is one number, and `all` has room for one number per rank.
         let code = unsafe {

@@ -27,7 +27,7 @@ fn main() {
     }));
     let mut process = MpiComm::new(&world).unwrap();
     assert_eq!(
-        [process.rank(), process.ranks()],
+        [process.rank(), process.size()],
         [world.rank(), world.size()].map(|number| number as usize)
     );
     let few = std::env::args().any(|word| word == "few");
@@ -43,14 +43,14 @@ fn main() {
 }
 
 fn random_arrays(process: &mut MpiComm, count: usize) -> usize {
-    let (mut runner, cases) = (TestRunner::deterministic(), cases(process.ranks()));
+    let (mut runner, cases) = (TestRunner::deterministic(), cases(process.size()));
     let arrays = (0..count).map(|_| cases.new_tree(&mut runner).unwrap().current());
     arrays.map(|case| case.check(process)).count()
 }
 
 /// Checks extents below, at and above the number of processes.
 fn small(process: &mut MpiComm, step: usize) {
-    let ranks = process.ranks();
+    let ranks = process.size();
     for (m, n) in (0..12).step_by(step).flat_map(|m| (0..12).step_by(3).map(move |n| (m, n))) {
         Case::matrix(Partition::balanced(m, ranks), Partition::blocks(n, ranks), 4).check(process);
     }
@@ -59,7 +59,7 @@ fn small(process: &mut MpiComm, step: usize) {
 /// Checks messages that are too large for MPI to buffer, and partitions whose parts shrink with the
 /// rank before but grow after.
 fn large(process: &mut MpiComm) {
-    let (ranks, rank) = (process.ranks(), process.rank());
+    let (ranks, rank) = (process.size(), process.rank());
     let falling =
         Partition::new(&(0..ranks).map(|r| 60 * (ranks - r)).collect::<Vec<_>>()).unwrap();
     let rising = Partition::new(&(0..ranks).map(|r| 30 * r * r).collect::<Vec<_>>()).unwrap();
@@ -67,7 +67,7 @@ fn large(process: &mut MpiComm) {
         [(Partition::blocks(701, ranks), Partition::balanced(1003, ranks)), (falling, rising)]
     {
         let case = Case::matrix(rows, cols, 8);
-        let change = case.change().chunk(1 << 20);
+        let change = case.change().message_bytes(1 << 20);
         let mut data = case.part(&[0, 1], &case.before, rank);
         data.resize(change.plan(rank).unwrap().capacity(), 0);
         change.run(process, &mut data).unwrap();
@@ -79,7 +79,7 @@ fn large(process: &mut MpiComm) {
 /// One process makes another request, or has a buffer that is too short. All processes return an
 /// error, and no data move.
 fn all_processes_return_an_error_when_one_fails(process: &mut MpiComm) {
-    let (ranks, rank) = (process.ranks(), process.rank());
+    let (ranks, rank) = (process.size(), process.rank());
     let parts = || Partition::balanced(6 * ranks, ranks);
     let odd = ranks - 1;
     let elem_bytes = if rank == odd { 2 } else { 1 };
@@ -113,7 +113,7 @@ fn all_processes_return_an_error_when_one_fails(process: &mut MpiComm) {
 
 /// MPI errors are returned and do not end the job.
 fn exchange_returns_an_error_when_sizes_differ(process: &mut MpiComm) {
-    let (ranks, rank) = (process.ranks(), process.rank());
+    let (ranks, rank) = (process.size(), process.rank());
     if ranks == 1 {
         return;
     }
@@ -123,12 +123,12 @@ fn exchange_returns_an_error_when_sizes_differ(process: &mut MpiComm) {
             1 => {
                 let error = process.exchange(0, &[], &mut vec![0; wanted]).unwrap_err();
                 assert_eq!([error.rank, error.partner], [1, 0]);
-                assert!(error.why.contains(why), "{error}");
+                assert!(error.message.contains(why), "{error}");
             }
             _ => {}
         }
     }
-    assert_eq!(process.gather(rank as u64), Ok((0..ranks as u64).collect()));
+    assert_eq!(process.all_gather(rank as u64), Ok((0..ranks as u64).collect()));
     // The partner's rank is out of range.
     assert!(process.exchange(ranks, &[1], &mut []).is_err());
 }

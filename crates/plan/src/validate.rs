@@ -57,14 +57,12 @@ pub enum InvalidPlan {
         stages: String,
     },
     /// A plan with leading dimensions is run on elements that cannot be copied.
-    #[error(
-        "the plan has leading dimensions: run it with run_within, which requires Copy elements"
-    )]
+    #[error("it has leading dimensions, so its elements must be Copy")]
     RequiresCopy,
     /// An out-of-place plan is run in place, or the reverse.
     #[error("{}", match *out_of_place {
-        true => "the plan is out of place: run it by run_into, or plan without out_of_place()",
-        false => "the plan is in place: run it by run, or plan with out_of_place()",
+        true => "it is out-of-place, the run is in-place",
+        false => "it is in-place, the run is out-of-place",
     })]
     WrongDestination {
         /// `true` if the plan is out-of-place.

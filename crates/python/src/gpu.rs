@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use turntile::gpu::{Gpu, GpuTransposer};
+use turntile::mode::Dynamic;
 use turntile::{Error, Transpose};
 
 use crate::driver;
@@ -60,7 +61,7 @@ pub fn is_capturing(stream: usize) -> bool {
 /// An order of axes, or a layout of records, planned for a GPU, its kernels loaded.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct CudaPlan {
-    ready: GpuTransposer,
+    ready: GpuTransposer<Dynamic>,
 }
 
 #[pymethods]
@@ -157,7 +158,12 @@ impl CudaPlan {
 }
 
 impl CudaPlan {
-    fn of(py: Python<'_>, ordinal: usize, what: Transpose, alignment: usize) -> PyResult<CudaPlan> {
+    fn of(
+        py: Python<'_>,
+        ordinal: usize,
+        what: Transpose<Dynamic>,
+        alignment: usize,
+    ) -> PyResult<CudaPlan> {
         if !alignment.is_power_of_two() {
             return value(format!("alignment is {alignment}, not a power of two"));
         }

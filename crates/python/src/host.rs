@@ -6,8 +6,9 @@ use std::sync::{Mutex, OnceLock};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use turntile::mode::Dynamic;
 use turntile::plan::Problem;
-use turntile::{RawElements, RunError, RunOptions, Transpose, Transposer, bytes};
+use turntile::{RunError, RunOptions, Transpose, Transposer, bytes};
 
 use crate::errors::{exception, value};
 use crate::layout::Arranged;
@@ -94,8 +95,8 @@ pub fn asked(
     itemsize: usize,
     cap: Option<usize>,
     into: bool,
-) -> Transpose {
-    let mut what = Transpose::of_axes_bytes(shape, axes, itemsize);
+) -> Transpose<Dynamic> {
+    let mut what = Transpose::permute::<u8>(shape, axes).elem_bytes(itemsize).dynamic();
     if let Some(cap) = cap {
         what = what.workspace_cap(cap);
     }
@@ -114,11 +115,11 @@ pub fn threads(asked: Option<usize>) -> usize {
 /// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct HostPlan {
-    what: Transpose,
+    what: Transpose<Dynamic>,
     problem: Problem,
     threads: Option<usize>,
     small: bool,
-    planned: OnceLock<Transposer>,
+    planned: OnceLock<Transposer<Dynamic>>,
 }
 
 #[pymethods]
@@ -192,10 +193,10 @@ impl HostPlan {
         };
         let beside = held.as_deref_mut();
         // SAFETY: as of `permute_span`.
-        let mut data = RawElements(unsafe { span.write() });
+        let data = unsafe { span.write() };
         let run = || match beside {
-            Some(memory) => planned.run_with(&mut data, RunOptions::new().workspace(memory)),
-            None => planned.run(&mut data),
+            Some(memory) => planned.run(data, RunOptions::new().workspace(memory)),
+            None => planned.run(data, RunOptions::new()),
         };
         once(moved, || py.detach(run).map_err(exception))
     }
@@ -209,22 +210,22 @@ impl HostPlan {
         let planned = self.planned(py)?;
         let run = || {
             // SAFETY: as of `permute_span`; the two do not overlap.
-            let (mut to, from) = unsafe { (RawElements(to.write()), RawElements(from.read())) };
-            planned.run_into(&from, &mut to)
+            let (to, from) = unsafe { (to.write(), from.read()) };
+            planned.run_into(from, to)
         };
         py.detach(run).map_err(exception)
     }
 }
 
 impl HostPlan {
-    fn of(what: Transpose, threads: Option<usize>) -> PyResult<Self> {
+    fn of(what: Transpose<Dynamic>, threads: Option<usize>) -> PyResult<Self> {
         let problem = what.problem().map_err(exception)?;
         let small = bytes::is_small(&problem);
         Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
     }
 
     /// The plan, made now if it is not yet.
-    fn planned(&self, py: Python<'_>) -> PyResult<&Transposer> {
+    fn planned(&self, py: Python<'_>) -> PyResult<&Transposer<Dynamic>> {
         if let Some(planned) = self.planned.get() {
             return Ok(planned);
         }

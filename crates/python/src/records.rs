@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use turntile::Transpose;
 use turntile::layout::{RecordConversion, RecordOrder};
+use turntile::mode::Dynamic;
 
 use crate::errors::exception;
 
@@ -14,10 +15,10 @@ pub fn asked(
     fields: &[(usize, usize)],
     from: &str,
     to: &str,
-) -> PyResult<Transpose> {
+) -> PyResult<Transpose<Dynamic>> {
     let layout = |name: &str| name.parse::<RecordOrder>().map_err(|error| exception(error.into()));
     let (from, to) = (layout(from)?, layout(to)?);
     let relayout = RecordConversion::by_offsets(records, record_bytes, fields);
     let relayout = relayout.map_err(|error| exception(error.into()))?;
-    Ok(relayout.from(from).to(to))
+    Ok(relayout.from(from).to(to).dynamic())
 }

@@ -22,7 +22,7 @@ const SHAPES: [(usize, usize); 7] = [
 fn host(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("host");
     for (rows, cols) in SHAPES {
-        let planned = Transpose::of::<f32>(rows, cols).threads(1).plan().unwrap();
+        let planned = Transpose::new::<f32>(rows, cols).threads(1).plan().unwrap();
         let mut workspace = planned.workspace().unwrap();
         let mut matrix = vec![1.0f32; rows * cols];
         let mut other = matrix.clone();
@@ -31,9 +31,9 @@ fn host(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("copy", &shape), |bench| {
             bench.iter(|| other.copy_from_slice(black_box(&matrix)));
         });
-        let into = Transpose::of::<f32>(rows, cols).threads(1).out_of_place().plan().unwrap();
+        let into = Transpose::new::<f32>(rows, cols).threads(1).out_of_place().plan().unwrap();
         group.bench_function(BenchmarkId::new("into", &shape), |bench| {
-            bench.iter(|| into.run_into(black_box(&matrix), &mut other).unwrap());
+            bench.iter(|| into.run(black_box(&matrix), &mut other).unwrap());
         });
         group.bench_function(BenchmarkId::new("transpose", &shape), |bench| {
             bench.iter(|| {

@@ -7,6 +7,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use turntile::mode::Leading;
 use turntile::{Complex, RunOptions, Scalar, Scale, Transpose, Transposer};
 use turntile_plan::tuner::median;
 
@@ -23,7 +24,7 @@ fn timed(work: impl FnOnce()) -> Duration {
 /// Returns the table row.
 fn row<S: Scalar>(
     name: &str,
-    planned: &Transposer,
+    planned: &Transposer<Leading>,
     scale: Option<Scale<S>>,
     one: S,
 ) -> Vec<String> {
@@ -37,7 +38,7 @@ fn row<S: Scalar>(
         let data = black_box(&mut data[..]);
         let time = timed(|| match &scale {
             Some(scale) => planned.run_scaled(data, scale, options).unwrap(),
-            None => planned.run_within(data, options).unwrap(),
+            None => planned.run_with(data, options).unwrap(),
         });
         (copy.as_secs_f64() / time.as_secs_f64(), time.as_secs_f64())
     };
@@ -64,19 +65,19 @@ fn transposed<S>(
     [rows, cols]: [usize; 2],
     [lda, ldb]: [usize; 2],
     cap: Option<usize>,
-) -> Transposer {
-    let transpose = Transpose::of::<S>(rows, cols).threads(1);
+) -> Transposer<Leading> {
+    let transpose = Transpose::new::<S>(rows, cols).threads(1);
     let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
     transpose.leading(lda, ldb).plan().unwrap()
 }
 
-fn moved<S>([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2]) -> Transposer {
-    let rows = Transpose::of_axes::<S>(&[rows, cols], &[0, 1]).threads(1);
+fn moved<S>([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2]) -> Transposer<Leading> {
+    let rows = Transpose::permute::<S>(&[rows, cols], &[0, 1]).threads(1);
     rows.leading(lda, ldb).plan().unwrap()
 }
 
 fn main() {
-    let real = |name: &str, planned: &Transposer, scale: Option<f32>| {
+    let real = |name: &str, planned: &Transposer<Leading>, scale: Option<f32>| {
         row::<f32>(name, planned, scale.map(Scale::by), 1.0)
     };
     let two = Some(2.0);

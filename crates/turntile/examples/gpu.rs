@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut matrix = DeviceBuffer::from_slice(&before)?;
 
     let started = Instant::now();
-    let planned = Transpose::of::<u32>(rows, cols).plan_on(&gpu)?;
+    let planned = Transpose::new::<u32>(rows, cols).plan_on(&gpu)?;
     println!("{}\nplanned and loaded in {:?}", planned.plan(), started.elapsed());
     let ready = planned.with_own_workspace()?;
     // SAFETY: matrix and stream belong to the GPU's context, nothing else uses the matrix until the
@@ -37,11 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{wrong} of {elements} elements wrong");
 
     // Transpose the result back into another buffer, which must then hold the original matrix.
-    let into = Transpose::of::<u32>(cols, rows).out_of_place().plan_on(&gpu)?;
+    let into = Transpose::new::<u32>(cols, rows).out_of_place().plan_on(&gpu)?;
     println!("{}", into.plan());
     let mut other = DeviceBuffer::from_slice(&before)?;
     // SAFETY: as above, for both buffers and `into`.
-    unsafe { into.run_into(&matrix, &mut other, &stream)? };
+    unsafe { into.run(&matrix, &mut other, &stream)? };
     stream.synchronize()?;
     other.copy_to(&mut after)?;
     let wrong_in_other = (0..elements).filter(|&k| after[k] != before[k]).count();
@@ -49,13 +49,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     drop((matrix, other));
 
     let budget = std::time::Duration::from_secs(2);
-    let tuned = Transpose::of::<u32>(rows, cols).tiles(turntile::plan::TileRule::Exhaustive);
+    let tuned = Transpose::new::<u32>(rows, cols).tiles(turntile::plan::TileRule::Exhaustive);
     for measured in tuned.tune_on(&gpu, budget)?.iter().take(5) {
         let rate = 8.0 * elements as f64 / measured.time.as_secs_f64() / 1e9;
         println!("{rate:7.0} GB/s, {:7.0} estimated: {}", measured.plan.gb_per_s(), measured.plan);
     }
     let measured_plan =
-        Transpose::of::<u32>(rows, cols).effort(Effort::Measure(budget)).plan_on(&gpu)?;
+        Transpose::new::<u32>(rows, cols).effort(Effort::Measure(budget)).plan_on(&gpu)?;
     println!("measured while planning: {}", measured_plan.plan());
     std::process::exit(i32::from(wrong + wrong_in_other > 0));
 }

@@ -88,7 +88,7 @@ impl Device {
         let mut wrong = count(&memory)?;
         memory.copy_from(&bytes)?;
         let order = if operation.transposes() { [1, 0] } else { [0, 1] };
-        let planned = Transpose::of_axes::<S>(&[rows, cols], &order).leading(lda, ldb);
+        let planned = Transpose::permute::<S>(&[rows, cols], &order).leading(lda, ldb);
         let planned = planned.plan_on(&self.gpu)?.with_own_workspace()?;
         let scale = Scale { alpha, conjugate: operation.conjugates() };
         // SAFETY: as above, and `planned` lives until the stream is done.
@@ -141,7 +141,7 @@ fn replayed(
     let mut want = before.clone();
     imatcopy(&mut want, MatrixOp::Transpose, rows, cols, -2.5, lda, ldb)?;
     let mut memory = DeviceBuffer::from_slice(&before)?;
-    let dense = Transpose::of::<f32>(rows, cols);
+    let dense = Transpose::new::<f32>(rows, cols).dynamic();
     let has_gaps = [lda, ldb] != [cols, rows];
     let transpose = if has_gaps { dense.leading(lda, ldb) } else { dense };
     let planned = transpose.plan_on(&device.gpu)?.with_own_workspace()?;
@@ -197,10 +197,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{wrong} elements wrong");
 
     // Invalid calls are rejected before anything is queued.
-    let planned = Transpose::of::<f32>(300, 200).leading(200, 300).plan_on(&device.gpu)?;
+    let planned = Transpose::new::<f32>(300, 200).leading(200, 300).plan_on(&device.gpu)?;
     let mut memory = DeviceBuffer::from_slice(&[1.0f32; 300 * 200])?;
     let short = (memory.as_device_ptr().as_raw(), 300 * 200 * 4 - 4);
-    let ready = Transpose::of::<f32>(300, 200).leading(200, 300).plan_on(&device.gpu)?;
+    let ready = Transpose::new::<f32>(300, 200).leading(200, 300).plan_on(&device.gpu)?;
     let ready = ready.with_own_workspace()?;
     // SAFETY: as above; all of these calls are rejected.
     let rejected = unsafe {

@@ -188,7 +188,7 @@ fn bytes<T: Copy>(elements: &[T]) -> &[Byte] {
 /// panic continues after the last stage.
 ///
 /// # Errors
-/// Those of [`Executor::run`], and [`InvalidPlan::Copies`] if the plan has leading dimensions,
+/// Those of [`Executor::run`], and [`InvalidPlan::RequiresCopy`] if the plan has leading dimensions,
 /// which would leave some elements twice.
 pub fn run<D: Data + ?Sized>(
     executor: &Executor,

@@ -15,7 +15,7 @@
 //! let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
 //! let mut matrix = DeviceBuffer::from_slice(&vec![0f32; 30011 * 30000])?;
 //!
-//! let planned = Transpose::of::<f32>(30011, 30000).plan_on(&gpu)?;
+//! let planned = Transpose::new::<f32>(30011, 30000).plan_on(&gpu)?;
 //! println!("{}, {} bytes of workspace", planned.plan(), planned.workspace_bytes());
 //! let ready = planned.with_own_workspace()?;
 //! // SAFETY: matrix and stream belong to the GPU's context, nothing else uses the matrix until
@@ -23,10 +23,10 @@
 //! unsafe { ready.run(&mut matrix, &stream)? };
 //!
 //! // Into another buffer:
-//! let into = Transpose::of::<f32>(30000, 30011).out_of_place().plan_on(&gpu)?;
+//! let into = Transpose::new::<f32>(30000, 30011).out_of_place().plan_on(&gpu)?;
 //! let mut other = DeviceBuffer::from_slice(&vec![0f32; 30011 * 30000])?;
 //! // SAFETY: as above, for both buffers and `into`.
-//! unsafe { into.run_into(&matrix, &mut other, &stream)? };
+//! unsafe { into.run(&matrix, &mut other, &stream)? };
 //! stream.synchronize()?;
 //! # Ok(())
 //! # }
@@ -39,6 +39,7 @@ mod leading;
 mod tracked;
 
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 pub use leading::imatcopy;
@@ -51,6 +52,8 @@ use turntile_plan::tuner::{self, OnMeasured};
 use turntile_plan::wisdom::StaleWisdom;
 use turntile_plan::{Measurement, Plan, Planner, Problem, ProblemError};
 
+use crate::mode::{Dynamic, InPlace, InPlaceMode, Mode, OutOfPlace};
+use crate::transpose::Request;
 use crate::tune::candidates;
 use crate::{Error, Transpose};
 
@@ -144,14 +147,15 @@ mod from_cust {
 /// A transposition planned for a GPU, with its kernels loaded. It can run any number of times, from
 /// any thread.
 #[derive(Debug)]
-pub struct GpuTransposer {
+pub struct GpuTransposer<M = InPlace> {
     plan: Plan,
     unaligned: Option<Plan>,
     rejected: Option<StaleWisdom>,
     prepared: Prepared,
+    mode: PhantomData<M>,
 }
 
-impl Transpose {
+impl<M: Mode> Transpose<M> {
     /// Plans the operation for `gpu` and loads the kernels.
     ///
     /// The thread count is ignored. The workspace cap applies to device memory and defaults to the
@@ -166,16 +170,18 @@ impl Transpose {
     ///
     /// # Errors
     /// Those of [`plan`](Self::plan), and [`Error::Cuda`] if the driver reports an error.
-    pub fn plan_on(&self, gpu: &Gpu) -> Result<GpuTransposer, Error> {
-        let planner = self.planner_on(gpu.chip())?;
-        let problem = self.problem()?;
+    pub fn plan_on(&self, gpu: &Gpu) -> Result<GpuTransposer<M>, Error> {
+        let request = &self.request;
+        let planner = request.planner_on(gpu.chip())?;
+        let problem = request.problem()?;
         let problems = alignments(&problem);
         let count = problems.len() as u32;
         let mut plans = Vec::new();
         for problem in &problems {
-            let tune =
-                |budget| self.tuned_on(gpu, &planner, problem, budget / count, &mut |_, _, _| {});
-            plans.push(self.choose(&planner, problem, tune)?);
+            let tune = |budget| {
+                request.tuned_on(gpu, &planner, problem, budget / count, &mut |_, _, _| {})
+            };
+            plans.push(request.choose(&planner, problem, tune)?);
         }
         let mut plans = plans.into_iter();
         let (plan, rejected) = plans.next().expect("at least one problem");
@@ -190,7 +196,7 @@ impl Transpose {
         if !problem.is_out_of_place() {
             prepared = prepared.with_scaling()?;
         }
-        Ok(GpuTransposer { plan, unaligned, rejected, prepared })
+        Ok(GpuTransposer { plan, unaligned, rejected, prepared, mode: PhantomData })
     }
 
     /// Measures candidates on `gpu` for about `budget` and returns at least one, fastest first.
@@ -217,17 +223,20 @@ impl Transpose {
         budget: Duration,
         seen: &mut dyn FnMut(&Plan, Duration, usize),
     ) -> Result<Vec<Measurement>, Error> {
-        let planner = self.planner_on(gpu.chip())?;
-        let problem = self.dense_problem("measuring")?;
+        let request = &self.request;
+        let planner = request.planner_on(gpu.chip())?;
+        let problem = request.dense_problem("measuring")?;
         let problems = alignments(&problem);
         let budget = budget / problems.len() as u32;
-        let measured = self.tuned_on(gpu, &planner, &problem, budget, seen)?;
+        let measured = request.tuned_on(gpu, &planner, &problem, budget, seen)?;
         for problem in &problems[1..] {
-            self.tuned_on(gpu, &planner, problem, budget, &mut |_, _, _| {})?;
+            request.tuned_on(gpu, &planner, problem, budget, &mut |_, _, _| {})?;
         }
         Ok(measured)
     }
+}
 
+impl Request {
     fn tuned_on(
         &self,
         gpu: &Gpu,
@@ -289,7 +298,7 @@ fn same_launches(one: &Plan, other: &Plan) -> bool {
     calls(one) == calls(other)
 }
 
-impl GpuTransposer {
+impl<M: Mode> GpuTransposer<M> {
     /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -302,7 +311,7 @@ impl GpuTransposer {
     }
 
     /// Returns why the wisdom file's entry for this problem was rejected, if it was.
-    pub fn refused_wisdom(&self) -> Option<&StaleWisdom> {
+    pub fn rejected_wisdom(&self) -> Option<&StaleWisdom> {
         self.rejected.as_ref()
     }
 
@@ -318,77 +327,6 @@ impl GpuTransposer {
     /// [`Error::Cuda`] if the memory cannot be allocated.
     pub fn with_own_workspace(self) -> Result<Self, Error> {
         Ok(GpuTransposer { prepared: self.prepared.with_own_workspace()?, ..self })
-    }
-
-    /// Queues the in-place transposition of the matrices in `data` on `stream`.
-    ///
-    /// With leading dimensions, the matrix is at the start of `data`. Uses the owned workspace
-    /// ([`with_own_workspace`](Self::with_own_workspace)), allocates nothing and does not wait.
-    /// Kernel errors are reported at the caller's next synchronisation.
-    ///
-    /// # Errors
-    /// [`Error::Cuda`]:
-    /// - `data` is too short, or is not aligned to 16 bytes or the
-    ///   [alignment](Transpose::alignment) that was set.
-    /// - A workspace is needed and none is owned ([`CudaError::Workspace`]).
-    /// - The plan is out-of-place.
-    /// - After [`CudaError::Partial`] the data are incomplete.
-    ///
-    /// All arguments are checked before anything is queued.
-    ///
-    /// # Safety
-    /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
-    /// else may use the memory from the first element to the last, including the gaps between rows
-    /// unless `lda == ldb`. `self` must not be dropped before then. Work captured in a graph has
-    /// ended when the graph can no longer be launched.
-    pub unsafe fn run(
-        &self,
-        data: impl Into<DeviceMemory>,
-        stream: impl Into<StreamHandle>,
-    ) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.queue(stream.into(), data.into(), None, None) }
-    }
-
-    /// Queues the in-place transposition like [`run`](Self::run), with a workspace that the caller
-    /// provides. It has at least [`workspace_bytes`](Self::workspace_bytes) bytes, starts at a
-    /// multiple of 16 and does not overlap the matrices.
-    ///
-    /// # Errors
-    /// Those of [`run`](Self::run).
-    ///
-    /// # Safety
-    /// As for [`run`](Self::run), and the same for the workspace.
-    pub unsafe fn run_with(
-        &self,
-        data: impl Into<DeviceMemory>,
-        stream: impl Into<StreamHandle>,
-        workspace: impl Into<DeviceMemory>,
-    ) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.queue(stream.into(), data.into(), None, Some(workspace.into())) }
-    }
-
-    /// Queues the out-of-place transposition of the matrices in `src` into `dst` on `stream`.
-    /// Allocates nothing and does not wait.
-    ///
-    /// # Errors
-    /// [`Error::Cuda`] if a buffer is too short or not aligned to its elements, if the two overlap,
-    /// or if the plan is in-place. All arguments are checked before anything is queued. After
-    /// [`CudaError::Partial`] `dst` is incomplete.
-    ///
-    /// # Safety
-    /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
-    /// else may use `dst` or write `src`, and `self` must not be dropped. Work captured in a graph
-    /// has ended when the graph can no longer be launched.
-    pub unsafe fn run_into(
-        &self,
-        src: impl Into<DeviceSource>,
-        dst: impl Into<DeviceMemory>,
-        stream: impl Into<StreamHandle>,
-    ) -> Result<(), Error> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.queue(stream.into(), dst.into(), Some(src.into()), None) }
     }
 
     unsafe fn queue(
@@ -435,6 +373,99 @@ impl GpuTransposer {
     }
 }
 
+impl<M: InPlaceMode> GpuTransposer<M> {
+    /// Queues the in-place transposition of the matrices in `data` on `stream`.
+    ///
+    /// With leading dimensions, the matrix is at the start of `data`. Uses the owned workspace
+    /// ([`with_own_workspace`](Self::with_own_workspace)), allocates nothing and does not wait.
+    /// Kernel errors are reported at the caller's next synchronisation.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`]:
+    /// - `data` is too short, or is not aligned to 16 bytes or the
+    ///   [alignment](Transpose::alignment) that was set.
+    /// - A workspace is needed and none is owned ([`CudaError::Workspace`]).
+    /// - After [`CudaError::Partial`] the data are incomplete.
+    ///
+    /// All arguments are checked before anything is queued.
+    ///
+    /// # Safety
+    /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
+    /// else may use the memory from the first element to the last, including the gaps between rows
+    /// unless `lda == ldb`. `self` must not be dropped before then. Work captured in a graph has
+    /// ended when the graph can no longer be launched.
+    pub unsafe fn run(
+        &self,
+        data: impl Into<DeviceMemory>,
+        stream: impl Into<StreamHandle>,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.queue(stream.into(), data.into(), None, None) }
+    }
+
+    /// Queues the in-place transposition like [`run`](Self::run), with a workspace that the caller
+    /// provides. It has at least [`workspace_bytes`](Self::workspace_bytes) bytes, starts at a
+    /// multiple of 16 and does not overlap the matrices.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run), and the same for the workspace.
+    pub unsafe fn run_with(
+        &self,
+        data: impl Into<DeviceMemory>,
+        stream: impl Into<StreamHandle>,
+        workspace: impl Into<DeviceMemory>,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.queue(stream.into(), data.into(), None, Some(workspace.into())) }
+    }
+}
+
+impl GpuTransposer<OutOfPlace> {
+    /// Queues the out-of-place transposition of the matrices in `src` into `dst` on `stream`.
+    /// Allocates nothing and does not wait.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`] if a buffer is too short or not aligned to its elements, or if the two
+    /// overlap. All arguments are checked before anything is queued. After
+    /// [`CudaError::Partial`] `dst` is incomplete.
+    ///
+    /// # Safety
+    /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
+    /// else may use `dst` or write `src`, and `self` must not be dropped. Work captured in a graph
+    /// has ended when the graph can no longer be launched.
+    pub unsafe fn run(
+        &self,
+        src: impl Into<DeviceSource>,
+        dst: impl Into<DeviceMemory>,
+        stream: impl Into<StreamHandle>,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.queue(stream.into(), dst.into(), Some(src.into()), None) }
+    }
+}
+
+impl GpuTransposer<Dynamic> {
+    /// Queues an out-of-place plan like [`GpuTransposer::run`](GpuTransposer::<OutOfPlace>::run).
+    ///
+    /// # Errors
+    /// Those of that function, and [`Error::Cuda`] if the plan is in-place.
+    ///
+    /// # Safety
+    /// As for that function.
+    pub unsafe fn run_into(
+        &self,
+        src: impl Into<DeviceSource>,
+        dst: impl Into<DeviceMemory>,
+        stream: impl Into<StreamHandle>,
+    ) -> Result<(), Error> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.queue(stream.into(), dst.into(), Some(src.into()), None) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -442,11 +473,11 @@ mod tests {
 
     #[test]
     fn out_of_place_problem_has_two_alignments_when_element_alignment_is_less() {
-        let alignments = |transpose: Transpose| -> Vec<usize> {
+        let alignments = |transpose: Transpose<Dynamic>| -> Vec<usize> {
             let problem = transpose.problem().unwrap();
             super::alignments(&problem).iter().map(Problem::alignment).collect()
         };
-        let of = |elem_bytes| Transpose::of_bytes(300, 200, elem_bytes);
+        let of = |elem_bytes| Transpose::new::<u8>(300, 200).elem_bytes(elem_bytes).dynamic();
         assert_eq!(alignments(of(4)), [16]);
         assert_eq!(alignments(of(4).out_of_place()), [16, 4]);
         assert_eq!(alignments(of(12).out_of_place()), [16, 4]);

@@ -2,6 +2,7 @@
 
 use turntile_perm::{Flattening, FlatteningError, GridStep};
 
+use crate::mode::Leading;
 use crate::{Error, RunOptions, Transpose, Transposer, Workspace};
 
 /// Elements of a grid, and how they lie: what is assigned, swapped or lent takes its layout along, and only a conversion
@@ -72,14 +73,14 @@ impl<'a, T: Copy> Grid<'a, T> {
         }
         if size_of::<T>() > 0 {
             // Everything that can fail comes before the first step.
-            let plan = |(step, elements): (Transpose, usize)| Ok((step.plan()?, elements));
-            let planned: Vec<(Transposer, usize)> =
+            let plan = |(step, elements): (Transpose<Leading>, usize)| Ok((step.plan()?, elements));
+            let planned: Vec<(Transposer<Leading>, usize)> =
                 steps.into_iter().map(plan).collect::<Result<_, Error>>()?;
             let most = planned.iter().map(|(plan, _)| plan.workspace_bytes()).max();
             let mut workspace = Workspace::new(most.unwrap_or(0))?;
             for (plan, elements) in &planned {
                 let options = RunOptions::new().workspace(&mut workspace);
-                plan.run_within(&mut self.data[..*elements], options)?;
+                plan.run_with(&mut self.data[..*elements], options)?;
             }
         }
         self.layout = layout.clone();
@@ -96,7 +97,7 @@ pub fn conversion(
     from: &Flattening,
     to: &Flattening,
     elem_bytes: usize,
-) -> Result<Vec<(Transpose, usize)>, FlatteningError> {
+) -> Result<Vec<(Transpose<Leading>, usize)>, FlatteningError> {
     if from.dims() != to.dims() {
         let (from, to) = (from.dims().to_vec(), to.dims().to_vec());
         return Err(FlatteningError::Dims { from, to });
@@ -105,12 +106,12 @@ pub fn conversion(
         return Ok(Vec::new());
     }
     let axes = |extents: &[usize], order: Vec<usize>| {
-        Transpose::of_axes_bytes(extents, &order, elem_bytes)
+        Transpose::permute::<u8>(extents, &order).elem_bytes(elem_bytes)
     };
     let step = |step: GridStep, back: bool| match step {
         GridStep::Permute(forth) => {
             let all = if back { forth.inverse() } else { forth };
-            (axes(all.extents(), all.order().collect()), all.len())
+            (axes(all.extents(), all.order().collect()).into(), all.len())
         }
         GridStep::Pad(rows) => {
             let (lda, ldb) =

@@ -72,5 +72,5 @@ pub fn imatcopy<S: Scalar>(
 /// Returns the transposition that an operation needs.
 pub(crate) fn matrix<S>(operation: MatrixOp, rows: usize, cols: usize) -> Transpose {
     let axes = if operation.transposes() { [1, 0] } else { [0, 1] };
-    Transpose::of_axes::<S>(&[rows, cols], &axes)
+    Transpose::permute::<S>(&[rows, cols], &axes)
 }

@@ -17,7 +17,7 @@
 //! ```
 //! use turntile::Transpose;
 //!
-//! let planned = Transpose::of::<f32>(300, 200).batch(2).workspace_cap(64 << 10).plan()?;
+//! let planned = Transpose::new::<f32>(300, 200).batch(2).workspace_cap(64 << 10).plan()?;
 //! println!("{planned}, {} bytes of workspace", planned.workspace_bytes());
 //! let mut matrices = vec![0.0f32; 2 * 300 * 200];
 //! planned.run(&mut matrices)?;
@@ -92,6 +92,7 @@ pub mod gpu;
 mod grid;
 mod imatcopy;
 pub mod layout;
+pub mod mode;
 #[cfg(feature = "ndarray")]
 pub mod ndarray;
 mod pattern;

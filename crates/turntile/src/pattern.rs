@@ -57,33 +57,19 @@ impl Transpose {
     /// ```
     /// // NCHW to blocks of 32 channels:
     /// let blocked = "b (c k) h w -> b c h w k";
-    /// let planned = turntile::Transpose::of_pattern::<f32>(&[8, 64, 7, 5], blocked, &[("k", 32)])?.plan()?;
+    /// let planned = turntile::Transpose::rearrange::<f32>(&[8, 64, 7, 5], blocked, &[("k", 32)])?.plan()?;
     /// planned.run(&mut vec![0f32; 8 * 64 * 7 * 5])?;
     /// # Ok::<(), turntile::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
-    pub fn of_pattern<T>(
+    pub fn rearrange<T>(
         shape: &[usize],
         pattern: &str,
         sizes: &[(&str, usize)],
-    ) -> Result<Self, Error> {
-        Self::of_pattern_bytes(shape, pattern, sizes, size_of::<T>())
-    }
-
-    /// Creates the rearrangement of one row-major array of elements of `elem_bytes` bytes, like
-    /// [`of_pattern`](Self::of_pattern).
-    ///
-    /// # Errors
-    /// [`Error::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
-    pub fn of_pattern_bytes(
-        shape: &[usize],
-        pattern: &str,
-        sizes: &[(&str, usize)],
-        elem_bytes: usize,
     ) -> Result<Self, Error> {
         let all = Rearrangement::new(pattern, shape, sizes)?;
-        Ok(Self::of_axes_bytes(all.extents(), all.order(), elem_bytes))
+        Ok(Self::permute::<T>(all.extents(), all.order()))
     }
 }

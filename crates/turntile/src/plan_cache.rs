@@ -1,4 +1,4 @@
-//! Cache of plans plans, for the functions that take no plan: planning takes longer than
+//! Cache of plans, for the functions that take no plan: planning takes longer than
 //! transposing a small matrix.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -71,7 +71,7 @@ mod tests {
         let cache = PlanCache(Mutex::default());
         let of = |rows, cols| cache.planned(Problem::new(rows, cols, 4).unwrap()).unwrap();
         let first = of(200, 300);
-        assert_eq!(first.plan(), crate::Transpose::of::<u32>(200, 300).plan().unwrap().plan());
+        assert_eq!(first.plan(), crate::Transpose::new::<u32>(200, 300).plan().unwrap().plan());
         assert!(Arc::ptr_eq(&first, &of(200, 300)));
         assert!(!Arc::ptr_eq(&first, &of(300, 200)));
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();

@@ -1,5 +1,6 @@
 //! Builder of transpositions, and functions that need no plan.
 
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use turntile_plan::{
 };
 
 use crate::error::check_length;
+use crate::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
 use crate::record_conversion::{LayoutError, RecordConversion, RecordOrder};
 use crate::transposer::Transposer;
 use crate::tune::{candidates, measure_seen};
@@ -121,28 +123,36 @@ pub fn transpose_into<T: Copy>(
 /// Builder of a transposition or axis permutation. Options that are not set are chosen by the
 /// planner.
 ///
-/// [`plan`](Self::plan) plans it for the host, [`plan_on`](Self::plan_on) for a GPU.
+/// [`plan`](Self::plan) plans it for the host, [`plan_on`](Self::plan_on) for a GPU. The type `M`
+/// ([`mode`](crate::mode)) says which data the plan runs on: it starts as in-place, on elements of any type.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Transpose {
-    pub(crate) elem_bytes: usize,
-    pub(crate) batch: usize,
+pub struct Transpose<M = InPlace> {
+    pub(crate) request: Request,
+    mode: PhantomData<M>,
+}
+
+/// Everything that a [`Transpose`] was asked for, of any kind.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub elem_bytes: usize,
+    pub batch: usize,
     /// Extents of the axes, without the batch axis. `axes[i]` is the source axis of result axis
     /// `i`.
-    pub(crate) shape: Vec<usize>,
-    pub(crate) axes: Vec<usize>,
-    threads: Option<usize>,
-    pub(crate) cap: Option<usize>,
-    pub(crate) alignment: Option<usize>,
-    pub(crate) out_of_place: bool,
+    pub shape: Vec<usize>,
+    pub axes: Vec<usize>,
+    pub threads: Option<usize>,
+    pub cap: Option<usize>,
+    pub alignment: Option<usize>,
+    pub out_of_place: bool,
     leading: Option<[usize; 2]>,
     /// Record conversion that replaces `shape`, `axes` and `elem_bytes`.
     records: Option<RecordConversion>,
-    pub(crate) route: Option<Route>,
-    pub(crate) tiles: TileRule,
-    pub(crate) effort: Effort,
-    pub(crate) wisdom: Option<PathBuf>,
-    pub(crate) costs: Option<Arc<CostTable>>,
+    pub route: Option<Route>,
+    pub tiles: TileRule,
+    pub effort: Effort,
+    pub wisdom: Option<PathBuf>,
+    pub costs: Option<Arc<CostTable>>,
 }
 
 impl RecordConversion {
@@ -150,41 +160,30 @@ impl RecordConversion {
     /// [`RawElements`](crate::RawElements), or on elements whose size is the greatest common
     /// divisor of all field and gap sizes.
     pub fn to(self, to: RecordOrder) -> Transpose {
-        let records = Some(self.with_target(to));
-        Transpose { records, ..Transpose::of_axes_bytes(&[], &[], 1) }
+        let mut transpose = Transpose::permute::<u8>(&[], &[]);
+        transpose.request.records = Some(self.with_target(to));
+        transpose
     }
 }
 
 impl Transpose {
     /// Creates the transposition of one row-major matrix of `rows` by `cols` elements of type `T`.
-    pub fn of<T>(rows: usize, cols: usize) -> Self {
-        Self::of_bytes(rows, cols, size_of::<T>())
-    }
-
-    /// Creates the transposition of one row-major matrix of `rows` by `cols` elements of
-    /// `elem_bytes` bytes.
-    pub fn of_bytes(rows: usize, cols: usize, elem_bytes: usize) -> Self {
-        Self::of_axes_bytes(&[rows, cols], &[1, 0], elem_bytes)
+    pub fn new<T>(rows: usize, cols: usize) -> Self {
+        Self::permute::<T>(&[rows, cols], &[1, 0])
     }
 
     /// Creates the axis permutation of one row-major array of elements of type `T`: axis `i` of the
     /// result is axis `axes[i]` of `shape`, as in NumPy's `transpose(axes)`.
     ///
     /// ```
-    /// let planned = turntile::Transpose::of_axes::<u16>(&[8, 3, 50, 40], &[0, 2, 3, 1]).plan()?;
+    /// let planned = turntile::Transpose::permute::<u16>(&[8, 3, 50, 40], &[0, 2, 3, 1]).plan()?;
     /// let mut images = vec![0u16; 8 * 3 * 50 * 40];
     /// planned.run(&mut images)?;
     /// # Ok::<(), turntile::Error>(())
     /// ```
-    pub fn of_axes<T>(shape: &[usize], axes: &[usize]) -> Self {
-        Self::of_axes_bytes(shape, axes, size_of::<T>())
-    }
-
-    /// Creates the axis permutation of one row-major array of elements of `elem_bytes` bytes, like
-    /// [`of_axes`](Self::of_axes).
-    pub fn of_axes_bytes(shape: &[usize], axes: &[usize], elem_bytes: usize) -> Self {
-        Transpose {
-            elem_bytes,
+    pub fn permute<T>(shape: &[usize], axes: &[usize]) -> Self {
+        let request = Request {
+            elem_bytes: size_of::<T>(),
             batch: 1,
             shape: shape.to_vec(),
             axes: axes.to_vec(),
@@ -199,46 +198,15 @@ impl Transpose {
             effort: Effort::default(),
             wisdom: None,
             costs: None,
-        }
-    }
-
-    /// Sets the number of contiguous matrices or arrays to process: default 1, at least 1. For an
-    /// empty batch use an extent of 0.
-    pub fn batch(self, batch: usize) -> Self {
-        Transpose { batch, ..self }
-    }
-
-    /// Limits the host threads of a run to at most `threads`, at least 1. The default is the
-    /// [thread count](crate#threads) of the pool in which the plan is made.
-    pub fn threads(self, threads: usize) -> Self {
-        Transpose { threads: Some(threads), ..self }
-    }
-
-    /// Limits the workspace to `bytes` bytes; 0 is allowed. The default is 2% of the matrices plus
-    /// 1 MiB per thread, on a GPU the larger of 2% and 16 MiB. With leading dimensions, the default
-    /// also has room for the padding elements that must be saved.
-    pub fn workspace_cap(self, bytes: usize) -> Self {
-        Transpose { cap: Some(bytes), ..self }
-    }
-
-    /// Sets the guaranteed alignment of GPU buffers to `bytes` bytes. The default is 16, which
-    /// every allocation has. Ignored on the host.
-    pub fn alignment(self, bytes: usize) -> Self {
-        Transpose { alignment: Some(bytes), ..self }
-    }
-
-    /// Makes the operation out-of-place: from one buffer into another that does not overlap it. The
-    /// plan is run by [`Transposer::run_into`] or
-    /// [`GpuTransposer::run_into`](crate::gpu::GpuTransposer::run_into) and needs no workspace.
-    pub fn out_of_place(self) -> Self {
-        Transpose { out_of_place: true, ..self }
+        };
+        Transpose { request, mode: PhantomData }
     }
 
     /// Sets the leading dimensions of the source (`lda`) and of the result (`ldb`), in elements, as
     /// BLAS's `imatcopy` extension does.
     ///
     /// Element `(i, j)` moves from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a
-    /// larger matrix. The plan is run by [`Transposer::run_within`] and [`Transposer::run_scaled`].
+    /// larger matrix.
     ///
     /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows are only moved from one leading
     /// dimension to the other.
@@ -259,49 +227,139 @@ impl Transpose {
     ///   afterwards; if `lda == ldb` it is unchanged.
     ///
     /// ```
-    /// use turntile::{RunOptions, Transpose};
+    /// use turntile::Transpose;
     ///
     /// // The 3 x 2 matrix in the left columns becomes the 2 x 3 matrix in the top rows.
     /// let mut matrix = [ 1,  2,  3,  4,
     ///                    5,  6,  7,  8,
     ///                    9, 10, 11, 12];
-    /// Transpose::of::<i32>(3, 2).leading(4, 4).plan()?.run_within(&mut matrix, RunOptions::new())?;
+    /// Transpose::new::<i32>(3, 2).leading(4, 4).plan()?.run(&mut matrix)?;
     /// assert_eq!(matrix, [1,  5,  9,  4,
     ///                     2,  6, 10,  8,
     ///                     9, 10, 11, 12]);
     /// # Ok::<(), turntile::Error>(())
     /// ```
-    pub fn leading(self, lda: usize, ldb: usize) -> Self {
-        Transpose { leading: Some([lda, ldb]), ..self }
+    pub fn leading(self, lda: usize, ldb: usize) -> Transpose<Leading> {
+        self.dynamic().leading(lda, ldb).with_mode()
+    }
+
+    /// Makes the operation out-of-place: from one buffer into another that does not overlap it. The
+    /// plan needs no workspace.
+    pub fn out_of_place(self) -> Transpose<OutOfPlace> {
+        self.dynamic().out_of_place().with_mode()
+    }
+
+    /// Makes the kind of the operation a matter of run time. The plan then runs on raw bytes.
+    pub fn dynamic(self) -> Transpose<Dynamic> {
+        self.with_mode()
+    }
+}
+
+/// For a list of operations, some of which have leading dimensions.
+impl From<Transpose> for Transpose<Leading> {
+    fn from(transpose: Transpose) -> Self {
+        transpose.with_mode()
+    }
+}
+
+impl Transpose<Dynamic> {
+    /// Sets the leading dimensions, like [`Transpose::leading`](Transpose::<InPlace>::leading).
+    pub fn leading(mut self, lda: usize, ldb: usize) -> Self {
+        self.request.leading = Some([lda, ldb]);
+        self
+    }
+
+    /// Makes the operation out-of-place, like
+    /// [`Transpose::out_of_place`](Transpose::<InPlace>::out_of_place).
+    pub fn out_of_place(mut self) -> Self {
+        self.request.out_of_place = true;
+        self
+    }
+}
+
+impl<M: Mode> Transpose<M> {
+    fn with_mode<N>(self) -> Transpose<N> {
+        Transpose { request: self.request, mode: PhantomData }
+    }
+
+    /// Sets the size of an element to `bytes` bytes, for elements whose type is not known when the
+    /// program is compiled. The plan then runs on [`RawElements`](crate::RawElements), or on
+    /// elements of this size.
+    ///
+    /// ```
+    /// use turntile::{RawElements, Transpose};
+    ///
+    /// let mut pixels = *b"RGBrgb";
+    /// let planned = Transpose::new::<u8>(2, 1).elem_bytes(3).plan()?;
+    /// planned.run(&mut RawElements(&mut pixels))?;
+    /// # Ok::<(), turntile::Error>(())
+    /// ```
+    pub fn elem_bytes(mut self, bytes: usize) -> Self {
+        self.request.elem_bytes = bytes;
+        self
+    }
+
+    /// Sets the number of contiguous matrices or arrays to process: default 1, at least 1. For an
+    /// empty batch use an extent of 0.
+    pub fn batch(mut self, batch: usize) -> Self {
+        self.request.batch = batch;
+        self
+    }
+
+    /// Limits the host threads of a run to at most `threads`, at least 1. The default is the
+    /// [thread count](crate#threads) of the pool in which the plan is made.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.request.threads = Some(threads);
+        self
+    }
+
+    /// Limits the workspace to `bytes` bytes; 0 is allowed. The default is 2% of the matrices plus
+    /// 1 MiB per thread, on a GPU the larger of 2% and 16 MiB. With leading dimensions, the default
+    /// also has room for the padding elements that must be saved.
+    pub fn workspace_cap(mut self, bytes: usize) -> Self {
+        self.request.cap = Some(bytes);
+        self
+    }
+
+    /// Sets the guaranteed alignment of GPU buffers to `bytes` bytes. The default is 16, which
+    /// every allocation has. Ignored on the host.
+    pub fn alignment(mut self, bytes: usize) -> Self {
+        self.request.alignment = Some(bytes);
+        self
     }
 
     /// Sets the route. The default is the fastest by the planner's estimate or measurement.
-    pub fn route(self, route: Route) -> Self {
-        Transpose { route: Some(route), ..self }
+    pub fn route(mut self, route: Route) -> Self {
+        self.request.route = Some(route);
+        self
     }
 
     /// Sets the rule that chooses tile sizes. The default is the cost model.
-    pub fn tiles(self, rule: TileRule) -> Self {
-        Transpose { tiles: rule, ..self }
+    pub fn tiles(mut self, rule: TileRule) -> Self {
+        self.request.tiles = rule;
+        self
     }
 
     /// Sets the planning effort: estimating with the cost model, or measuring candidates on memory
     /// that the planner allocates, as large as the matrices.
-    pub fn effort(self, effort: Effort) -> Self {
-        Transpose { effort, ..self }
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.request.effort = effort;
+        self
     }
 
     /// Sets a file of earlier measurements. A plan found there is used without estimating or
     /// measuring, and new measurements are added. If the planner measures, it creates a missing
     /// file, but not a missing folder; otherwise a missing file is an error.
-    pub fn wisdom(self, file: impl Into<PathBuf>) -> Self {
-        Transpose { wisdom: Some(file.into()), ..self }
+    pub fn wisdom(mut self, file: impl Into<PathBuf>) -> Self {
+        self.request.wisdom = Some(file.into());
+        self
     }
 
     /// Sets the cost table. The default is turntile's table for the device. The table only affects
     /// which plan is chosen, never whether the result is correct.
-    pub fn costs(self, costs: CostTable) -> Self {
-        Transpose { costs: Some(Arc::new(costs)), ..self }
+    pub fn costs(mut self, costs: CostTable) -> Self {
+        self.request.costs = Some(Arc::new(costs));
+        self
     }
 
     /// Plans the operation for the host.
@@ -315,13 +373,14 @@ impl Transpose {
     /// - [`Error::Costs`]: the cost table belongs to another device.
     /// - [`Error::Layout`]: the record conversion is not valid.
     /// - [`Error::Run`]: the memory for planning or measuring cannot be allocated.
-    pub fn plan(&self) -> Result<Transposer, Error> {
+    pub fn plan(&self) -> Result<Transposer<M>, Error> {
         plan_cache::spare_memory()?;
-        let (problem, planner) = (self.problem()?, self.host_planner()?);
-        let (plan, rejected_wisdom) = self.choose(&planner, &problem, |budget| {
-            self.tuned(&planner, &problem, budget, &mut |_, _, _| {})
+        let request = &self.request;
+        let (problem, planner) = (request.problem()?, request.host_planner()?);
+        let (plan, rejected_wisdom) = request.choose(&planner, &problem, |budget| {
+            request.tuned(&planner, &problem, budget, &mut |_, _, _| {})
         })?;
-        Ok(Transposer::new(plan, self.host_threads())?.with_rejected_wisdom(rejected_wisdom))
+        Ok(Transposer::new(plan, request.host_threads())?.with_rejected_wisdom(rejected_wisdom))
     }
 
     /// Measures candidates on the host for about `budget` and returns at least one, fastest first.
@@ -345,9 +404,22 @@ impl Transpose {
         budget: Duration,
         seen: &mut dyn FnMut(&Plan, Duration, usize),
     ) -> Result<Vec<Measurement>, Error> {
-        self.tuned(&self.host_planner()?, &self.dense_problem("measuring")?, budget, seen)
+        let request = &self.request;
+        let (planner, problem) = (request.host_planner()?, request.dense_problem("measuring")?);
+        request.tuned(&planner, &problem, budget, seen)
     }
 
+    /// Returns the problem, as planners take it.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] if the matrices exceed the address space or elements have no bytes;
+    /// [`Error::Zero`] if the thread count or the batch is 0.
+    pub fn problem(&self) -> Result<Problem, Error> {
+        self.request.problem()
+    }
+}
+
+impl Request {
     fn tuned(
         &self,
         planner: &Planner,
@@ -362,11 +434,6 @@ impl Transpose {
         Ok(measured)
     }
 
-    /// Returns the problem, as planners take it.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] if the matrices exceed the address space or elements have no bytes;
-    /// [`Error::Zero`] if the thread count or the batch is 0.
     pub fn problem(&self) -> Result<Problem, Error> {
         let numbers = [("batch", self.batch), ("threads", self.threads.unwrap_or(1))];
         if let Some(&(what, _)) = numbers.iter().find(|(_, number)| *number == 0) {

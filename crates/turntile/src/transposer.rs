@@ -1,27 +1,31 @@
 //! Plans that are ready to run on the host, and the options of a run.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use turntile_cpu::{Executor, RunError, Workspace};
 use turntile_perm::PitchedRows;
 use turntile_plan::wisdom::StaleWisdom;
-use turntile_plan::{InvalidPlan, Plan, Problem};
+use turntile_plan::{Plan, Problem};
 
 use crate::Error;
-use crate::elements::{self, Data, Source};
+use crate::elements::{self, Data, RawElements, Source};
 use crate::error::check_length;
+use crate::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
 use crate::scale::{Scalar, Scale};
 
 /// A transposition or axis permutation planned for the host. It can be run any number of times,
 /// from any thread.
 ///
-/// `Display` prints the plan on one line, `{:#}` in full.
+/// The type `M` ([`mode`](crate::mode)) says which data it runs on. `Display` prints the plan on
+/// one line, `{:#}` in full.
 #[derive(Clone, Debug)]
-pub struct Transposer {
+pub struct Transposer<M = InPlace> {
     executor: Executor,
     threads: usize,
     rejected_wisdom: Option<StaleWisdom>,
+    mode: PhantomData<M>,
 }
 
 /// Options of a run.
@@ -50,7 +54,7 @@ impl<'a> RunOptions<'a> {
     /// use std::mem::MaybeUninit;
     /// use turntile::{RunOptions, Transpose};
     ///
-    /// let planned = Transpose::of::<u16>(300, 200).plan()?;
+    /// let planned = Transpose::new::<u16>(300, 200).plan()?;
     /// let mut words = vec![MaybeUninit::<u64>::uninit(); planned.workspace_bytes().div_ceil(8)];
     /// planned.run_with(&mut vec![0u16; 300 * 200], RunOptions::new().workspace_in(&mut words))?;
     /// # Ok::<(), turntile::Error>(())
@@ -71,21 +75,24 @@ impl<'a> RunOptions<'a> {
 
 impl fmt::Debug for RunOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("RunOptions")
             .field("workspace_bytes", &self.workspace.as_deref().map(size_of_val))
             .field("progress", &self.progress.is_some())
             .finish()
     }
 }
 
-impl Transposer {
+impl<M: Mode> Transposer<M> {
     /// Creates a transposer that runs `plan` on the host with `threads` threads. A plan for a GPU
     /// is allowed: host scratch then replaces the GPU's on-chip memory.
     ///
     /// # Errors
-    /// [`Error::Run`] if the plan is invalid. Plans made by the planner are valid.
+    /// [`Error::Run`] if the plan is invalid or not of kind `M`. Plans made by the planner are
+    /// valid.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
-        Ok(Transposer { executor: Executor::new(plan, threads)?, threads, rejected_wisdom: None })
+        M::check(&plan.problem).map_err(RunError::from)?;
+        let executor = Executor::new(plan, threads)?;
+        Ok(Transposer { executor, threads, rejected_wisdom: None, mode: PhantomData })
     }
 
     pub(crate) fn with_rejected_wisdom(self, rejected_wisdom: Option<StaleWisdom>) -> Self {
@@ -93,7 +100,7 @@ impl Transposer {
     }
 
     /// Returns why the wisdom file's entry for this problem was rejected, if it was.
-    pub fn refused_wisdom(&self) -> Option<&StaleWisdom> {
+    pub fn rejected_wisdom(&self) -> Option<&StaleWisdom> {
         self.rejected_wisdom.as_ref()
     }
 
@@ -124,13 +131,53 @@ impl Transposer {
         Ok(Workspace::new(self.workspace_bytes())?)
     }
 
+    /// Calls `run` with the caller's workspace, or with one allocated here, and with the progress
+    /// callback.
+    fn in_workspace(
+        &self,
+        mut options: RunOptions<'_>,
+        run: impl FnOnce(&mut [MaybeUninit<u64>], &mut dyn FnMut(usize)) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut own;
+        let workspace = match options.workspace.take() {
+            Some(workspace) => workspace,
+            None => {
+                own = self.workspace()?;
+                own.words_mut()
+            }
+        };
+        let mut done = |stages| {
+            if let Some(done) = &mut options.progress {
+                done(stages);
+            }
+        };
+        run(workspace, &mut done)
+    }
+
+    /// Checks the number and size of the elements against the problem. Raw elements (`None`) are
+    /// checked by the executor.
+    fn check(&self, extent: Option<(usize, usize)>) -> Result<(), Error> {
+        let Some((len, got)) = extent else { return Ok(()) };
+        let problem: &Problem = &self.plan().problem;
+        let expected = problem.elem_bytes();
+        if expected != got {
+            return Err(Error::ElementSize { expected, got });
+        }
+        if problem.leading().is_none() {
+            return check_length(len, problem.extents());
+        }
+        let expected = problem.span();
+        if len < expected { Err(Error::Short { expected, got: len }) } else { Ok(()) }
+    }
+}
+
+impl Transposer {
     /// Transposes `data`, or permutes its axes, in place. `data` is a slice, a vector or
     /// [`RawElements`](crate::RawElements). The workspace is allocated for the run.
     ///
     /// # Errors
     /// - [`Error::Length`] and [`Error::ElementSize`]: `data` does not match the plan.
-    /// - [`Error::Run`]: the workspace cannot be allocated, or the plan is out-of-place or has
-    ///   leading dimensions ([`run_within`](Self::run_within)).
+    /// - [`Error::Run`]: the workspace cannot be allocated.
     ///
     /// On an error `data` is unchanged.
     ///
@@ -147,7 +194,7 @@ impl Transposer {
     /// ```
     /// use turntile::{RunOptions, Transpose};
     ///
-    /// let planned = Transpose::of::<u16>(300, 200).plan()?;
+    /// let planned = Transpose::new::<u16>(300, 200).plan()?;
     /// let mut workspace = planned.workspace()?;
     /// let mut matrices = vec![0u16; 10 * 300 * 200];
     /// for matrix in matrices.chunks_exact_mut(300 * 200) {
@@ -174,21 +221,35 @@ impl Transposer {
             Ok(elements::run(&self.executor, data, workspace, done)?)
         })
     }
+}
 
-    /// Runs a plan with leading dimensions ([`Transpose::leading`](crate::Transpose::leading)) on
-    /// the matrix at the start of `data`.
+impl Transposer<Leading> {
+    /// Moves the matrix at the start of `data` to its result's leading dimension, in place
+    /// ([`Transpose::leading`](crate::Transpose::leading)). The workspace is allocated for the run.
     ///
     /// `data` is a slice, an array or a vector of `Copy` elements, or
     /// [`RawElements`](crate::RawElements). It may be longer than the matrix's
-    /// [`span`](Problem::span). For other plans this is [`run_with`](Self::run_with).
+    /// [`span`](Problem::span).
     ///
     /// # Errors
-    /// Those of [`run_with`](Self::run_with), and [`Error::Short`] if `data` is shorter than the
-    /// span ([`Error::Run`] for raw elements).
+    /// - [`Error::Short`]: `data` is shorter than the span ([`Error::Run`] for raw elements).
+    /// - [`Error::ElementSize`]: the element size differs from the plan's.
+    /// - [`Error::Run`]: the workspace cannot be allocated.
+    ///
+    /// On an error `data` is unchanged. In a rayon pool, see [locks](crate#locks).
+    pub fn run(&self, data: &mut (impl Data + Source + ?Sized)) -> Result<(), Error> {
+        self.run_with(data, RunOptions::new())
+    }
+
+    /// Moves the matrix like [`run`](Self::run), with a given workspace or progress reports
+    /// ([`RunOptions`]).
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run), and [`Error::Run`] if the workspace is too small.
     ///
     /// # Panics
     /// If [`RunOptions::progress`] panics; the matrix has been moved by then.
-    pub fn run_within(
+    pub fn run_with(
         &self,
         data: &mut (impl Data + Source + ?Sized),
         options: RunOptions<'_>,
@@ -199,7 +260,7 @@ impl Transposer {
         })
     }
 
-    /// Runs the plan like [`run_within`](Self::run_within) and scales each element of the result.
+    /// Runs the plan like [`run_with`](Self::run_with) and scales each element of the result.
     ///
     /// Scaling is fused with the transposition if the leading dimensions are equal, and is
     /// otherwise one extra pass. An identity `scale` costs nothing.
@@ -208,7 +269,7 @@ impl Transposer {
     /// use turntile::{Complex, RunOptions, Scale, Transpose};
     ///
     /// let mut matrix = [Complex { re: 1.0f32, im: 2.0 }, Complex { re: 3.0, im: 4.0 }];
-    /// let planned = Transpose::of::<Complex<f32>>(1, 2).leading(2, 1).plan()?;
+    /// let planned = Transpose::new::<Complex<f32>>(1, 2).leading(2, 1).plan()?;
     /// let twice = Scale::conjugated(Complex { re: 2.0, im: 0.0 });
     /// planned.run_scaled(&mut matrix, &twice, RunOptions::new())?;
     /// assert_eq!(matrix, [Complex { re: 2.0, im: -4.0 }, Complex { re: 6.0, im: -8.0 }]);
@@ -216,7 +277,7 @@ impl Transposer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`run_within`](Self::run_within).
+    /// Those of [`run`](Self::run).
     ///
     /// # Panics
     /// If [`RunOptions::progress`] panics; the matrix has been moved and scaled by then.
@@ -227,12 +288,9 @@ impl Transposer {
         options: RunOptions<'_>,
     ) -> Result<(), Error> {
         if scale.is_nothing() {
-            return self.run_within(data, options);
+            return self.run_with(data, options);
         }
         self.check(elements::extent(data))?;
-        if self.plan().problem.is_out_of_place() {
-            return Err(RunError::from(InvalidPlan::WrongDestination { out_of_place: true }).into());
-        }
         let rows = scaled_rows(&self.plan().problem);
         let sides = [rows.rows(), rows.cols()];
         if !scale.is_zero() && self.executor.can_finish() {
@@ -256,49 +314,26 @@ impl Transposer {
             Ok(())
         })
     }
+}
 
-    /// Calls `run` with the caller's workspace, or with one allocated here, and with the progress
-    /// callback.
-    fn in_workspace(
-        &self,
-        mut options: RunOptions<'_>,
-        run: impl FnOnce(&mut [MaybeUninit<u64>], &mut dyn FnMut(usize)) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let mut own;
-        let workspace = match options.workspace.take() {
-            Some(workspace) => workspace,
-            None => {
-                own = self.workspace()?;
-                own.words_mut()
-            }
-        };
-        let mut done = |stages| {
-            if let Some(done) = &mut options.progress {
-                done(stages);
-            }
-        };
-        run(workspace, &mut done)
-    }
-
-    /// Transposes `src` into `dst`, by an out-of-place plan
-    /// ([`Transpose::out_of_place`](crate::Transpose::out_of_place)).
+impl Transposer<OutOfPlace> {
+    /// Transposes `src` into `dst`, or permutes its axes.
     ///
     /// It needs no workspace. Large tiles are copied through a buffer per thread, of at most 128
     /// KiB or one element.
     ///
     /// ```
-    /// let planned = turntile::Transpose::of::<i32>(2, 3).out_of_place().plan()?;
+    /// let planned = turntile::Transpose::new::<i32>(2, 3).out_of_place().plan()?;
     /// let mut columns = [0; 6];
-    /// planned.run_into(&[1, 2, 3, 4, 5, 6], &mut columns)?;
+    /// planned.run(&[1, 2, 3, 4, 5, 6], &mut columns)?;
     /// assert_eq!(columns, [1, 4, 2, 5, 3, 6]);
     /// # Ok::<(), turntile::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Length`] and [`Error::ElementSize`] if `src` or `dst` does not match the plan,
-    /// [`Error::Run`] if the plan is in-place or the buffers cannot be allocated. On an error `dst`
-    /// is unchanged.
-    pub fn run_into<S, D>(&self, src: &S, dst: &mut D) -> Result<(), Error>
+    /// [`Error::Run`] if the buffers cannot be allocated. On an error `dst` is unchanged.
+    pub fn run<S, D>(&self, src: &S, dst: &mut D) -> Result<(), Error>
     where
         S: Source<Element = D::Element> + ?Sized,
         D: Data + ?Sized,
@@ -307,21 +342,29 @@ impl Transposer {
         self.check(elements::extent(dst))?;
         Ok(elements::run_into(&self.executor, src, dst)?)
     }
+}
 
-    /// Checks the number and size of the elements against the problem. Raw elements (`None`) are
-    /// checked by the executor.
-    fn check(&self, extent: Option<(usize, usize)>) -> Result<(), Error> {
-        let Some((len, got)) = extent else { return Ok(()) };
-        let problem: &Problem = &self.plan().problem;
-        let expected = problem.elem_bytes();
-        if expected != got {
-            return Err(Error::ElementSize { expected, got });
-        }
-        if problem.leading().is_none() {
-            return check_length(len, problem.extents());
-        }
-        let expected = problem.span();
-        if len < expected { Err(Error::Short { expected, got: len }) } else { Ok(()) }
+impl Transposer<Dynamic> {
+    /// Runs the plan in place on the elements at the start of `data`, with or without leading
+    /// dimensions.
+    ///
+    /// # Errors
+    /// [`Error::Run`] if the length of `data` does not match (with leading dimensions: is shorter
+    /// than the span), if the workspace is too small or cannot be allocated, or if the plan is
+    /// out-of-place. On an error `data` is unchanged.
+    pub fn run(&self, data: &mut [u8], options: RunOptions<'_>) -> Result<(), Error> {
+        self.in_workspace(options, |workspace, done| {
+            Ok(elements::run_within(&self.executor, &mut RawElements(data), workspace, done)?)
+        })
+    }
+
+    /// Runs an out-of-place plan from `src` into `dst`.
+    ///
+    /// # Errors
+    /// [`Error::Run`] if the length of `src` or `dst` does not match, if the buffers cannot be
+    /// allocated, or if the plan is in-place. On an error `dst` is unchanged.
+    pub fn run_into(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Error> {
+        Ok(elements::run_into(&self.executor, &RawElements(src), &mut RawElements(dst))?)
     }
 }
 
@@ -331,7 +374,7 @@ fn scaled_rows(problem: &Problem) -> PitchedRows {
     problem.leading().map_or(dense.expect("a row"), |leading| leading.result())
 }
 
-impl fmt::Display for Transposer {
+impl<M: Mode> fmt::Display for Transposer<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan().fmt(f)
     }

@@ -8,7 +8,7 @@ use turntile_plan::tuner::{self, OnMeasured};
 use turntile_plan::{Measurement, Plan, Planner, Problem};
 
 use crate::Error;
-use crate::elements::RawElements;
+use crate::mode::Dynamic;
 use crate::transposer::{RunOptions, Transposer};
 
 /// Maximum ratio of a route's best estimate to the overall best at which the route is tried first.
@@ -60,18 +60,14 @@ pub(crate) fn measure_seen(
         |plan: &Plan| if plan.problem.is_out_of_place() { plan.problem.bytes() } else { 0 };
     let mut result = filled(most(result_bytes))?;
     let run = |plan: &Plan| {
-        let planned = Transposer::new(plan.clone(), threads)?;
+        let planned = Transposer::<Dynamic>::new(plan.clone(), threads)?;
         let mut workspace = Workspace::new(planned.workspace_bytes())?;
         let data = &mut data[..plan.problem.bytes()];
         let start = Instant::now();
         if plan.problem.is_out_of_place() {
-            planned.run_into(
-                &RawElements(data),
-                &mut RawElements(&mut result[..plan.problem.bytes()]),
-            )?;
+            planned.run_into(data, &mut result[..plan.problem.bytes()])?;
         } else {
-            let options = RunOptions::new().workspace(&mut workspace);
-            planned.run_with(&mut RawElements(data), options)?;
+            planned.run(data, RunOptions::new().workspace(&mut workspace))?;
         }
         Ok(start.elapsed())
     };

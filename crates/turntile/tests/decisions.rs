@@ -274,12 +274,12 @@ fn more_threads_are_never_slower_when_cap_is_small() {
 #[test]
 fn planner_uses_threads_and_tile_rule_of_caller() {
     let on = |threads: usize| {
-        let planned = turntile::Transpose::of::<f32>(720, 180).threads(threads).plan().unwrap();
+        let planned = turntile::Transpose::new::<f32>(720, 180).threads(threads).plan().unwrap();
         planned.plan().device.clone()
     };
     assert_eq!([1, 3].map(on), [1, 3].map(|threads| CpuDevice::new(threads).name().to_owned()));
     let measured = |rule| {
-        let of = turntile::Transpose::of::<f32>(24, 36).route(Route::THREE_STAGE).threads(1);
+        let of = turntile::Transpose::new::<f32>(24, 36).route(Route::THREE_STAGE).threads(1);
         of.tiles(rule).tune(Duration::from_secs(60)).unwrap().len()
     };
     // All sides that divide 24 and 36, compared with the best by estimate.

@@ -42,7 +42,7 @@ fn child_scaled() {
 }
 
 fn captured<S: Scalar>(gpu: &Gpu, twice: S, zero: S) {
-    let transpose_of = |rows, cols| Transpose::of::<S>(rows, cols);
+    let transpose_of = |rows, cols| Transpose::new::<S>(rows, cols).dynamic();
     for transpose in [
         transpose_of(4096, 6000),
         transpose_of(4096, 4096),
@@ -76,7 +76,7 @@ fn scaled_run_reports_partial_result_when_launch_fails() {
 #[ignore = "run by `scaled_run_reports_partial_result_when_launch_fails`"]
 fn child_half() {
     let gpu = Gpu::primary(0).unwrap();
-    let ready = Transpose::of::<f32>(4096, 6000).plan_on(&gpu).unwrap();
+    let ready = Transpose::new::<f32>(4096, 6000).plan_on(&gpu).unwrap();
     let ready = ready.with_own_workspace().unwrap();
     // SAFETY: launches of this card do not access memory, and its streams are plain numbers.
     let error = unsafe { ready.run_scaled(memory(4096 * 6000 * 4), &Scale::by(2f32), stream()) };

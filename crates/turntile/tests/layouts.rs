@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
+use turntile::mode::Dynamic;
 use turntile::plan::{Chip, PlanError, Planner, Route};
 use turntile::{Error, RawElements, Transpose};
 
@@ -185,11 +186,11 @@ fn invalid_layouts_are_rejected() {
         assert_eq!(by_offsets(fields), Err(why));
     }
     for (change, with) in [
-        ((|plan| plan.batch(2)) as fn(Transpose) -> Transpose, "a batch"),
+        ((|plan| plan.batch(2)) as fn(Transpose<Dynamic>) -> Transpose<Dynamic>, "a batch"),
         (|plan| plan.out_of_place(), "an out-of-place result"),
         (|plan| plan.leading(9, 9), "leading dimensions"),
     ] {
-        let plan = change(RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa)).plan();
+        let plan = change(RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa).dynamic()).plan();
         assert_eq!(plan.map(drop).unwrap_err(), Error::Layout(LayoutError::With { with }));
     }
     let stored = RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa).stored(1 << 20);

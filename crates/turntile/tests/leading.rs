@@ -1,12 +1,13 @@
 //! Leading dimensions, scaling and conjugation, compared with plain loops.
 
 use proptest::prelude::*;
+use turntile::mode::{InPlace, Leading};
 use turntile::plan::{
     Chip, Infeasible, InvalidPlan, Plan, PlanError, Planner, Problem, ProblemError, Route,
 };
 use turntile::{
     Complex, Effort, Error, MatrixOp, RawElements, RunError, RunOptions, Scalar, Scale, Transpose,
-    imatcopy,
+    Transposer, imatcopy,
 };
 
 const OPERATIONS: [MatrixOp; 4] =
@@ -146,7 +147,7 @@ fn run_scaled_matches_definition_for_large_matrices() {
         for cap in [1 << 20, 0] {
             for threads in [1, 3] {
                 let mut data = before.clone();
-                let transpose = Transpose::of::<Complex<f32>>(rows, cols);
+                let transpose = Transpose::new::<Complex<f32>>(rows, cols);
                 let planned = transpose.threads(threads).workspace_cap(cap).leading(lda, ldb);
                 let planned = planned.plan().unwrap();
                 let mut passes = Vec::new();
@@ -207,7 +208,7 @@ fn invalid_calls_return_errors_and_keep_data() {
     let before: Vec<u32> = (0..20).collect();
     let mut data = before.clone();
     let by = |axes: [usize; 2], [rows, cols, lda, ldb]: [usize; 4]| {
-        Transpose::of_axes::<u32>(&[rows, cols], &axes).leading(lda, ldb).plan()
+        Transpose::permute::<u32>(&[rows, cols], &axes).leading(lda, ldb).plan()
     };
     let too_small =
         |name, least, got| Some(Error::Problem(ProblemError::TooSmall { name, least, got }));
@@ -216,7 +217,7 @@ fn invalid_calls_return_errors_and_keep_data() {
     assert_eq!(by([0, 1], [3, 5, 5, 4]).err(), too_small("ldb", 5, 4));
     // The source of the first case spans 2 · 9 + 5 elements, the result of the second 4 · 5 + 3.
     let short = Err(Error::Short { expected: 23, got: 20 });
-    let mut within = |sizes| by([1, 0], sizes).unwrap().run_within(&mut data, RunOptions::new());
+    let mut within = |sizes| by([1, 0], sizes).unwrap().run(&mut data);
     assert_eq!(within([3, 5, 9, 3]), short);
     assert_eq!(within([3, 5, 5, 5]), short);
     assert_eq!(within([3, 5, 7, 4]), Ok(()), "2 · 7 + 5 and 4 · 4 + 3 fit");
@@ -228,16 +229,17 @@ fn invalid_calls_return_errors_and_keep_data() {
         let error = ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes };
         assert_eq!(by([1, 0], sizes).err(), Some(error.into()));
     }
-    let of = || Transpose::of::<u32>(3, 2);
+    let of = || Transpose::new::<u32>(3, 2);
+    let of = || of().dynamic();
     for (transpose, with) in [
         (of().batch(2), "a batch"),
         (of().out_of_place(), "an out-of-place result"),
         (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
         (of().wisdom("nowhere"), "a wisdom file"),
-        (Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 2, 1]), "a batch"),
-        (Transpose::of_axes::<u32>(&[50], &[0]).batch(3), "a batch"),
-        (Transpose::of_axes::<u32>(&[2, 3, 4], &[2, 0, 1]), "other axes"),
-        (Transpose::of_axes::<u32>(&[3], &[0]), "other axes"),
+        (Transpose::permute::<u32>(&[2, 3, 4], &[0, 2, 1]).dynamic(), "a batch"),
+        (Transpose::permute::<u32>(&[50], &[0]).batch(3).dynamic(), "a batch"),
+        (Transpose::permute::<u32>(&[2, 3, 4], &[2, 0, 1]).dynamic(), "other axes"),
+        (Transpose::permute::<u32>(&[3], &[0]).dynamic(), "other axes"),
     ] {
         let rejected = Some(Error::Problem(ProblemError::Leading { with }));
         assert_eq!(transpose.leading(4, 4).plan().err(), rejected);
@@ -246,18 +248,18 @@ fn invalid_calls_return_errors_and_keep_data() {
     let tuned = of().leading(4, 4).tune(std::time::Duration::ZERO);
     assert_eq!(tuned.err(), rejected("measuring"));
     assert_eq!(of().leading(4, 4).stored(1 << 20).err(), rejected("stored arrays"));
-    let planned = of().leading(4, 5).plan().unwrap();
+    let planned = Transpose::new::<u32>(3, 2).leading(4, 5).plan().unwrap();
     let bytes = Error::ElementSize { expected: 4, got: 8 };
-    assert_eq!(planned.run_within(&mut [0u64; 100], RunOptions::new()), Err(bytes.clone()));
+    assert_eq!(planned.run(&mut [0u64; 100]), Err(bytes.clone()));
     assert_eq!(
         planned.run_scaled(&mut [0f64; 100], &Scale::by(2.0), RunOptions::new()),
         Err(bytes)
     );
     let short = Err(Error::Short { expected: 10, got: 9 });
-    assert_eq!(planned.run_within(&mut data[..9], RunOptions::new()), short);
-    // `run` takes elements that may not be `Copy`, so it rejects the plan.
-    let copies = Err(Error::Run(RunError::Plan(InvalidPlan::RequiresCopy)));
-    assert_eq!(planned.run(&mut data[..10]), copies);
+    assert_eq!(planned.run(&mut data[..9]), short);
+    // In-place plans also run on elements that are not `Copy`, so they have no leading dimensions.
+    let copies = Some(Error::Run(RunError::Plan(InvalidPlan::RequiresCopy)));
+    assert_eq!(Transposer::<InPlace>::new(planned.plan().clone(), 1).err(), copies);
     let mut numbers = [1f32; 9];
     for alpha in [0.0, 1.0, 2.0] {
         assert_eq!(planned.run_scaled(&mut numbers, &Scale::by(alpha), RunOptions::new()), short);
@@ -265,30 +267,30 @@ fn invalid_calls_return_errors_and_keep_data() {
     assert_eq!(numbers, [1.0; 9]);
     let mut bytes = [7u8; 39];
     let span = Err(Error::Run(RunError::Span { expected: 40, got: 39 }));
-    assert_eq!(planned.run_within(&mut RawElements(&mut bytes[..]), RunOptions::new()), span);
+    assert_eq!(planned.run(&mut RawElements(&mut bytes[..])), span);
     assert_eq!(bytes, [7; 39]);
     assert_eq!(data, before);
 }
 
 #[test]
-fn run_within_accepts_bytes_vectors_and_empty_matrices() {
-    let planned = Transpose::of_bytes(2, 2, 3).leading(3, 2).plan().unwrap();
+fn run_accepts_bytes_vectors_and_empty_matrices() {
+    let planned = Transpose::new::<u8>(2, 2).elem_bytes(3).leading(3, 2).plan().unwrap();
     let mut bytes: Vec<u8> = (0..20).collect();
-    planned.run_within(&mut RawElements(&mut bytes), RunOptions::new()).unwrap();
+    planned.run(&mut RawElements(&mut bytes)).unwrap();
     assert_eq!(bytes[..12], [0, 1, 2, 9, 10, 11, 3, 4, 5, 12, 13, 14]);
     assert_eq!(bytes[15..], [15, 16, 17, 18, 19]);
     let mut vector = vec![[1u16], [2], [3]];
-    let planned = Transpose::of::<[u16; 1]>(1, 3).leading(3, 1).plan().unwrap();
-    planned.run_within(&mut vector, RunOptions::new()).unwrap();
+    let planned = Transpose::new::<[u16; 1]>(1, 3).leading(3, 1).plan().unwrap();
+    planned.run(&mut vector).unwrap();
     assert_eq!(vector, [[1], [2], [3]]);
     for (rows, cols) in [(0, 5), (5, 0), (0, 0)] {
-        let planned = Transpose::of::<u32>(rows, cols).leading(7, 7).plan().unwrap();
-        planned.run_within(&mut [0u32; 0], RunOptions::new()).unwrap();
+        let planned = Transpose::new::<u32>(rows, cols).leading(7, 7).plan().unwrap();
+        planned.run(&mut [0u32; 0]).unwrap();
         for operation in OPERATIONS {
             imatcopy::<f64>(&mut [], operation, rows, cols, 2.0, 7, 8).unwrap();
         }
     }
-    let nothing = Transpose::of::<()>(2, 3).leading(3, 2).plan();
+    let nothing = Transpose::new::<()>(2, 3).leading(3, 2).plan();
     assert_eq!(nothing.err(), Some(Error::Problem(ProblemError::ZeroSizedElement)));
 }
 
@@ -296,19 +298,18 @@ fn run_within_accepts_bytes_vectors_and_empty_matrices() {
 #[test]
 fn run_scaled_accepts_plans_without_leading_dimensions() {
     let mut data: Vec<f32> = (0..6).map(|k| k as f32).collect();
-    let planned = Transpose::of::<f32>(2, 3).plan().unwrap();
+    let planned = Transpose::new::<f32>(2, 3).plan().unwrap().plan().clone();
+    let planned = Transposer::<Leading>::new(planned, 2).unwrap();
     planned.run_scaled(&mut data, &Scale::by(2.0), RunOptions::new()).unwrap();
     assert_eq!(data, [0.0, 6.0, 2.0, 8.0, 4.0, 10.0]);
     planned.run_scaled(&mut data, &Scale::by(0.0), RunOptions::new()).unwrap();
     assert_eq!(data, [0.0; 6]);
     let long = planned.run_scaled(&mut [0f32; 7], &Scale::by(2.0), RunOptions::new());
     assert!(matches!(long, Err(Error::Length { expected: 6, got: 7, .. })));
-    let out_of_place = Transpose::of::<f32>(2, 3).out_of_place().plan().unwrap();
-    let rejected = out_of_place.run_scaled(&mut data, &Scale::by(0.0), RunOptions::new());
-    assert_eq!(
-        rejected,
-        Err(Error::Run(RunError::Plan(InvalidPlan::WrongDestination { out_of_place: true })))
-    );
+    let out_of_place = Transpose::new::<f32>(2, 3).out_of_place().plan().unwrap();
+    let flaw = InvalidPlan::WrongDestination { out_of_place: true };
+    let rejected = Transposer::<Leading>::new(out_of_place.plan().clone(), 1);
+    assert_eq!(rejected.err(), Some(Error::Run(RunError::Plan(flaw))));
 }
 
 fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) -> Problem {
@@ -344,7 +345,7 @@ fn gpu_plan_saves_gaps_in_workspace() {
 
 #[test]
 fn plan_text_lists_stages() {
-    let planned = Transpose::of::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
+    let planned = Transpose::new::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
     let saved = planned.plan().problem.leading().unwrap().saved_gap_len();
     let text = format!("{planned:#}");
     for expected in [
@@ -356,7 +357,7 @@ fn plan_text_lists_stages() {
     ] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
-    let square = Transpose::of::<f32>(30, 30).leading(40, 40).plan().unwrap();
+    let square = Transpose::new::<f32>(30, 30).leading(40, 40).plan().unwrap();
     let line = "30x30 w4, lda 40, ldb 40 on host: one-stage: turn(30x30, pitch 40 to 40) tile-swap; \
                 1 pass, workspace 0 bytes";
     assert_eq!(square.to_string(), line);
@@ -367,7 +368,7 @@ fn plan_text_lists_stages() {
 #[test]
 fn route_is_used_or_rejected() {
     let by = |[rows, cols, lda, ldb]: [usize; 4], axes: [usize; 2], route| {
-        let transpose = Transpose::of_axes::<u32>(&[rows, cols], &axes).leading(lda, ldb);
+        let transpose = Transpose::permute::<u32>(&[rows, cols], &axes).leading(lda, ldb);
         match transpose.route(route).plan() {
             Ok(planned) => Ok(planned.plan().phases.iter().any(|phase| phase.route == route)),
             Err(Error::Plan(PlanError::Infeasible { why, .. })) => Err(why),
@@ -384,7 +385,7 @@ fn route_is_used_or_rejected() {
         assert_eq!(by(equal, axes, Route::SQUARE_TILE), Err(Infeasible::OneStage));
         assert_eq!(by(equal, axes, Route::ONE_STAGE), Ok(true));
     }
-    let dense = |route| Transpose::of::<u32>(30, 50).route(route).plan().map(drop);
+    let dense = |route| Transpose::new::<u32>(30, 50).route(route).plan().map(drop);
     let Err(Error::Plan(PlanError::Infeasible { why, .. })) = dense(Route::APART) else { panic!() };
     assert_eq!(why, Infeasible::UnknownRoute);
     // A single stage has no mirrored form.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use std::time::Duration;
 use turntile::layout::{PatternError, PatternFault};
+use turntile::mode::InPlace;
 use turntile::plan::{
     Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, ProblemError, Route,
 };
@@ -56,7 +57,7 @@ fn transpose_in_place_keeps_data_when_a_side_is_zero_or_one() {
         let mut data = before.clone();
         transpose_in_place(&mut data, rows, cols).unwrap();
         assert_eq!(data, before);
-        let planned = Transpose::of::<u32>(rows, cols).plan().unwrap();
+        let planned = Transpose::new::<u32>(rows, cols).plan().unwrap();
         assert_eq!((planned.plan().route(), planned.workspace_bytes()), (Route::NOTHING, 0));
         planned.run(&mut data).unwrap();
         assert_eq!(data, before);
@@ -77,31 +78,31 @@ fn invalid_calls_return_errors_and_keep_data() {
         Err(Error::Overflow { shape: vec![rows, cols] })
     );
     assert_eq!(
-        Transpose::of::<u32>(usize::MAX / 4, 2).plan().unwrap_err(),
+        Transpose::new::<u32>(usize::MAX / 4, 2).plan().unwrap_err(),
         Error::Problem(ProblemError::TooLarge {
             extents: vec![usize::MAX / 4, cols],
             elem_bytes: 4
         })
     );
     assert_eq!(
-        Transpose::of::<()>(2, 2).plan().unwrap_err(),
+        Transpose::new::<()>(2, 2).plan().unwrap_err(),
         Error::Problem(ProblemError::ZeroSizedElement)
     );
     for (wrong, what) in [
-        (Transpose::of::<u32>(3, 4).threads(0), "threads"),
-        (Transpose::of::<u32>(3, 4).batch(0), "batch"),
+        (Transpose::new::<u32>(3, 4).threads(0), "threads"),
+        (Transpose::new::<u32>(3, 4).batch(0), "batch"),
     ] {
         for error in [wrong.plan().unwrap_err(), wrong.tune(Duration::ZERO).unwrap_err()] {
             assert_eq!(error, Error::Zero { what });
         }
     }
-    let planned = Transpose::of::<u32>(3, 4).plan().unwrap();
+    let planned = Transpose::new::<u32>(3, 4).plan().unwrap();
     assert_eq!(
         planned.run(&mut data[..11]),
         Err(Error::Length { shape: vec![3, 4], expected: 12, got: 11 })
     );
     assert_eq!(planned.run(&mut [0u64; 12]), Err(Error::ElementSize { expected: 4, got: 8 }));
-    let other = Transpose::of::<u32>(300, 200).plan().unwrap();
+    let other = Transpose::new::<u32>(300, 200).plan().unwrap();
     let (need, have) = (other.workspace_bytes(), planned.workspace_bytes());
     assert!(need > have, "{other}");
     assert_eq!(
@@ -123,19 +124,19 @@ fn route_is_used_when_requested() {
         Route::ALIGNED_SLOTS,
         Route::ONE_STAGE,
     ] {
-        let planned = Transpose::of::<u32>(60, 84).route(route).plan().unwrap();
+        let planned = Transpose::new::<u32>(60, 84).route(route).plan().unwrap();
         assert_eq!(planned.plan().route(), route);
     }
     let unknown = "sideways".parse::<Route>().unwrap_err();
     assert!(unknown.to_string().contains("aligned-slots"), "{unknown}");
     let Error::Plan(PlanError::Infeasible { why, .. }) =
-        Transpose::of::<u32>(60, 84).route(Route::SQUARE).plan().unwrap_err()
+        Transpose::new::<u32>(60, 84).route(Route::SQUARE).plan().unwrap_err()
     else {
         panic!("the square route must be infeasible for 60 x 84")
     };
     assert_eq!(why, Infeasible::NotSquare { rows: 60, cols: 84 });
     let Error::Plan(PlanError::Infeasible { why: Infeasible::Workspace { need, cap }, .. }) =
-        Transpose::of::<u32>(59, 83)
+        Transpose::new::<u32>(59, 83)
             .route(Route::ALIGNED_SLOTS)
             .workspace_cap(100)
             .plan()
@@ -161,7 +162,7 @@ fn elements_with_pointers_and_padding() {
 
 #[test]
 fn plan_runs_many_times() {
-    let planned = Transpose::of::<u64>(150, 70).batch(3).threads(2).plan().unwrap();
+    let planned = Transpose::new::<u64>(150, 70).batch(3).threads(2).plan().unwrap();
     let mut workspace = planned.workspace().unwrap();
     for round in 0..4u64 {
         let mut data: Vec<u64> = (0..3 * 150 * 70).map(|k| k * 3 + round).collect();
@@ -175,7 +176,7 @@ fn plan_runs_many_times() {
 /// All threads use the same plan, each run with a separate workspace.
 #[test]
 fn plan_runs_on_several_threads_at_once() {
-    let planned = Transpose::of::<u32>(211, 307).threads(2).plan().unwrap();
+    let planned = Transpose::new::<u32>(211, 307).threads(2).plan().unwrap();
     assert!(planned.workspace_bytes() > 0, "{planned}");
     let run = |first: u32| {
         let mut data: Vec<u32> = (first..).take(211 * 307).collect();
@@ -192,7 +193,7 @@ fn plan_runs_on_several_threads_at_once() {
 
 #[test]
 fn progress_reports_each_stage() {
-    let planned = Transpose::of::<u32>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
+    let planned = Transpose::new::<u32>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
     assert_eq!(planned.plan().passes(), 3);
     let mut data = vec![0u8; 60 * 84 * 4];
     let mut done = Vec::new();
@@ -205,7 +206,7 @@ fn progress_reports_each_stage() {
 /// reports.
 #[test]
 fn data_are_transposed_when_progress_panics() {
-    let planned = Transpose::of::<String>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
+    let planned = Transpose::new::<String>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
     let mut data: Vec<String> = (0..60 * 84).map(|k| k.to_string()).collect();
     let want = naive(&data, 60, 84);
     let mut reported = Vec::new();
@@ -224,7 +225,7 @@ fn data_are_transposed_when_progress_panics() {
 /// A plan runs on slices, subslices, arrays, vectors and raw bytes.
 #[test]
 fn plan_runs_on_every_kind_of_data() {
-    let planned = Transpose::of::<u16>(2, 3).plan().unwrap();
+    let planned = Transpose::new::<u16>(2, 3).plan().unwrap();
     let want = [1u16, 4, 2, 5, 3, 6];
     let mut array = [1u16, 2, 3, 4, 5, 6];
     let mut vector = array.to_vec();
@@ -234,8 +235,8 @@ fn plan_runs_on_every_kind_of_data() {
     let mut boxed: Box<[u16]> = (1..7).collect();
     planned.run(&mut boxed).unwrap();
     assert_eq!(*boxed, want);
-    let into = Transpose::of::<u16>(3, 2).out_of_place().plan().unwrap();
-    into.run_into(&boxed.clone(), &mut boxed).unwrap();
+    let into = Transpose::new::<u16>(3, 2).out_of_place().plan().unwrap();
+    into.run(&boxed.clone(), &mut boxed).unwrap();
     assert_eq!(*boxed, [1, 2, 3, 4, 5, 6]);
     planned.run(&mut RawElements(&mut bytes)).unwrap();
     assert_eq!(array, want);
@@ -248,7 +249,7 @@ fn plan_runs_on_every_kind_of_data() {
         let result = planned.run(&mut RawElements(vec![0u8; len]));
         assert_eq!(result, Err(Error::Run(RunError::Length { expected: 12, got: len })));
     }
-    let sized = Transpose::of_bytes(2, 2, 6).plan().unwrap();
+    let sized = Transpose::new::<u8>(2, 2).elem_bytes(6).plan().unwrap();
     let mut triples = [[1u16, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]];
     sized.run(&mut triples).unwrap();
     assert_eq!(triples, [[1, 2, 3], [7, 8, 9], [4, 5, 6], [10, 11, 12]]);
@@ -259,7 +260,7 @@ fn plan_uses_threads_of_current_pool() {
     for threads in [1, 2, 5] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let planned = Transpose::of::<u64>(700, 500).plan().unwrap();
+            let planned = Transpose::new::<u64>(700, 500).plan().unwrap();
             for stage in planned.plan().stages() {
                 let config = stage.implementation.launch_config.get::<CpuKernelConfig>().unwrap();
                 assert!((1..=threads).contains(&config.resources().threads), "{planned:#}");
@@ -279,7 +280,8 @@ fn plan_uses_threads_of_current_pool() {
 fn modified_plans_are_safe() {
     let problem = Problem::new(60, 84, 4).unwrap();
     let want = naive(&(0..60 * 84).collect::<Vec<u32>>(), 60, 84);
-    let flawed = |plan| matches!(Transposer::new(plan, 2), Err(Error::Run(RunError::Plan(_))));
+    let flawed =
+        |plan| matches!(Transposer::<InPlace>::new(plan, 2), Err(Error::Run(RunError::Plan(_))));
     for planner in [Planner::new(CpuDevice::new(2)), Planner::new(Chip::h200())] {
         let candidates = planner.candidates(&problem).candidates;
         let configs: Vec<LaunchConfig> = candidates
@@ -296,7 +298,7 @@ fn modified_plans_are_safe() {
                 .flat_map(|phase| &mut phase.stages)
                 .for_each(|stage| stage.implementation.workspace_bytes = *number);
             let mut data: Vec<u32> = (0..60 * 84).collect();
-            Transposer::new(modified, *number).unwrap().run(&mut data).unwrap();
+            Transposer::<InPlace>::new(modified, *number).unwrap().run(&mut data).unwrap();
             assert_eq!(data, want, "{plan}");
             for k in 0..plan.passes() {
                 // Use the configuration of another stage, with another index map or method, for the
@@ -314,7 +316,7 @@ fn modified_plans_are_safe() {
                         assert!(flawed(swapped), "{plan}: {other}");
                     } else {
                         let mut data: Vec<u32> = (0..60 * 84).collect();
-                        Transposer::new(swapped, 2).unwrap().run(&mut data).unwrap();
+                        Transposer::<InPlace>::new(swapped, 2).unwrap().run(&mut data).unwrap();
                         assert_eq!(data, want, "{plan}: {other}");
                     }
                 }
@@ -324,9 +326,9 @@ fn modified_plans_are_safe() {
             }
         }
     }
-    let mut plan = Transpose::of::<u32>(60, 84).plan().unwrap().plan().clone();
+    let mut plan = Transpose::new::<u32>(60, 84).plan().unwrap().plan().clone();
     plan.problem = Problem::new(61, 84, 4).unwrap();
-    let rejected = Transposer::new(plan.clone(), 1).unwrap_err();
+    let rejected = Transposer::<InPlace>::new(plan.clone(), 1).unwrap_err();
     assert!(matches!(rejected, Error::Run(RunError::Plan(InvalidPlan::Length { number: 1, .. }))));
     // Elements of another size have the same total size but other offsets.
     plan.problem = Problem::new(30, 84, 8).unwrap();
@@ -335,7 +337,7 @@ fn modified_plans_are_safe() {
 
 #[test]
 fn extreme_problems_are_planned() {
-    let planned = Transpose::of::<u32>(30, 20).threads(usize::MAX).plan().unwrap();
+    let planned = Transpose::new::<u32>(30, 20).threads(usize::MAX).plan().unwrap();
     let mut data: Vec<u32> = (0..600).collect();
     let want = naive(&data, 30, 20);
     planned.run(&mut data).unwrap();
@@ -376,7 +378,7 @@ proptest! {
     fn transpose_is_correct_for_any_shape_and_cap(rows in 1usize..300, cols in 1usize..300, cap in 0usize..50_000) {
         let before: Vec<u32> = (0..(rows * cols) as u32).collect();
         let mut data = before.clone();
-        Transpose::of::<u32>(rows, cols).workspace_cap(cap).plan().unwrap().run(&mut data).unwrap();
+        Transpose::new::<u32>(rows, cols).workspace_cap(cap).plan().unwrap().run(&mut data).unwrap();
         prop_assert_eq!(data, naive(&before, rows, cols));
     }
 }
@@ -442,7 +444,7 @@ fn rearrange_matches_index_arithmetic() {
         let after = rearrange(&mut data, &shape, pattern, &sizes).unwrap();
         assert!(after == [b, h * w, p * q * c] && data == want, "{shape:?}");
         let mut data = before.clone();
-        let planned = Transpose::of_pattern::<Box<usize>>(&shape, pattern, &sizes).unwrap().plan();
+        let planned = Transpose::rearrange::<Box<usize>>(&shape, pattern, &sizes).unwrap().plan();
         planned.unwrap().run(&mut data).unwrap();
         assert!(data == want, "{shape:?}");
     }
@@ -462,6 +464,6 @@ fn rearrange_matches_index_arithmetic() {
     assert_eq!(rejected(&[2, 4], "a (b c) -> c b a", &[("b", 2)]), length);
     let huge = rejected(&[1 << 40, 1 << 40, 0], "a b c -> (a b) c", &[]);
     assert!(matches!(huge, Error::Length { .. } | Error::Overflow { .. }), "{huge:?}");
-    let rejected = Transpose::of_pattern_bytes(&[2], "a -> a a", &[], 4);
+    let rejected = Transpose::rearrange::<u32>(&[2], "a -> a a", &[]);
     assert!(matches!(rejected, Err(Error::Pattern(_))));
 }

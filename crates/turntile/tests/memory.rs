@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use peak_alloc::PeakAlloc;
+use turntile::mode::InPlace;
 use turntile::plan::{CpuDevice, Planner, Problem, Route};
 use turntile::{
     Effort, Error, RawElements, RunError, RunOptions, Scale, Transpose, Transposer,
@@ -77,7 +78,7 @@ fn plans_in_place() {
             let planner = Planner::new(CpuDevice::new(threads));
             let mut data = vec![0u32; rows * cols];
             for plan in planner.candidates(&Problem::new(rows, cols, 4).unwrap()).candidates {
-                let planned = Transposer::new(plan, threads).unwrap();
+                let planned = Transposer::<InPlace>::new(plan, threads).unwrap();
                 let need = planned.workspace_bytes();
                 with_workspace += usize::from(need > 2 * EXTRA_BYTES);
                 let mut workspace = planned.workspace().unwrap();
@@ -121,8 +122,8 @@ fn out_of_place() {
     let most = 3 * 128_000 + EXTRA_BYTES;
     let bytes = allocated(|| transpose_into(&from, &mut to, rows, cols).unwrap());
     assert!(bytes <= most, "{bytes} bytes");
-    let planned = Transpose::of::<u32>(rows, cols).out_of_place().plan().unwrap();
-    let bytes = allocated(|| planned.run_into(&from, &mut to).unwrap());
+    let planned = Transpose::new::<u32>(rows, cols).out_of_place().plan().unwrap();
+    let bytes = allocated(|| planned.run(&from, &mut to).unwrap());
     assert!(bytes <= most, "{bytes} bytes: {planned}");
 }
 
@@ -135,7 +136,7 @@ fn leading_dimensions() {
         ([0, 1], 1000, 1250, None),
         ([1, 0], 1000, 1250, None),
     ] {
-        let transpose = Transpose::of_axes::<f32>(&[1200, 1000], &axes).leading(lda, ldb);
+        let transpose = Transpose::permute::<f32>(&[1200, 1000], &axes).leading(lda, ldb);
         let planned = match cap {
             Some(cap) => transpose.workspace_cap(cap),
             None => transpose,
@@ -157,7 +158,7 @@ fn stored() {
     // With debug assertions, blocks of up to 1 MiB are tracked with four bytes per byte.
     let debug_bytes = if cfg!(debug_assertions) { 4 * MIB } else { 0 };
     for memory in [8 << 20, 16 << 20] {
-        let stored = Transpose::of::<u32>(rows, cols).stored(memory).unwrap();
+        let stored = Transpose::new::<u32>(rows, cols).stored(memory).unwrap();
         let bytes = allocated(|| stored.run(&from[..], &mut to[..]).unwrap());
         assert!(bytes <= memory + debug_bytes + EXTRA_BYTES, "{bytes} bytes of {memory}");
     }
@@ -165,7 +166,7 @@ fn stored() {
 
 /// Workspaces and measuring buffers exceed any address space.
 fn call_fails_when_memory_cannot_be_allocated() {
-    let huge = || Transpose::of_bytes(1 << 30, (1 << 30) + 1, 1).threads(1);
+    let huge = || Transpose::new::<u8>(1 << 30, (1 << 30) + 1).elem_bytes(1).threads(1);
     let out_of_memory = |answer: Result<(), Error>, least: usize| {
         let Err(Error::Run(RunError::OutOfMemory { bytes })) = answer else { panic!("{answer:?}") };
         assert!(bytes >= least, "{bytes} bytes");
@@ -209,21 +210,21 @@ fn call_fails_when_buffer_cannot_be_allocated() {
         assert!(is_out_of_memory, "{answer:?}");
     };
     for threads in [1, 3] {
-        let transpose = Transpose::of::<u32>(rows, cols).threads(threads);
+        let transpose = Transpose::new::<u32>(rows, cols).threads(threads);
         let mut to = vec![7; from.len()];
         let into = transpose.clone().out_of_place().plan().unwrap();
         assert_eq!(into.workspace_bytes(), 0);
-        limited(&mut || into.run_into(&from, &mut to));
+        limited(&mut || into.run(&from, &mut to));
         limited(&mut || transpose_into(&from, &mut to, rows, cols));
         assert!(to.iter().all(|&element| element == 7));
-        into.run_into(&from, &mut to).unwrap();
+        into.run(&from, &mut to).unwrap();
         let within = transpose.leading(1500, 1500).plan().unwrap();
         assert_eq!(within.workspace_bytes(), 0);
         let mut data = vec![7; 1500 * 1500];
         data[..from.len()].copy_from_slice(&from);
         let before = data.clone();
-        limited(&mut || within.run_within(&mut data, RunOptions::new()));
+        limited(&mut || within.run(&mut data));
         assert!(data == before);
-        within.run_within(&mut data, RunOptions::new()).unwrap();
+        within.run(&mut data).unwrap();
     }
 }

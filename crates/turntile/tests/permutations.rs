@@ -178,12 +178,12 @@ fn invalid_axes_return_errors_and_keep_data() {
     for axes in [&[0, 1][..], &[0, 1, 1], &[1, 2, 3], &[0, 1, 2, 3]] {
         let error = permute_in_place(&mut data, &[2, 3, 4], axes).unwrap_err();
         assert!(matches!(error, Error::Problem(ProblemError::Axes(_))), "{error}");
-        assert!(Transpose::of_axes::<u32>(&[2, 3, 4], axes).plan().is_err());
+        assert!(Transpose::permute::<u32>(&[2, 3, 4], axes).plan().is_err());
     }
     // Errors have the caller's axis numbers, also for batches and matrices.
     for (transpose, message) in [
-        (Transpose::of_axes::<u32>(&[3, 4], &[1]), "[1] is no order of 2 axes"),
-        (Transpose::of_axes::<u32>(&[2, 3, 4], &[0, 1]).batch(5), "[0, 1] is no order of 3 axes"),
+        (Transpose::permute::<u32>(&[3, 4], &[1]), "[1] is no order of 2 axes"),
+        (Transpose::permute::<u32>(&[2, 3, 4], &[0, 1]).batch(5), "[0, 1] is no order of 3 axes"),
     ] {
         assert_eq!(transpose.plan().unwrap_err().to_string(), message);
     }
@@ -241,7 +241,7 @@ fn permute_in_place_keeps_data_when_nothing_moves() {
     let mut row = [1u8, 2, 3];
     permute_in_place(&mut row, &[1, 3, 1], &[2, 1, 0]).unwrap();
     assert_eq!(row, [1, 2, 3]);
-    let plan = Transpose::of_axes::<u8>(&[1, 3, 1], &[2, 1, 0]).plan().unwrap();
+    let plan = Transpose::permute::<u8>(&[1, 3, 1], &[2, 1, 0]).plan().unwrap();
     assert_eq!(plan.plan().passes(), 0);
     // Elements that own memory are moved, not cloned or dropped.
     let mut owned: Vec<String> = (0..24).map(|k| k.to_string()).collect();
@@ -252,11 +252,11 @@ fn permute_in_place_keeps_data_when_nothing_moves() {
 #[test]
 fn wisdom_is_used_for_batches() {
     let file = std::env::temp_dir().join(format!("turntile-permuted-{}.json", std::process::id()));
-    let transpose = Transpose::of_axes::<u32>(&[30, 20, 7], &[2, 1, 0]).batch(3).wisdom(&file);
+    let transpose = Transpose::permute::<u32>(&[30, 20, 7], &[2, 1, 0]).batch(3).wisdom(&file);
     let measured = transpose.tune(std::time::Duration::from_millis(200)).unwrap();
     let planned = transpose.plan().unwrap();
     std::fs::remove_file(&file).unwrap();
-    assert!(planned.refused_wisdom().is_none());
+    assert!(planned.rejected_wisdom().is_none());
     assert_eq!(planned.plan().phases, measured[0].plan.phases);
     assert_eq!(planned.plan().problem.extents(), [3, 30, 20, 7]);
     check(planned.plan().clone(), 2);

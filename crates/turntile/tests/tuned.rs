@@ -14,9 +14,9 @@ fn tuning_is_recorded_and_used() {
     let file = folder.join("wisdom.json");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
-    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
+    let transpose = Transpose::new::<u32>(240, 180).threads(1).wisdom(&file);
     // Only measuring creates a missing file, and nothing creates a missing folder.
-    let missing = |file: std::path::PathBuf| Transpose::of::<u32>(240, 180).wisdom(file);
+    let missing = |file: std::path::PathBuf| Transpose::new::<u32>(240, 180).wisdom(file);
     let nowhere = missing(folder.join("mistyped").join("wisdom.json"));
     for error in [
         missing(file.clone()).plan().unwrap_err(),
@@ -38,7 +38,7 @@ fn tuning_is_recorded_and_used() {
         (winner.route(), &winner.phases),
         "not the best estimate"
     );
-    assert_eq!(planned.refused_wisdom(), None);
+    assert_eq!(planned.rejected_wisdom(), None);
     let mut data: Vec<u32> = (0..240 * 180).collect();
     let want = naive(&data, 240, 180);
     planned.run(&mut data).unwrap();
@@ -47,9 +47,9 @@ fn tuning_is_recorded_and_used() {
     let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
     std::fs::write(&file, stale).unwrap();
     let remeasured = transpose.effort(Effort::Measure(budget)).plan().unwrap();
-    assert!(remeasured.refused_wisdom().unwrap().to_string().contains("turntile 99"));
+    assert!(remeasured.rejected_wisdom().unwrap().to_string().contains("turntile 99"));
     std::fs::write(&file, "not wisdom").unwrap();
-    let damaged = Transpose::of::<u32>(240, 180).wisdom(&file);
+    let damaged = Transpose::new::<u32>(240, 180).wisdom(&file);
     for damaged in [damaged.plan().unwrap_err(), damaged.tune(budget).unwrap_err()] {
         assert!(matches!(damaged, Error::Wisdom(WisdomError::Damaged { .. })), "{damaged}");
     }
@@ -63,7 +63,7 @@ fn tuning_is_recorded_and_used() {
 fn wisdom_is_ignored_when_entry_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wisdom.json");
-    let transpose = Transpose::of::<u32>(240, 180).threads(1).wisdom(&file);
+    let transpose = Transpose::new::<u32>(240, 180).threads(1).wisdom(&file);
     let winner = transpose.tune(Duration::ZERO).unwrap().swap_remove(0).plan;
     let text = std::fs::read_to_string(&file).unwrap();
     let original: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -80,18 +80,18 @@ fn wisdom_is_ignored_when_entry_is_unknown() {
         ("tile", serde_json::json!({"m": 7, "n": 11})),
     ] {
         let planned = planned_with(&|old| old["entries"][key]["recipe"][0][field] = value.clone());
-        assert!(matches!(planned.refused_wisdom(), Some(StaleWisdom::Unknown { .. })), "{field}");
+        assert!(matches!(planned.rejected_wisdom(), Some(StaleWisdom::Unknown { .. })), "{field}");
         let mut matrix: Vec<u32> = (0..240 * 180).collect();
         let want = naive(&matrix, 240, 180);
         planned.run(&mut matrix).unwrap();
         assert!(matrix == want, "{field}");
         // A new measurement replaces it.
         transpose.tune(Duration::ZERO).unwrap();
-        assert_eq!(transpose.plan().unwrap().refused_wisdom(), None);
+        assert_eq!(transpose.plan().unwrap().rejected_wisdom(), None);
     }
     let planned = planned_with(&|old| old["entries"][format!("{key} room 57600")] = entry.clone());
     assert_eq!(
-        (planned.plan(), planned.refused_wisdom()),
+        (planned.plan(), planned.rejected_wisdom()),
         (&winner, None),
         "another entry was used"
     );
@@ -101,7 +101,7 @@ fn wisdom_is_ignored_when_entry_is_unknown() {
 #[test]
 fn plan_fails_when_costs_are_of_another_device() {
     let here = CpuDevice::here(1);
-    let own = || Transpose::of::<u32>(2000, 1500).threads(1);
+    let own = || Transpose::new::<u32>(2000, 1500).threads(1);
     let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
     // An edited table whose estimates are not finite gives an error, not a panic.
     for speed in [0.0, f64::NAN] {
@@ -125,7 +125,8 @@ fn plan_fails_when_costs_are_of_another_device() {
 #[test]
 fn wisdom_of_one_route_is_unused_when_no_route_is_requested() {
     let folder = tempfile::tempdir().unwrap();
-    let transpose = Transpose::of::<u32>(1440, 720).threads(1).wisdom(folder.path().join("w.json"));
+    let transpose =
+        Transpose::new::<u32>(1440, 720).threads(1).wisdom(folder.path().join("w.json"));
     let measure = Effort::Measure(Duration::from_millis(50));
     let all = transpose.clone().effort(measure).plan().unwrap();
     assert_ne!(all.plan().route(), Route::ONE_STAGE);
@@ -141,7 +142,7 @@ fn wisdom_is_shared_when_axes_fuse_to_the_same_problem() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("w.json");
     let of = |shape: &[usize], axes: &[usize]| {
-        Transpose::of_axes::<u32>(shape, axes).threads(1).wisdom(&file)
+        Transpose::permute::<u32>(shape, axes).threads(1).wisdom(&file)
     };
     let measured = of(&[60, 40], &[1, 0]).tune(Duration::ZERO).unwrap();
     let planned = of(&[20, 3, 40], &[2, 0, 1]).plan().unwrap();
@@ -160,7 +161,7 @@ fn wisdom_reports_format_when_file_is_newer() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("w.json");
     std::fs::write(&file, r#"{"format": 99, "entries": {"k": {"v": 1}}}"#).unwrap();
-    let error = Transpose::of::<u32>(240, 180).wisdom(&file).plan().unwrap_err();
+    let error = Transpose::new::<u32>(240, 180).wisdom(&file).plan().unwrap_err();
     assert!(matches!(error, Error::Wisdom(WisdomError::Format { got: 99, .. })), "{error}");
 }
 
@@ -168,15 +169,15 @@ fn wisdom_reports_format_when_file_is_newer() {
 #[test]
 fn costs_of_this_machine_are_accepted() {
     let own = CpuDevice::here(2).costs().clone();
-    Transpose::of::<f32>(300, 200).threads(2).costs(own).plan().unwrap();
+    Transpose::new::<f32>(300, 200).threads(2).costs(own).plan().unwrap();
 }
 
 /// A problem that moves nothing is recorded and used as a plan without passes.
 #[test]
 fn wisdom_is_used_when_nothing_moves() {
     let folder = tempfile::tempdir().unwrap();
-    let stays = Transpose::of::<u32>(1, 900).threads(1).wisdom(folder.path().join("w.json"));
+    let stays = Transpose::new::<u32>(1, 900).threads(1).wisdom(folder.path().join("w.json"));
     stays.tune(Duration::ZERO).unwrap();
     let planned = stays.plan().unwrap();
-    assert_eq!((planned.plan().passes(), planned.refused_wisdom()), (0, None));
+    assert_eq!((planned.plan().passes(), planned.rejected_wisdom()), (0, None));
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use proptest::prelude::*;
+use turntile::mode::InPlace;
 use turntile::{RawElements, Transpose};
 use turntile_cuda::Chip;
 use turntile_cuda::args::{ApartArgs, Args};
@@ -112,7 +113,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
         match command {
             Command::Local { rank, step } => {
                 let plan = |stage: &Transpose| {
-                    turntile::Transposer::new(planner.plan(&stage.problem()?)?, 1)
+                    turntile::Transposer::<InPlace>::new(planner.plan(&stage.problem()?)?, 1)
                 };
                 let mut stages = requests[rank].local[step].clone();
                 for alternatives in stages.iter_mut().filter(|_| last) {
@@ -171,7 +172,7 @@ fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mu
             Command::Local { rank, step: 1 } => {
                 assert!(moved.iter().flatten().all(|&moved| moved));
                 let plan = |stage: &Transpose| {
-                    turntile::Transposer::new(planner.plan(&stage.problem()?)?, 1)
+                    turntile::Transposer::<InPlace>::new(planner.plan(&stage.problem()?)?, 1)
                 };
                 for (range, stage) in plan_stages(&change.stages_after_swap(squares), plan).unwrap()
                 {

@@ -9,6 +9,7 @@ pub(crate) use draws::random;
 use anyhow::Result;
 use serde::Serialize;
 use turntile::Transpose;
+use turntile::mode::Dynamic;
 use turntile::plan::{
     Chip, CostTable, CpuDevice, Measurement, PlanError, Planner, Problem, TileRule,
 };
@@ -107,9 +108,10 @@ fn transpose(
     problem: &Problem,
     route: Choice,
     costs: Option<&CostTable>,
-) -> Transpose {
+) -> Transpose<Dynamic> {
     let axes: Vec<usize> = problem.order().collect();
-    let transpose = Transpose::of_axes_bytes(problem.extents(), &axes, problem.elem_bytes());
+    let transpose = Transpose::permute::<u8>(problem.extents(), &axes);
+    let transpose = transpose.elem_bytes(problem.elem_bytes()).dynamic();
     let transpose = if problem.is_out_of_place() { transpose.out_of_place() } else { transpose };
     let mut transpose = transpose.tiles(rule(args));
     if let Some(costs) = costs {

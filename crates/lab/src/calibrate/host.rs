@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use turntile::mode::Dynamic;
 use turntile::plan::{CostTable, CpuDevice, Plan, Planner, Problem};
-use turntile::{RawElements, RunOptions, Transposer, Workspace, pool};
+use turntile::{RunOptions, Transposer, Workspace, pool};
 use turntile_plan::tuner::median;
 
 use super::calibration::{Calibration, FEW_BYTES, HOST_BYTES};
@@ -142,17 +143,14 @@ impl HostBench {
         Ok(2.0 * bytes as f64 / median(&runs?).as_secs_f64())
     }
 
-    fn run(&mut self, planned: &Transposer, bytes: usize) -> Result<Duration> {
+    fn run(&mut self, planned: &Transposer<Dynamic>, bytes: usize) -> Result<Duration> {
         let (data, out_of_place) =
             (&mut self.data[..bytes], planned.plan().problem.is_out_of_place());
         let start = Instant::now();
         if out_of_place {
-            planned.run_into(&RawElements(data), &mut RawElements(&mut self.other[..bytes]))?;
+            planned.run_into(data, &mut self.other[..bytes])?;
         } else {
-            planned.run_with(
-                &mut RawElements(data),
-                RunOptions::new().workspace(&mut self.workspace),
-            )?;
+            planned.run(data, RunOptions::new().workspace(&mut self.workspace))?;
         }
         Ok(start.elapsed())
     }

@@ -116,7 +116,7 @@ fn a_table_is_made_that_plans_as_it_was_measured() {
     assert_eq!(read, made.costs);
     assert_eq!(read.device(), CpuDevice::here(2).processor());
     // What is written is what the library takes.
-    turntile::Transpose::of::<u32>(300, 200).threads(2).costs(read).plan().unwrap();
+    turntile::Transpose::new::<u32>(300, 200).threads(2).costs(read).plan().unwrap();
     for Change { before, after, gain } in made.changes {
         assert!(gain >= 1.0 && before.problem == after.problem, "{before}, {after}: {gain}");
     }

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use turntile::mode::Dynamic;
 use turntile::plan::{InvalidPlan, Plan, Problem, Stage};
-use turntile::{RawElements, RunError, RunOptions, Transposer};
+use turntile::{RunError, RunOptions, Transposer};
 use turntile_cli::measure::{copy, fill, gb_per_s};
 use turntile_cli::memory::{Memory, Pages};
 use turntile_cpu::kernel_config::CpuKernelConfig;
@@ -37,13 +38,13 @@ pub fn plan(
         let stages: Vec<_> = plan.stages().map(|s| (s.map, s.implementation.clone())).collect();
         return self::stages(timing, &stages, &problem, threads, dest, only);
     }
-    let planned = Transposer::new(plan, threads)?;
+    let planned = Transposer::<Dynamic>::new(plan, threads)?;
     let mut workspace = planned.workspace()?;
     let name = planned.plan().to_string();
     timed(timing, (&name, &problem, problem.bytes(), threads), dest, only, |data, ended| {
         let mut progress = |_| ended();
         let options = RunOptions::new().workspace(&mut workspace).progress(&mut progress);
-        Ok(planned.run_with(&mut RawElements(data), options)?)
+        Ok(planned.run(data, options)?)
     })
 }
 

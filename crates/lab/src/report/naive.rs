@@ -42,11 +42,11 @@ pub fn cpu(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for side in [4000, 4096] {
         let n = bench.side(side);
         let speed = cells(bench.host_into(n, n, |to, from| {
-            Ok(turntile::Transpose::of::<f32>(n, n)
+            Ok(turntile::Transpose::new::<f32>(n, n)
                 .threads(1)
                 .out_of_place()
                 .plan()?
-                .run_into(from, to)?)
+                .run(from, to)?)
         }))?;
         let how = "turntile, one thread".to_owned();
         let names = [format!("{side}x{side}"), how, String::new(), String::new()];

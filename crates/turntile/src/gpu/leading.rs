@@ -1,14 +1,14 @@
 //! In-place transposition and scaling of matrices in device memory.
 
-use turntile_cuda::{Buffers, CudaError, Gpu};
-use turntile_plan::InvalidPlan;
+use turntile_cuda::{Buffers, Gpu};
 
 use super::{DeviceMemory, GpuTransposer, StreamHandle};
 use crate::Error;
 use crate::imatcopy::{MatrixOp, matrix};
+use crate::mode::InPlaceMode;
 use crate::scale::{Scalar, Scale};
 
-impl GpuTransposer {
+impl<M: InPlaceMode> GpuTransposer<M> {
     /// Queues the in-place transposition like [`run`](Self::run), and scales each element of the
     /// result.
     ///
@@ -67,11 +67,6 @@ impl GpuTransposer {
             // SAFETY: the public functions that call this pass the caller's guarantee on.
             return unsafe { self.queue(stream, data, None, workspace) };
         }
-        if self.plan.problem.is_out_of_place() {
-            return Err(
-                CudaError::from(InvalidPlan::WrongDestination { out_of_place: true }).into()
-            );
-        }
         let ((number, scaling), workspace) = (scale.on_gpu(), workspace.map(DeviceMemory::place));
         let buffers = Buffers { data: data.place(), source: None, workspace };
         // SAFETY: the public functions that call this pass the caller's guarantee on.
@@ -88,7 +83,8 @@ impl GpuTransposer {
 ///
 /// # Errors
 /// Those of [`Transpose::plan_on`](crate::Transpose::plan_on) and [`GpuTransposer::run_scaled`].
-/// The memory is then unchanged, unless the device failed or the error is [`CudaError::Partial`].
+/// The memory is then unchanged, unless the device failed or the error is
+/// [`CudaError::Partial`](super::CudaError::Partial).
 ///
 /// # Safety
 /// Memory and stream must belong to the GPU's context, and nothing else may use the memory during

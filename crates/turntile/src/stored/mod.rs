@@ -7,7 +7,7 @@
 //!
 //! // 160 GB of f32, with 2 GiB of memory:
 //! let (source, mut result) = (File::open("a.bin")?, File::create_new("b.bin")?);
-//! Transpose::of::<f32>(200_000, 200_000).stored(2 << 30)?.run(&source, &mut result)?;
+//! Transpose::new::<f32>(200_000, 200_000).stored(2 << 30)?.run(&source, &mut result)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -35,10 +35,12 @@ pub use error::StoredError;
 
 use turntile_plan::TileRule;
 
+use crate::mode::Mode;
 use crate::record_conversion::LayoutError;
 use crate::stored::job::StridedCopy;
 use crate::stored::mover::Context;
 use crate::stored::passes::{Pass, PassKind};
+use crate::transpose::Request;
 use crate::{Effort, Error, Transpose};
 
 /// Out-of-core axis permutation, planned for a given amount of memory.
@@ -57,7 +59,7 @@ const WORKSPACE_DIVISOR: usize = 16;
 /// idle.
 const MAX_MEMORY: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 30 };
 
-impl Transpose {
+impl<M: Mode> Transpose<M> {
     /// Plans an out-of-core operation, from one file or memory map into another, with at most
     /// `memory` bytes for two blocks and a workspace.
     ///
@@ -71,15 +73,16 @@ impl Transpose {
     ///   workspace cap, route, tile rule, cost table, wisdom file, measuring, alignment or
     ///   out-of-place operation.
     pub fn stored(&self, memory: usize) -> Result<OutOfCore, Error> {
-        let problem = self.dense_problem("stored arrays")?;
-        if let Some(with) = self.in_memory_only() {
+        let request = &self.request;
+        let problem = request.dense_problem("stored arrays")?;
+        if let Some(with) = request.in_memory_only() {
             return Err(Error::Stored { with });
         }
         if problem.records().is_some() {
             return Err(LayoutError::With { with: "stored arrays" }.into());
         }
         let (workspace, threads) =
-            (memory.min(MAX_MEMORY) / WORKSPACE_DIVISOR, self.host_threads());
+            (memory.min(MAX_MEMORY) / WORKSPACE_DIVISOR, request.host_threads());
         if problem.is_empty() {
             return Ok(OutOfCore { passes: Vec::new(), threads, workspace });
         }
@@ -89,7 +92,9 @@ impl Transpose {
         let passes = passes::passes(job, (memory.min(MAX_MEMORY) - workspace) as u64);
         Ok(OutOfCore { passes, threads, workspace })
     }
+}
 
+impl Request {
     /// Returns the first option that is set but only applies to plans in memory.
     fn in_memory_only(&self) -> Option<&'static str> {
         let given = [

@@ -173,7 +173,7 @@ fn plan(
     workspace: usize,
 ) -> Result<Transposer, StoredError> {
     let extents: Vec<usize> = size.iter().map(|&extent| extent as usize).collect();
-    let transpose = Transpose::of_axes_bytes(&extents, order, job.elem_bytes as usize);
+    let transpose = Transpose::permute::<u8>(&extents, order).elem_bytes(job.elem_bytes as usize);
     Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
 }
 

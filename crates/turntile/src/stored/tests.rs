@@ -164,7 +164,7 @@ fn matrix_takes_two_passes_and_scratch_when_memory_is_small() {
     let data: Vec<u8> = (0..rows * cols * 2).map(|k| (k ^ k >> 9) as u8).collect();
     let expected = permuted(&data, &[rows, cols], &[1, 0], 2);
     let mut result = vec![0; data.len()];
-    let transpose = Transpose::of_bytes(rows, cols, 2).threads(2);
+    let transpose = Transpose::new::<u8>(rows, cols).elem_bytes(2).threads(2);
     let large = transpose.stored(8 << 20).unwrap();
     assert_eq!((large.passes(), large.scratch_bytes()), (1, 0));
     large.run(&data[..], &mut result[..]).unwrap();
@@ -189,7 +189,7 @@ fn matrix_takes_two_passes_and_scratch_when_memory_is_small() {
 #[test]
 fn empty_matrix_takes_no_pass() {
     for (rows, cols) in [(0, 5), (5, 0)] {
-        let stored = Transpose::of::<u32>(rows, cols).stored(0).unwrap();
+        let stored = Transpose::new::<u32>(rows, cols).stored(0).unwrap();
         assert_eq!((stored.passes(), stored.buffer_bytes()), (0, 0));
         stored.run(&[][..], &mut [][..]).unwrap();
     }
@@ -197,7 +197,7 @@ fn empty_matrix_takes_no_pass() {
 
 #[test]
 fn run_fails_when_storage_is_too_short() {
-    let stored = Transpose::of::<u32>(30, 50).stored(1000).unwrap();
+    let stored = Transpose::new::<u32>(30, 50).stored(1000).unwrap();
     let mut result = vec![0; 6000];
     let mut scratch = Counted::new(6000);
     let mut buffer = vec![0; stored.buffer_bytes()];
@@ -259,7 +259,7 @@ fn run_fails_when_one_reader_fails() {
 fn stored_rejects_options_of_plans_in_memory() {
     use crate::plan::{Chip, Route, TileRule};
     use crate::{Effort, Error};
-    let of = || Transpose::of::<u32>(30, 50);
+    let of = || Transpose::new::<u32>(30, 50).dynamic();
     for (transpose, with) in [
         (of().workspace_cap(9), "a workspace cap"),
         (of().alignment(64), "an alignment"),
@@ -291,7 +291,7 @@ fn readers_have_enough_stack() {
     let (rows, cols) = (2048, 2048);
     let data: Vec<u8> = (0..rows * cols * 4).map(|k| (k ^ k >> 9) as u8).collect();
     let mut result = vec![0; data.len()];
-    let stored = Transpose::of::<u32>(rows, cols).stored(9 << 20).unwrap();
+    let stored = Transpose::new::<u32>(rows, cols).stored(9 << 20).unwrap();
     stored.run(&Windowed(&data), &mut result[..]).unwrap();
     assert!(result == permuted(&data, &[rows, cols], &[1, 0], 4));
 }

@@ -2,6 +2,7 @@
 
 pub mod oracle;
 
+use turntile::mode::OutOfPlace;
 use turntile::plan::{CpuDevice, Plan, Problem};
 use turntile::{RawElements, Transposer};
 use turntile_cpu::{Executor, Workspace};
@@ -46,10 +47,10 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
 /// Checks an out-of-place plan against the given result.
 fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
     let problem = plan.problem;
-    let planned = Transposer::new(plan, threads).unwrap();
+    let planned = Transposer::<OutOfPlace>::new(plan, threads).unwrap();
     assert_eq!(planned.workspace_bytes(), 0, "{planned:#}");
     let mut data = vec![0x5A; from.len()];
-    planned.run_into(&RawElements(from), &mut RawElements(&mut data)).unwrap();
+    planned.run(&RawElements(from), &mut RawElements(&mut data)).unwrap();
     if data != want {
         report(&problem, &data, want, planned.plan());
     }

@@ -227,8 +227,8 @@ fn patterns(draw: &mut Draw) -> &'static str {
         4 => rearrange(data.data().as_chunks_mut::<4>().0, &given, &pattern, &sizes),
         8 => rearrange(data.data().as_chunks_mut::<8>().0, &given, &pattern, &sizes),
         _ => {
-            let planned = Transpose::of_pattern_bytes(&given, &pattern, &sizes, elem_bytes)
-                .and_then(|transpose| transpose.plan());
+            let planned = Transpose::rearrange::<u8>(&given, &pattern, &sizes)
+                .and_then(|transpose| transpose.elem_bytes(elem_bytes).plan());
             planned
                 .and_then(|plan| plan.run(&mut RawElements(data.data())))
                 .map(|()| extents(&after))

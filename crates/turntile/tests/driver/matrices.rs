@@ -112,7 +112,7 @@ fn of<S: Number>(draw: &mut Draw) -> &'static str {
     let result = match draw.below(3) {
         0 => {
             let axes = if operation.transposes() { [1, 0] } else { [0, 1] };
-            let transpose = Transpose::of_axes::<S>(&[rows, cols], &axes).leading(lda, ldb);
+            let transpose = Transpose::permute::<S>(&[rows, cols], &axes).leading(lda, ldb);
             let cap = draw.maybe(3, Draw::cap);
             let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
             let scale = Scale { alpha, conjugate: operation.conjugates() };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use turntile::mode::Dynamic;
 use turntile::plan::{Chip, CostTable, CpuDevice, Planner, Route, TileRule};
 use turntile::{Effort, Error, Transpose, Transposer};
 
@@ -89,7 +90,7 @@ impl How {
         }
     }
 
-    fn put_on(&self, transpose: Transpose) -> Transpose {
+    fn put_on(&self, transpose: Transpose<Dynamic>) -> Transpose<Dynamic> {
         let How { threads, route, tiles, effort, table } = self;
         let transpose = threads.map_or(transpose.clone(), |threads| transpose.threads(threads));
         let transpose = route.map_or(transpose.clone(), |route| transpose.route(route));
@@ -163,7 +164,7 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
 }
 
 /// Each option acts.
-fn check_options(planned: &Transposer, wish: &Wish, how: &How) {
+fn check_options(planned: &Transposer<Dynamic>, wish: &Wish, how: &How) {
     let (plan, threads) = (planned.plan(), how.count());
     assert!(planned.threads() <= threads, "{} of {threads}: {planned:#}", planned.threads());
     if wish.cap.is_none() {
@@ -178,7 +179,7 @@ fn check_options(planned: &Transposer, wish: &Wish, how: &How) {
 }
 
 /// The planner that others can make too plans the same.
-fn check_alike(transpose: &Transpose, how: &How, planned: &Transposer) {
+fn check_alike(transpose: &Transpose<Dynamic>, how: &How, planned: &Transposer<Dynamic>) {
     if how.effort != Effort::Estimate {
         return;
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
 
+use turntile::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
 use turntile::plan::Route;
 use turntile::{Error, RawElements, RunOptions, Transposer};
 
@@ -36,7 +37,7 @@ macro_rules! as_elements {
 }
 
 /// Compares a plan with what it is for.
-pub fn check_plan(planned: &Transposer, wish: &Wish, host: bool) {
+pub fn check_plan(planned: &Transposer<Dynamic>, wish: &Wish, host: bool) {
     let plan = planned.plan();
     let problem = &plan.problem;
     assert_eq!(plan.check(), Ok(()), "{plan:#}");
@@ -54,7 +55,7 @@ pub fn check_plan(planned: &Transposer, wish: &Wish, host: bool) {
 }
 
 /// Checks that a plan takes the route that was asked for, if something moves that it is for.
-pub fn check_route(planned: &Transposer, wish: &Wish, route: Option<Route>) {
+pub fn check_route(planned: &Transposer<Dynamic>, wish: &Wish, route: Option<Route>) {
     let plan = planned.plan();
     let Some(route) = route.filter(|_| plan.route() != Route::NOTHING) else { return };
     let leg = plan.phases.iter().any(|leg| leg.route == route);
@@ -68,7 +69,7 @@ pub fn check_route(planned: &Transposer, wish: &Wish, route: Option<Route>) {
 }
 
 /// Compares destinations, of all elements or of some.
-pub fn check_dest(draw: &mut Draw, planned: &Transposer, wish: &Wish) {
+pub fn check_dest(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     let plan = planned.plan();
     let span = plan.problem.span();
     let most = if wish.is_runnable() { 300 } else { 40 };
@@ -84,7 +85,7 @@ pub fn check_dest(draw: &mut Draw, planned: &Transposer, wish: &Wish) {
 }
 
 /// Runs a plan.
-pub fn run(draw: &mut Draw, planned: &Transposer, wish: &Wish) {
+pub fn run(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     let moved = wish.moved();
     for _ in 0..draw.below(3) {
         run_wrongly(draw, planned, wish, &moved);
@@ -95,7 +96,17 @@ pub fn run(draw: &mut Draw, planned: &Transposer, wish: &Wish) {
     run_in_place(draw, planned, wish, &moved);
 }
 
-fn run_in_place(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved) {
+/// Returns the plan with the kind that the compiler is told.
+fn retyped<M: Mode>(planned: &Transposer<Dynamic>) -> Result<(), Error> {
+    Transposer::<M>::new(planned.plan().clone(), planned.threads()).map(drop)
+}
+
+/// Returns the plan as one of this kind.
+fn of_kind<M: Mode>(planned: &Transposer<Dynamic>) -> Transposer<M> {
+    Transposer::new(planned.plan().clone(), planned.threads()).unwrap()
+}
+
+fn run_in_place(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, moved: &Moved) {
     // A matrix with leading dimensions may be the start of a larger array.
     let more = if wish.leading.is_some() { draw.below(3) * moved.elem_bytes } else { 0 };
     let skip = draw.below(64);
@@ -130,7 +141,11 @@ fn run_in_place(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Move
     let bytes = data.data();
     let run = || {
         as_elements!(typed, bytes, data => {
-            if leading { planned.run_within(data, options) } else { planned.run_with(data, options) }
+            if leading {
+                of_kind::<Leading>(planned).run_with(data, options)
+            } else {
+                of_kind::<InPlace>(planned).run_with(data, options)
+            }
         })
     };
     match panics_at.filter(|_| passes > 0) {
@@ -150,7 +165,7 @@ fn run_in_place(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Move
 }
 
 /// Compares what was moved; elements that may be anything are set to what they should not matter to be.
-fn check_moved(planned: &Transposer, data: &mut Guarded, moved: &Moved, behind: &[u8]) {
+fn check_moved(planned: &Transposer<Dynamic>, data: &mut Guarded, moved: &Moved, behind: &[u8]) {
     let e = moved.elem_bytes;
     if !moved.free.is_empty() {
         let all: HashSet<&[u8]> = moved.before.chunks(e).collect();
@@ -167,7 +182,7 @@ fn check_moved(planned: &Transposer, data: &mut Guarded, moved: &Moved, behind: 
     data.check_guards(&format!("{planned:#}"));
 }
 
-fn run_into(draw: &mut Draw, planned: &Transposer, moved: &Moved) {
+fn run_into(draw: &mut Draw, planned: &Transposer<Dynamic>, moved: &Moved) {
     let [skip, other] = [draw.below(64), draw.below(64)];
     let mut from = Guarded::new(&moved.before, skip);
     let mut to = Guarded::new(&vec![0x5A; moved.before.len()], other);
@@ -182,23 +197,23 @@ fn run_into(draw: &mut Draw, planned: &Transposer, moved: &Moved) {
 
 /// Reads elements of the type that a target has.
 trait Target {
-    fn run_into(&mut self, planned: &Transposer, source: &[u8]) -> Result<(), Error>;
+    fn run_into(&mut self, planned: &Transposer<Dynamic>, source: &[u8]) -> Result<(), Error>;
 }
 
 impl<const N: usize> Target for [[u8; N]] {
-    fn run_into(&mut self, planned: &Transposer, source: &[u8]) -> Result<(), Error> {
-        planned.run_into(source.as_chunks::<N>().0, self)
+    fn run_into(&mut self, planned: &Transposer<Dynamic>, source: &[u8]) -> Result<(), Error> {
+        of_kind::<OutOfPlace>(planned).run(source.as_chunks::<N>().0, self)
     }
 }
 
 impl Target for RawElements<&mut [u8]> {
-    fn run_into(&mut self, planned: &Transposer, source: &[u8]) -> Result<(), Error> {
-        planned.run_into(&RawElements(source), self)
+    fn run_into(&mut self, planned: &Transposer<Dynamic>, source: &[u8]) -> Result<(), Error> {
+        planned.run_into(source, self.0)
     }
 }
 
 /// Makes a wrong call: it must be an error and touch nothing.
-fn run_wrongly(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved) {
+fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, moved: &Moved) {
     let e = moved.elem_bytes;
     let leading = wish.leading.is_some();
     let other = vec![0x33; moved.before.len()];
@@ -230,9 +245,9 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved
                     as_elements!(typed, bytes, data => data.run_into(planned, source))
                 }
                 false if leading => {
-                    as_elements!(typed, bytes, data => planned.run_within(data, RunOptions::new()))
+                    as_elements!(typed, bytes, data => of_kind::<Leading>(planned).run(data))
                 }
-                false => as_elements!(typed, bytes, data => planned.run(data)),
+                false => as_elements!(typed, bytes, data => of_kind::<InPlace>(planned).run(data)),
             };
             ("length", &["length", "run"], result)
         }
@@ -244,9 +259,9 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved
                 if wish.out_of_place {
                     data.run_into(planned, source)
                 } else if leading {
-                    planned.run_within(data, RunOptions::new())
+                    of_kind::<Leading>(planned).run(data)
                 } else {
-                    planned.run(data)
+                    of_kind::<InPlace>(planned).run(data)
                 }
             });
             ("elements of another size", &["element"], result)
@@ -255,9 +270,10 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved
             let bytes = &mut data.data()[..whole];
             // The other place.
             let result = match wish.out_of_place {
-                true if draw.one_in(2) => planned.run(&mut RawElements(bytes)),
-                true => planned.run_within(&mut RawElements(bytes), RunOptions::new()),
-                false => planned.run_into(&RawElements(&other[..]), &mut RawElements(bytes)),
+                true if draw.one_in(2) => retyped::<InPlace>(planned),
+                true => planned.run(bytes, RunOptions::new()),
+                false if draw.one_in(2) => retyped::<OutOfPlace>(planned),
+                false => planned.run_into(&other, bytes),
             };
             ("the other place", &["run"], result)
         }
@@ -270,8 +286,8 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved
             let options = RunOptions::new().workspace_in(&mut few);
             let bytes = &mut data.data()[..whole];
             let result = match leading {
-                true => planned.run_within(&mut RawElements(bytes), options),
-                false => planned.run_with(&mut RawElements(bytes), options),
+                true => planned.run(bytes, options),
+                false => of_kind::<InPlace>(planned).run_with(&mut RawElements(bytes), options),
             };
             ("too little workspace", &["run"], result)
         }
@@ -279,8 +295,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer, wish: &Wish, moved: &Moved
             if !leading {
                 return;
             }
-            let bytes = &mut data.data()[..whole];
-            ("elements that may not be copied", &["run"], planned.run(&mut RawElements(bytes)))
+            ("elements that may not be copied", &["run"], retyped::<InPlace>(planned))
         }
     };
     let error = match result {

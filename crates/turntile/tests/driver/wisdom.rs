@@ -17,7 +17,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     about(format_args!("wisdom of {rows} x {cols} of {elem_bytes} by {route:?}"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wisdom.json");
-    let of = || Transpose::of_bytes(rows, cols, elem_bytes).threads(1).wisdom(&file);
+    let of = || Transpose::new::<u8>(rows, cols).elem_bytes(elem_bytes).threads(1).wisdom(&file);
     let by = |route: Option<Route>| match route {
         Some(route) => of().route(route),
         None => of(),
@@ -34,10 +34,11 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let remembered = fs::read(&file).unwrap();
     let again = by(route).plan().unwrap();
     assert_eq!(again.plan().phases, measured.plan().phases, "not what was measured");
-    assert!(again.refused_wisdom().is_none(), "{:?}", again.refused_wisdom());
+    assert!(again.rejected_wisdom().is_none(), "{:?}", again.rejected_wisdom());
     if route.is_some() {
         // What was measured by one route is not the best of all.
-        let best = Transpose::of_bytes(rows, cols, elem_bytes).threads(1).plan().unwrap();
+        let best =
+            Transpose::new::<u8>(rows, cols).elem_bytes(elem_bytes).threads(1).plan().unwrap();
         assert_eq!(of().plan().unwrap().plan().phases, best.plan().phases);
     }
     let before = naive::numbered(rows * cols, elem_bytes);

@@ -1,6 +1,7 @@
 //! What is to be moved, where each element must end, and why a request must be refused.
 
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
+use turntile::mode::Dynamic;
 use turntile::plan::{Infeasible, PlanError, Problem, ProblemError};
 use turntile::{Error, Transpose};
 
@@ -114,14 +115,17 @@ impl Wish {
     ///
     /// # Errors
     /// Records whose fields lie nowhere.
-    pub fn transpose(&self) -> Result<Transpose, Error> {
+    pub fn transpose(&self) -> Result<Transpose<Dynamic>, Error> {
         let transpose = match &self.what {
             What::Axes { shape, axes } if *axes == [1, 0] && shape.len() == 2 => {
-                Transpose::of_bytes(shape[0], shape[1], self.elem_bytes)
+                Transpose::new::<u8>(shape[0], shape[1]).elem_bytes(self.elem_bytes)
             }
-            What::Axes { shape, axes } => Transpose::of_axes_bytes(shape, axes, self.elem_bytes),
+            What::Axes { shape, axes } => {
+                Transpose::permute::<u8>(shape, axes).elem_bytes(self.elem_bytes)
+            }
             What::Records(records) => records.relayout()?.from(records.from).to(records.to),
         };
+        let transpose = transpose.dynamic();
         let transpose = if self.batch == 1 { transpose } else { transpose.batch(self.batch) };
         let transpose = self.cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
         let transpose = self.alignment.map_or(transpose.clone(), |to| transpose.alignment(to));
