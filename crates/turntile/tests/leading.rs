@@ -350,10 +350,10 @@ fn plan_text_lists_stages() {
     let text = format!("{planned:#}");
     for expected in [
         "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",
-        &format!("gaps({saved} elements) keep"),
+        &format!("gaps({saved} elements) save-gaps"),
         "slide(3000x2000, pitch 2008 to 2000)",
         "slide(2000x3000, pitch 3000 to 3016)",
-        &format!("gaps back({saved} elements) keep"),
+        &format!("gaps back({saved} elements) save-gaps"),
     ] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
