@@ -139,31 +139,6 @@ const MAX_SEGMENTS_PER_THREAD: usize = 64;
 /// Maximum bytes of that scratch per thread, unless two super-elements are larger.
 const MAX_SEGMENT_SCRATCH: usize = 512 << 10;
 
-/// Returns the methods for an index map, in the order in which ties are broken.
-pub fn methods(map: &StageMap, out_of_place: bool) -> &'static [Method] {
-    use Method::{
-        BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, PttwacGlobal, PttwacOnChip, Rounds,
-        SaveGaps, Shares, ThroughWorkspace, TileSwap,
-    };
-    match map {
-        StageMap::Axes(_) if out_of_place => &[OutOfPlace],
-        StageMap::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PIpt],
-        StageMap::SlotGather { .. } => &[BarrierSync],
-        StageMap::RecordGather { .. } => &[BarrierSync],
-        StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => &[PttwacGlobal, PIpt],
-        StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],
-        StageMap::Slide(rows) if rows.is_alike() => &[Rounds, Blocks, Shares],
-        StageMap::Slide(_) => &[Rounds],
-        // Not `Rounds`: few cut columns leave room for rounds of a few rows only, and counting
-        // those for every tile side took longer than the rest of planning.
-        StageMap::Cut { .. } => &[Blocks, Shares],
-        StageMap::TileRows(_) => &[PttwacGlobal],
-        StageMap::TransposeRows(_) => &[TileSwap, ThroughWorkspace],
-        StageMap::Gaps { .. } => &[SaveGaps],
-        StageMap::SwapGaps { .. } => &[GapSwap],
-    }
-}
-
 impl CpuKernelConfig {
     /// Creates the configuration of `method`.
     ///
@@ -176,6 +151,7 @@ impl CpuKernelConfig {
         limits: Limits,
     ) -> Option<CpuKernelConfig> {
         map.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
+        map.methods().contains(&method).then_some(())?;
         let (kernel, resources) = kernel_and_resources(&map, elem_bytes, method, limits)?;
         Some(CpuKernelConfig { map, elem_bytes, method, kernel, resources })
     }
@@ -269,8 +245,8 @@ impl CpuKernelConfig {
     }
 }
 
-/// Returns the kernel of `method` and its resources, or `None` if the method does not support the
-/// index map.
+/// Returns the kernel of `method`, which is one of the map's methods, and its resources, or `None`
+/// if the CPU has no such kernel.
 fn kernel_and_resources(
     map: &StageMap,
     elem_bytes: usize,
@@ -345,7 +321,12 @@ fn kernel_and_resources(
             let resources = Resources { threads, flag_words, scratch_bytes: unit_bytes, ..none };
             fits_cache(words.saturating_mul(4)).then_some((CpuKernel::OwnCycles(e), resources))
         }
-        (Method::PttwacGlobal, _) if moves_units(map) => {
+        (Method::PttwacGlobal, StageMap::TileRows(runs)) => {
+            let (flag_words, scratch_bytes) = (VisitedBits::words(runs.places()), 2 * unit_bytes);
+            let resources = Resources { threads: 1, flag_words, scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::TileRows(runs), resources))
+        }
+        (Method::PttwacGlobal, _) => {
             let threads = threads_for(units);
             let flag_words = threads.saturating_mul(VisitedBits::words(units));
             // With several threads, scratch also holds the contents of splitters, which begin the
@@ -356,7 +337,7 @@ fn kernel_and_resources(
                 if threads > 1 { units_held.saturating_mul(unit_bytes) } else { unit_bytes };
             Some((CpuKernel::Cycles, Resources { threads, flag_words, scratch_bytes, ..none }))
         }
-        (Method::PIpt, _) if moves_units(map) => {
+        (Method::PIpt, _) => {
             Some((CpuKernel::Rotate, Resources { threads: threads_for(units), ..none }))
         }
         (Method::OutOfPlace, StageMap::Axes(axes)) => {
@@ -369,7 +350,7 @@ fn kernel_and_resources(
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
             Some((CpuKernel::Slide(slide, schedule), resources))
         }
-        (Method::Shares | Method::Blocks, StageMap::Cut { rows, direction }) => {
+        (_, StageMap::Cut { rows, direction }) => {
             let slide = map.slide()?.scaled(elem_bytes)?;
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
             let saved_bytes = resources.saved_bytes.saturating_add(bytes(rows.gaps()));
@@ -378,38 +359,27 @@ fn kernel_and_resources(
                 Resources { saved_bytes, ..resources },
             ))
         }
-        (Method::PttwacGlobal, StageMap::TileRows(runs)) => {
-            let (flag_words, scratch_bytes) = (VisitedBits::words(runs.places()), 2 * unit_bytes);
-            let resources = Resources { threads: 1, flag_words, scratch_bytes, ..none };
-            fits_cache(scratch_bytes).then_some((CpuKernel::TileRows(runs), resources))
-        }
         (Method::TileSwap, StageMap::TransposeRows(leading)) => {
             let matrix = LeadingMatrix { leading, elem_bytes };
-            let threads = matrix.turning_parts(limits.threads)?;
+            let threads = matrix.turning_parts(limits.threads);
             Some((CpuKernel::TransposeRows(matrix), Resources { threads, ..none }))
         }
-        (Method::ThroughWorkspace, StageMap::TransposeRows(leading)) if leading.is_transposed() => {
+        (_, StageMap::TransposeRows(leading)) => {
             let resources = Resources { threads: 1, scratch_bytes: bytes(leading.len()), ..none };
             let kernel = CpuKernel::TransposeThroughScratch(LeadingMatrix { leading, elem_bytes });
             fits_cache(resources.scratch_bytes).then_some((kernel, resources))
         }
-        (Method::SaveGaps, StageMap::Gaps { leading, direction }) => {
+        (_, StageMap::Gaps { leading, direction }) => {
             let resources =
                 Resources { threads: 1, saved_bytes: bytes(leading.saved_gap_len()), ..none };
             Some((CpuKernel::SaveGaps(LeadingMatrix { leading, elem_bytes }, direction), resources))
         }
-        (Method::GapSwap, StageMap::SwapGaps { rows, direction }) => {
+        (_, StageMap::SwapGaps { rows, direction }) => {
             let resources = Resources { threads: threads_for(rows.rows()), ..none };
             Some((CpuKernel::SwapGaps(rows.scaled(elem_bytes)?, direction), resources))
         }
         _ => None,
     }
-}
-
-/// Returns `true` if the stage moves super-elements along cycles.
-fn moves_units(map: &StageMap) -> bool {
-    use StageMap::{Axes, RecordMove, RecordTiles, SlotMove};
-    matches!(map, Axes(_) | SlotMove { .. } | RecordMove { .. } | RecordTiles(_))
 }
 
 /// Returns the number of cycle segments per thread.
@@ -438,7 +408,6 @@ fn slide_method(
                 Resources { threads, ..none },
             ))
         }
-        _ if !rows.is_alike() => None,
         Method::Shares => Some((
             SlideMethod::Shares,
             Resources { threads, saved_bytes: rows.saved_elements(threads), ..none },

@@ -60,11 +60,9 @@ impl LeadingMatrix {
         )
     }
 
-    /// Returns the number of useful threads for transposing in place, at most `threads`. Returns
-    /// `None` if the pitches differ.
-    pub fn turning_parts(&self, threads: usize) -> Option<usize> {
-        let work = || self.square().pairs().max(self.remainder().count());
-        self.is_in_place().then(|| threads.clamp(1, work().max(1)))
+    /// Returns the number of useful threads for transposing in place, at most `threads`.
+    pub fn turning_parts(&self, threads: usize) -> usize {
+        threads.clamp(1, self.square().pairs().max(self.remainder().count()).max(1))
     }
 
     /// Returns `true` if source and result have the same pitch, which has room for either's rows.
