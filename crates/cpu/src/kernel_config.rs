@@ -3,7 +3,7 @@
 use std::fmt;
 
 use turntile_perm::{
-    AxisPermutation, Elementary, LayoutChange, PitchedRows, RowSlide, SlotOrder, SwapKind, TileRows,
+    AxisPermutation, Elementary, PitchedRows, RowSlide, SlotOrder, SwapKind, TileRows,
 };
 use turntile_plan::{Direction, LaunchConfigData, Method, StageMap};
 
@@ -26,14 +26,13 @@ pub enum CpuKernel {
     /// Swaps tile pairs of a self-inverse axis permutation. Holds the number of super-elements of a
     /// row that become a column.
     InvolutionSwap(usize),
-    /// Reads whole instances into scratch and writes them back permuted.
-    Barrier,
+    /// Permutes whole instances through scratch. Holds their number. An instance of records is one
+    /// common period of both tile lengths.
+    Barrier(usize),
     /// Gathers the slots of each chunk, or scatters them.
     Gather(ChunkGather, Direction),
     /// Gathers or scatters slots in row order, in bands of chunks.
     BandedGather(BandedGather, Direction),
-    /// Converts records between tile lengths through scratch, one common period of both at a time.
-    RecordTiles(LayoutChange),
     /// Gathers the slots of each chunk of records, or scatters them.
     RecordGather(record_gather::RecordGather, Direction),
     /// Follows the cycles of all instances together; workers record visited positions in flags.
@@ -197,7 +196,9 @@ impl CpuKernelConfig {
     /// Adjacent squares are swapped, not held in scratch. Chunks in row order need bands.
     pub fn is_offered(&self) -> bool {
         match self.kernel {
-            CpuKernel::Barrier => !matches!(self.map.swap_kind(), Some(SwapKind::SquareTiles(_))),
+            CpuKernel::Barrier(_) => {
+                !matches!(self.map.swap_kind(), Some(SwapKind::SquareTiles(_)))
+            }
             CpuKernel::Gather(chunks, _) => chunks.slots.order() != SlotOrder::Rows,
             _ => true,
         }
@@ -276,10 +277,18 @@ fn kernel_and_resources(
             fits_cache(scratch_bytes)
                 .then_some((CpuKernel::InvolutionSwap(swap.together()), resources))
         }
-        (Method::BarrierSync, StageMap::Axes(_)) => {
-            let scratch_bytes = map.instance_len() * elem_bytes;
-            let resources = Resources { threads: threads_for(batch), scratch_bytes, ..none };
-            fits_cache(scratch_bytes).then_some((CpuKernel::Barrier, resources))
+        (Method::BarrierSync, StageMap::Axes(_) | StageMap::RecordTiles(_)) => {
+            let (instances, len) = match map {
+                StageMap::RecordTiles(change) => {
+                    let (fields, period) = (change.schema(), change.period());
+                    let instances = fields.records().div_ceil(period);
+                    (instances, period.saturating_mul(fields.words()))
+                }
+                _ => (batch, map.instance_len()),
+            };
+            let (threads, scratch_bytes) = (threads_for(instances), bytes(len));
+            let resources = Resources { threads, scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::Barrier(instances), resources))
         }
         (Method::BarrierSync, StageMap::SlotGather { slots, direction, .. }) => {
             let chunks = ChunkGather { slots, elem_bytes };
@@ -298,13 +307,6 @@ fn kernel_and_resources(
             let scratch_bytes = chunks.scratch_bytes();
             let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
             Some((CpuKernel::Gather(chunks, direction), resources))
-        }
-        (Method::BarrierSync, StageMap::RecordTiles(retile)) => {
-            let (fields, period) = (retile.schema(), retile.period());
-            let scratch_bytes = bytes(period.saturating_mul(fields.words()));
-            let threads = threads_for(fields.records().div_ceil(period));
-            let resources = Resources { threads, scratch_bytes, ..none };
-            fits_cache(scratch_bytes).then_some((CpuKernel::RecordTiles(retile), resources))
         }
         (Method::BarrierSync, StageMap::RecordGather { slots, direction }) => {
             let chunks = record_gather::RecordGather { slots, word_bytes: elem_bytes };

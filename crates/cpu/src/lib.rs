@@ -15,7 +15,7 @@
 //! | `tile_runs` | rows of tiles between two leading dimensions, along chains |
 //! | `swaps` | pairs of tiles of squares |
 //! | `involution` | pairs of tiles of arrays with a self-inverse axis permutation |
-//! | `barrier` | whole instances through scratch: reads everything, then writes |
+//! | `scratch` | whole instances through scratch, and arrays that fit a buffer on the stack |
 //! | `chunk_gather` | chunks of the first aligned-slot pass and its inverse, through scratch |
 //! | `banded_gather`, `strip_ring` | slots in row order: bands of chunks, in strips of columns, each through a ring |
 //! | `record_gather`, `record_sections` | records through scratch: whole tiles, and the gather pass of aligned slots |
@@ -24,7 +24,6 @@
 //! | `leading` | matrices with leading dimensions: in place or through workspace; saves gaps |
 //! | `gap_swap` | rows, by swaps with their gaps |
 //! | `out_of_place` | tiles to another buffer; copies rows and columns |
-//! | `small` | arrays that fit a buffer on the stack |
 //!
 //! | modules for kernels | contents |
 //! |---|---|
@@ -57,7 +56,6 @@
 
 mod band_tiling;
 mod banded_gather;
-mod barrier;
 mod blocks;
 mod cells;
 mod chunk_gather;
@@ -85,8 +83,8 @@ mod race_check;
 mod record_gather;
 mod record_sections;
 mod rounds;
+mod scratch;
 mod shared;
-mod small;
 mod source_map;
 mod square;
 mod strided;
@@ -100,7 +98,7 @@ pub use device::CpuDevice;
 pub use epilogue::Epilogue;
 pub use executor::Executor;
 pub use out_of_place::transpose_into;
-pub use small::{SMALL_BYTES, permute_small, transpose_small};
+pub use scratch::{SMALL_BYTES, permute_small, transpose_small};
 pub use workspace::{RunError, Workspace};
 
 pub use turntile_simd::Byte;
