@@ -108,6 +108,10 @@ impl RecordView {
 
 /// Calls `$of::<WIDTH>` if the width is one of those known at compile time, otherwise `$any`.
 macro_rules! by_width {
+    ($width:expr, $of:ident $arguments:tt, $any:expr) => {
+        by_width!($width, $of $arguments, $any;
+            1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32)
+    };
     ($width:expr, $of:ident $arguments:tt, $any:expr; $($known:literal)*) => {
         match $width {
             $($known => $of::<$known> $arguments,)*
@@ -134,7 +138,7 @@ fn pack(from: &[Byte], pitch: usize, to: &mut [Byte], width: usize) {
             to.copy_from_slice(&row[..width]);
         }
     };
-    by_width!(width, of(from, pitch, to), any(to); 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32);
+    by_width!(width, of(from, pitch, to), any(to));
 }
 
 /// Copies contiguous runs of `width` bytes to rows `pitch` bytes apart, until `from` is used up.
@@ -154,7 +158,7 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
             row[..width].copy_from_slice(from);
         }
     };
-    by_width!(width, of(from, to, pitch), any(to); 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32);
+    by_width!(width, of(from, to, pitch), any(to));
 }
 
 /// Copies whole source tiles to whole destination tiles.
