@@ -9,7 +9,7 @@ use turntile_simd::Byte;
 use crate::blocks::in_blocks;
 use crate::cycle_walk::VisitedBits;
 use crate::epilogue::Epilogue;
-use crate::follow::{follow_cycles, rotate_cycles};
+use crate::follow::{follow_cycles, move_runs, rotate_cycles};
 use crate::gap_swap::GapSwap;
 use crate::involution::InvolutionSwap;
 use crate::kernel_config::{CpuKernel, CpuKernelConfig, Resources, SlideMethod};
@@ -20,7 +20,6 @@ use crate::rounds::{in_rounds, in_shares, with_gaps_kept};
 use crate::scratch::through_scratch;
 use crate::source_map::SourceMap;
 use crate::swaps::turn_squares;
-use crate::tile_runs::move_runs;
 
 /// Runs `config` on `data`, which has the length that the stage reads or writes.
 ///

@@ -11,8 +11,7 @@
 //!
 //! | kernels | move |
 //! |---|---|
-//! | `follow` | super-elements along their cycles, with independent workers or by swaps |
-//! | `tile_runs` | rows of tiles between two leading dimensions, along chains |
+//! | `follow` | super-elements along their cycles, with independent workers or by swaps; rows of tiles along chains |
 //! | `swaps` | pairs of tiles of squares |
 //! | `involution` | pairs of tiles of arrays with a self-inverse axis permutation |
 //! | `scratch` | whole instances through scratch, and arrays that fit a buffer on the stack |
@@ -90,7 +89,6 @@ mod square;
 mod strided;
 mod strip_ring;
 mod swaps;
-mod tile_runs;
 mod views;
 mod workspace;
 

@@ -26,8 +26,8 @@ const LARGER: (usize, usize, usize) = (4, 128, 8192);
 /// Rows that are worth a launch of their own.
 const LEAST_ROWS: usize = 2;
 
-/// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them, and those
-/// are passed over whose method is not one of the shape's.
+/// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them. The caller
+/// skips ways whose method is not one of [`StageMap::methods`].
 pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
     if out_of_place {
         return elsewhere(shape, at);
