@@ -108,16 +108,12 @@ impl Profile {
             CpuKernel::SquareSwap(squares) if squares.mid > 1 => (CostCurve::Tiles, 1, 0),
             CpuKernel::InvolutionSwap(_) => (CostCurve::AxisSwap, 1, 0),
             CpuKernel::SquareSwap(_) => (CostCurve::Swap, 1, 0),
-            CpuKernel::Barrier => (CostCurve::Barrier, 1, batch),
+            CpuKernel::Barrier(instances) => (CostCurve::Barrier, 1, *instances),
             CpuKernel::Gather(chunks, _) => (CostCurve::Gather, batch, chunks.slots.chunks()),
             // Each thread first saves the halo rows that it reads. Backward, the last chunk is
             // written before the others.
             CpuKernel::BandedGather(_, direction) => {
                 (CostCurve::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
-            }
-            CpuKernel::RecordTiles(retile) => {
-                let periods = retile.schema().records().div_ceil(retile.period());
-                (CostCurve::Barrier, 1, periods)
             }
             CpuKernel::RecordGather(chunks, _) => (CostCurve::Gather, 1, chunks.slots.chunks()),
             // Segments first, then the cycles without a splitter.

@@ -12,7 +12,7 @@ use turntile_plan::{
 
 use crate::cost_model::{self, Estimate};
 use crate::cpuinfo;
-use crate::kernel_config::{self, CpuKernelConfig, Limits};
+use crate::kernel_config::{CpuKernelConfig, Limits};
 
 /// Device model of a number of CPU threads.
 #[derive(Clone, Debug)]
@@ -215,7 +215,7 @@ impl CpuDevice {
 
     /// Calls `visit` with the configurations that meet the request, and their estimated seconds.
     ///
-    /// Visits methods in the order of [`kernel_config::methods`], each with decreasing numbers of
+    /// Visits methods in the order of [`StageMap::methods`], each with decreasing numbers of
     /// threads. `visit` returns a bound: configurations that take at least that many seconds are
     /// skipped.
     fn visit_configs(
@@ -225,10 +225,7 @@ impl CpuDevice {
         mut visit: impl FnMut(&CpuKernelConfig, f64) -> f64,
     ) -> Result<(), Infeasible> {
         let (mut any, mut least, mut bound) = (false, None, f64::INFINITY);
-        for &method in kernel_config::methods(map, request.out_of_place) {
-            if !request.methods.accepts(method) {
-                continue;
-            }
+        for &method in map.methods().iter().filter(|&&method| request.accepts(method)) {
             let with_threads = |threads| {
                 let limits = Limits { threads, ..self.limits };
                 CpuKernelConfig::new(*map, request.elem_bytes, method, limits)

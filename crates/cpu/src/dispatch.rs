@@ -6,20 +6,20 @@ use turntile_perm::{Elementary, RowSlide};
 use turntile_plan::{Direction, StageMap};
 use turntile_simd::Byte;
 
-use crate::barrier;
 use crate::blocks::in_blocks;
 use crate::cycle_walk::VisitedBits;
 use crate::epilogue::Epilogue;
-use crate::follow::{follow_cycles, rotate_cycles};
+use crate::follow::{follow_cycles, move_runs, rotate_cycles};
 use crate::gap_swap::GapSwap;
 use crate::involution::InvolutionSwap;
 use crate::kernel_config::{CpuKernel, CpuKernelConfig, Resources, SlideMethod};
 use crate::parallel;
-use crate::record_gather;
+use crate::plane_tiling::PlaneTiling;
+use crate::record_gather::convert_period;
 use crate::rounds::{in_rounds, in_shares, with_gaps_kept};
+use crate::scratch::through_scratch;
 use crate::source_map::SourceMap;
 use crate::swaps::turn_squares;
-use crate::tile_runs::move_runs;
 
 /// Runs `config` on `data`, which has the length that the stage reads or writes.
 ///
@@ -48,7 +48,22 @@ pub fn run(
                 .expect("the configuration was made from this permutation");
             swap.run(data, threads, scratch);
         }
-        CpuKernel::Barrier => barrier::run(data, config.axes(), elem_bytes, threads, scratch),
+        CpuKernel::Barrier(_) => {
+            let instance_bytes = resources.scratch_bytes;
+            // Closures own what they use: one indirection less per instance, and 7% more speed for
+            // instances of 192 bytes (EPYC, one thread, November 2026).
+            if let StageMap::RecordTiles(change) = config.map {
+                through_scratch(data, instance_bytes, threads, scratch, move |from, to| {
+                    convert_period(from, change, elem_bytes, to);
+                });
+            } else {
+                let axes = config.axes().without_batch();
+                let planes = PlaneTiling::of_axes(&axes, elem_bytes).whole_planes();
+                through_scratch(data, instance_bytes, threads, scratch, move |from, to| {
+                    planes.transpose(from, to);
+                });
+            }
+        }
         CpuKernel::Gather(chunks, direction) => {
             for matrix in data.chunks_exact_mut(chunks.bytes()) {
                 match direction {
@@ -64,9 +79,6 @@ pub fn run(
                     Backward => banded.scatter(matrix, threads, saved, scratch),
                 }
             }
-        }
-        CpuKernel::RecordTiles(retile) => {
-            record_gather::retile(data, retile, elem_bytes, threads, scratch)
         }
         CpuKernel::RecordGather(chunks, Forward) => chunks.gather(data, threads, saved, scratch),
         CpuKernel::RecordGather(chunks, Backward) => chunks.scatter(data, threads, saved, scratch),

@@ -1,10 +1,12 @@
 //! Units moved along their cycles: in segments between splitters, by workers that do not
-//! communicate (`cycle_walk`), or by swaps, without flags and without scratch (P-IPT).
+//! communicate (`cycle_walk`), or by swaps, without flags and without scratch (P-IPT). Rows of tiles
+//! between two pitches move along chains.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 
+use turntile_perm::TileRows;
 use turntile_simd::{self as simd, Byte, CopyJob};
 
 use crate::cycle_walk::{
@@ -148,4 +150,36 @@ fn is_leader(k: usize, source_map: &SourceMap) -> bool {
         at = source_map.source_of(at);
     }
     at == k
+}
+
+/// Moves rows of tiles from one pitch to another, along chains. Most chains end in a gap.
+///
+/// `scratch` has the size of two runs. `visited` has one bit per run position in the source.
+pub fn move_runs(
+    data: &mut [Byte],
+    runs: &TileRows,
+    elem_bytes: usize,
+    visited: VisitedBits,
+    scratch: &mut [Byte],
+) {
+    let bytes = runs.side() * elem_bytes;
+    let (mut carried, mut fetched) = scratch.split_at_mut(bytes);
+    for start in 0..runs.places() {
+        // A visited position is behind a run that has already moved on.
+        let Some(mut next) = runs.succ(start).filter(|_| !visited.has(start)) else { continue };
+        visited.set(start);
+        carried.copy_from_slice(&data[start * bytes..][..bytes]);
+        loop {
+            let after = runs.succ(next).filter(|_| !visited.has(next));
+            let dest = &mut data[next * bytes..][..bytes];
+            if after.is_some() {
+                visited.set(next);
+                fetched.copy_from_slice(dest);
+            }
+            dest.copy_from_slice(carried);
+            let Some(after) = after else { break };
+            (carried, fetched) = (fetched, carried);
+            next = after;
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use turntile_perm::{
-    AxisPermutation, Elementary, LayoutChange, PitchedRows, RowSlide, SlotOrder, SwapKind, TileRows,
+    AxisPermutation, Elementary, PitchedRows, RowSlide, SlotOrder, SwapKind, TileRows,
 };
 use turntile_plan::{Direction, LaunchConfigData, Method, StageMap};
 
@@ -26,14 +26,13 @@ pub enum CpuKernel {
     /// Swaps tile pairs of a self-inverse axis permutation. Holds the number of super-elements of a
     /// row that become a column.
     InvolutionSwap(usize),
-    /// Reads whole instances into scratch and writes them back permuted.
-    Barrier,
+    /// Permutes whole instances through scratch. Holds their number. An instance of records is one
+    /// common period of both tile lengths.
+    Barrier(usize),
     /// Gathers the slots of each chunk, or scatters them.
     Gather(ChunkGather, Direction),
     /// Gathers or scatters slots in row order, in bands of chunks.
     BandedGather(BandedGather, Direction),
-    /// Converts records between tile lengths through scratch, one common period of both at a time.
-    RecordTiles(LayoutChange),
     /// Gathers the slots of each chunk of records, or scatters them.
     RecordGather(record_gather::RecordGather, Direction),
     /// Follows the cycles of all instances together; workers record visited positions in flags.
@@ -139,31 +138,6 @@ const MAX_SEGMENTS_PER_THREAD: usize = 64;
 /// Maximum bytes of that scratch per thread, unless two super-elements are larger.
 const MAX_SEGMENT_SCRATCH: usize = 512 << 10;
 
-/// Returns the methods for an index map, in the order in which ties are broken.
-pub fn methods(map: &StageMap, out_of_place: bool) -> &'static [Method] {
-    use Method::{
-        BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, PttwacGlobal, PttwacOnChip, Rounds,
-        SaveGaps, Shares, ThroughWorkspace, TileSwap,
-    };
-    match map {
-        StageMap::Axes(_) if out_of_place => &[OutOfPlace],
-        StageMap::Axes(_) => &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PIpt],
-        StageMap::SlotGather { .. } => &[BarrierSync],
-        StageMap::RecordGather { .. } => &[BarrierSync],
-        StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => &[PttwacGlobal, PIpt],
-        StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],
-        StageMap::Slide(rows) if rows.is_alike() => &[Rounds, Blocks, Shares],
-        StageMap::Slide(_) => &[Rounds],
-        // Not `Rounds`: few cut columns leave room for rounds of a few rows only, and counting
-        // those for every tile side took longer than the rest of planning.
-        StageMap::Cut { .. } => &[Blocks, Shares],
-        StageMap::TileRows(_) => &[PttwacGlobal],
-        StageMap::TransposeRows(_) => &[TileSwap, ThroughWorkspace],
-        StageMap::Gaps { .. } => &[SaveGaps],
-        StageMap::SwapGaps { .. } => &[GapSwap],
-    }
-}
-
 impl CpuKernelConfig {
     /// Creates the configuration of `method`.
     ///
@@ -176,6 +150,7 @@ impl CpuKernelConfig {
         limits: Limits,
     ) -> Option<CpuKernelConfig> {
         map.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
+        map.methods().contains(&method).then_some(())?;
         let (kernel, resources) = kernel_and_resources(&map, elem_bytes, method, limits)?;
         Some(CpuKernelConfig { map, elem_bytes, method, kernel, resources })
     }
@@ -221,7 +196,9 @@ impl CpuKernelConfig {
     /// Adjacent squares are swapped, not held in scratch. Chunks in row order need bands.
     pub fn is_offered(&self) -> bool {
         match self.kernel {
-            CpuKernel::Barrier => !matches!(self.map.swap_kind(), Some(SwapKind::SquareTiles(_))),
+            CpuKernel::Barrier(_) => {
+                !matches!(self.map.swap_kind(), Some(SwapKind::SquareTiles(_)))
+            }
             CpuKernel::Gather(chunks, _) => chunks.slots.order() != SlotOrder::Rows,
             _ => true,
         }
@@ -269,8 +246,8 @@ impl CpuKernelConfig {
     }
 }
 
-/// Returns the kernel of `method` and its resources, or `None` if the method does not support the
-/// index map.
+/// Returns the kernel of `method`, which is one of the map's methods, and its resources, or `None`
+/// if the CPU has no such kernel.
 fn kernel_and_resources(
     map: &StageMap,
     elem_bytes: usize,
@@ -300,10 +277,18 @@ fn kernel_and_resources(
             fits_cache(scratch_bytes)
                 .then_some((CpuKernel::InvolutionSwap(swap.together()), resources))
         }
-        (Method::BarrierSync, StageMap::Axes(_)) => {
-            let scratch_bytes = map.instance_len() * elem_bytes;
-            let resources = Resources { threads: threads_for(batch), scratch_bytes, ..none };
-            fits_cache(scratch_bytes).then_some((CpuKernel::Barrier, resources))
+        (Method::BarrierSync, StageMap::Axes(_) | StageMap::RecordTiles(_)) => {
+            let (instances, len) = match map {
+                StageMap::RecordTiles(change) => {
+                    let (fields, period) = (change.schema(), change.period());
+                    let instances = fields.records().div_ceil(period);
+                    (instances, period.saturating_mul(fields.words()))
+                }
+                _ => (batch, map.instance_len()),
+            };
+            let (threads, scratch_bytes) = (threads_for(instances), bytes(len));
+            let resources = Resources { threads, scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::Barrier(instances), resources))
         }
         (Method::BarrierSync, StageMap::SlotGather { slots, direction, .. }) => {
             let chunks = ChunkGather { slots, elem_bytes };
@@ -323,13 +308,6 @@ fn kernel_and_resources(
             let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
             Some((CpuKernel::Gather(chunks, direction), resources))
         }
-        (Method::BarrierSync, StageMap::RecordTiles(retile)) => {
-            let (fields, period) = (retile.schema(), retile.period());
-            let scratch_bytes = bytes(period.saturating_mul(fields.words()));
-            let threads = threads_for(fields.records().div_ceil(period));
-            let resources = Resources { threads, scratch_bytes, ..none };
-            fits_cache(scratch_bytes).then_some((CpuKernel::RecordTiles(retile), resources))
-        }
         (Method::BarrierSync, StageMap::RecordGather { slots, direction }) => {
             let chunks = record_gather::RecordGather { slots, word_bytes: elem_bytes };
             let threads = threads_for(slots.chunks());
@@ -345,7 +323,12 @@ fn kernel_and_resources(
             let resources = Resources { threads, flag_words, scratch_bytes: unit_bytes, ..none };
             fits_cache(words.saturating_mul(4)).then_some((CpuKernel::OwnCycles(e), resources))
         }
-        (Method::PttwacGlobal, _) if moves_units(map) => {
+        (Method::PttwacGlobal, StageMap::TileRows(runs)) => {
+            let (flag_words, scratch_bytes) = (VisitedBits::words(runs.places()), 2 * unit_bytes);
+            let resources = Resources { threads: 1, flag_words, scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::TileRows(runs), resources))
+        }
+        (Method::PttwacGlobal, _) => {
             let threads = threads_for(units);
             let flag_words = threads.saturating_mul(VisitedBits::words(units));
             // With several threads, scratch also holds the contents of splitters, which begin the
@@ -356,7 +339,7 @@ fn kernel_and_resources(
                 if threads > 1 { units_held.saturating_mul(unit_bytes) } else { unit_bytes };
             Some((CpuKernel::Cycles, Resources { threads, flag_words, scratch_bytes, ..none }))
         }
-        (Method::PIpt, _) if moves_units(map) => {
+        (Method::PIpt, _) => {
             Some((CpuKernel::Rotate, Resources { threads: threads_for(units), ..none }))
         }
         (Method::OutOfPlace, StageMap::Axes(axes)) => {
@@ -369,7 +352,7 @@ fn kernel_and_resources(
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
             Some((CpuKernel::Slide(slide, schedule), resources))
         }
-        (Method::Shares | Method::Blocks, StageMap::Cut { rows, direction }) => {
+        (_, StageMap::Cut { rows, direction }) => {
             let slide = map.slide()?.scaled(elem_bytes)?;
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
             let saved_bytes = resources.saved_bytes.saturating_add(bytes(rows.gaps()));
@@ -378,38 +361,27 @@ fn kernel_and_resources(
                 Resources { saved_bytes, ..resources },
             ))
         }
-        (Method::PttwacGlobal, StageMap::TileRows(runs)) => {
-            let (flag_words, scratch_bytes) = (VisitedBits::words(runs.places()), 2 * unit_bytes);
-            let resources = Resources { threads: 1, flag_words, scratch_bytes, ..none };
-            fits_cache(scratch_bytes).then_some((CpuKernel::TileRows(runs), resources))
-        }
         (Method::TileSwap, StageMap::TransposeRows(leading)) => {
             let matrix = LeadingMatrix { leading, elem_bytes };
-            let threads = matrix.turning_parts(limits.threads)?;
+            let threads = matrix.turning_parts(limits.threads);
             Some((CpuKernel::TransposeRows(matrix), Resources { threads, ..none }))
         }
-        (Method::ThroughWorkspace, StageMap::TransposeRows(leading)) if leading.is_transposed() => {
+        (_, StageMap::TransposeRows(leading)) => {
             let resources = Resources { threads: 1, scratch_bytes: bytes(leading.len()), ..none };
             let kernel = CpuKernel::TransposeThroughScratch(LeadingMatrix { leading, elem_bytes });
             fits_cache(resources.scratch_bytes).then_some((kernel, resources))
         }
-        (Method::SaveGaps, StageMap::Gaps { leading, direction }) => {
+        (_, StageMap::Gaps { leading, direction }) => {
             let resources =
                 Resources { threads: 1, saved_bytes: bytes(leading.saved_gap_len()), ..none };
             Some((CpuKernel::SaveGaps(LeadingMatrix { leading, elem_bytes }, direction), resources))
         }
-        (Method::GapSwap, StageMap::SwapGaps { rows, direction }) => {
+        (_, StageMap::SwapGaps { rows, direction }) => {
             let resources = Resources { threads: threads_for(rows.rows()), ..none };
             Some((CpuKernel::SwapGaps(rows.scaled(elem_bytes)?, direction), resources))
         }
         _ => None,
     }
-}
-
-/// Returns `true` if the stage moves super-elements along cycles.
-fn moves_units(map: &StageMap) -> bool {
-    use StageMap::{Axes, RecordMove, RecordTiles, SlotMove};
-    matches!(map, Axes(_) | SlotMove { .. } | RecordMove { .. } | RecordTiles(_))
 }
 
 /// Returns the number of cycle segments per thread.
@@ -438,7 +410,6 @@ fn slide_method(
                 Resources { threads, ..none },
             ))
         }
-        _ if !rows.is_alike() => None,
         Method::Shares => Some((
             SlideMethod::Shares,
             Resources { threads, saved_bytes: rows.saved_elements(threads), ..none },

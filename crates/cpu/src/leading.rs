@@ -8,9 +8,10 @@ use turntile_perm::{LeadingDims, PitchedRows};
 use turntile_simd::{self as simd, BlockShape, Byte};
 
 use crate::epilogue::Epilogue;
+use crate::out_of_place::transpose_tiles;
 use crate::parallel;
-use crate::plane_tiling::{PlaneTile, PlaneTiling};
-use crate::shared::{SharedBytes, Worker};
+use crate::plane_tiling::PlaneTiling;
+use crate::shared::SharedBytes;
 use crate::square::SquareTiling;
 use crate::swaps::turn_squares;
 
@@ -60,11 +61,9 @@ impl LeadingMatrix {
         )
     }
 
-    /// Returns the number of useful threads for transposing in place, at most `threads`. Returns
-    /// `None` if the pitches differ.
-    pub fn turning_parts(&self, threads: usize) -> Option<usize> {
-        let work = || self.square().pairs().max(self.remainder().count());
-        self.is_in_place().then(|| threads.clamp(1, work().max(1)))
+    /// Returns the number of useful threads for transposing in place, at most `threads`.
+    pub fn turning_parts(&self, threads: usize) -> usize {
+        threads.clamp(1, self.square().pairs().max(self.remainder().count()).max(1))
     }
 
     /// Returns `true` if source and result have the same pitch, which has room for either's rows.
@@ -109,13 +108,8 @@ impl LeadingMatrix {
             // columns, so neither sources nor destinations share an element with another thread's
             // tiles.
             let worker = unsafe { shared.worker() };
-            transpose_tiles(
-                &worker,
-                &remainder,
-                parallel::split_evenly(remainder.count(), threads, part),
-                epilogue,
-                buffer,
-            );
+            let own = parallel::split_evenly(remainder.count(), threads, part);
+            transpose_tiles(&worker, None, &remainder, own, epilogue, buffer);
         });
     }
 
@@ -154,32 +148,5 @@ impl LeadingMatrix {
     fn saved_runs(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let elem_bytes = self.elem_bytes;
         self.leading.saved_gaps().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
-    }
-}
-
-/// Transposes tiles through a buffer, in which the epilogue is applied.
-fn transpose_tiles(
-    worker: &Worker,
-    tiles: &PlaneTiling,
-    numbers: Range<usize>,
-    epilogue: Option<&Epilogue>,
-    buffer: &mut [Byte],
-) {
-    let unit_bytes = tiles.unit_bytes();
-    for n in numbers.clone() {
-        let PlaneTile { from, to, block } = tiles.nth(n);
-        if n + 1 < numbers.end {
-            tiles.nth(n + 1).for_lines(unit_bytes, |at| simd::prefetch(worker.address(at)));
-        }
-        let transposed = BlockShape { to_pitch: block.rows, ..block };
-        worker.read_transposed(from, buffer, transposed, unit_bytes);
-        let (row, pitch) = (block.rows * unit_bytes, block.to_pitch * unit_bytes);
-        if let Some(epilogue) = epilogue {
-            epilogue.bytes(&mut buffer[..block.cols * row]);
-        }
-        match tiles.streams() {
-            true => worker.stream_rows(to, pitch, buffer, row, block.cols),
-            false => worker.write_rows(to, pitch, buffer, row, block.cols),
-        }
     }
 }

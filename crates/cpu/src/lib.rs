@@ -11,11 +11,10 @@
 //!
 //! | kernels | move |
 //! |---|---|
-//! | `follow` | super-elements along their cycles, with independent workers or by swaps |
-//! | `tile_runs` | rows of tiles between two leading dimensions, along chains |
+//! | `follow` | super-elements along their cycles, with independent workers or by swaps; rows of tiles along chains |
 //! | `swaps` | pairs of tiles of squares |
 //! | `involution` | pairs of tiles of arrays with a self-inverse axis permutation |
-//! | `barrier` | whole instances through scratch: reads everything, then writes |
+//! | `scratch` | whole instances through scratch, and arrays that fit a buffer on the stack |
 //! | `chunk_gather` | chunks of the first aligned-slot pass and its inverse, through scratch |
 //! | `banded_gather`, `strip_ring` | slots in row order: bands of chunks, in strips of columns, each through a ring |
 //! | `record_gather`, `record_sections` | records through scratch: whole tiles, and the gather pass of aligned slots |
@@ -24,7 +23,6 @@
 //! | `leading` | matrices with leading dimensions: in place or through workspace; saves gaps |
 //! | `gap_swap` | rows, by swaps with their gaps |
 //! | `out_of_place` | tiles to another buffer; copies rows and columns |
-//! | `small` | arrays that fit a buffer on the stack |
 //!
 //! | modules for kernels | contents |
 //! |---|---|
@@ -57,7 +55,6 @@
 
 mod band_tiling;
 mod banded_gather;
-mod barrier;
 mod blocks;
 mod cells;
 mod chunk_gather;
@@ -85,14 +82,13 @@ mod race_check;
 mod record_gather;
 mod record_sections;
 mod rounds;
+mod scratch;
 mod shared;
-mod small;
 mod source_map;
 mod square;
 mod strided;
 mod strip_ring;
 mod swaps;
-mod tile_runs;
 mod views;
 mod workspace;
 
@@ -100,7 +96,7 @@ pub use device::CpuDevice;
 pub use epilogue::Epilogue;
 pub use executor::Executor;
 pub use out_of_place::transpose_into;
-pub use small::{SMALL_BYTES, permute_small, transpose_small};
+pub use scratch::{SMALL_BYTES, permute_small, transpose_small};
 pub use workspace::{RunError, Workspace};
 
 pub use turntile_simd::Byte;

@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 
+use crate::epilogue::Epilogue;
 use crate::parallel::{self, WorkCounter};
-use crate::plane_tiling::PlaneTiling;
+use crate::plane_tiling::{PlaneTile, PlaneTiling};
 use crate::shared::{SharedBytes, Worker};
 use crate::workspace::{RunError, buffer};
 
@@ -62,7 +63,7 @@ pub fn tiles_into(
         let worker = unsafe { shared.worker() };
         while let Some(claimed) = counter.claim() {
             if tiles.streams() {
-                stream_tiles(&worker, from, tiles, claimed, buffer);
+                transpose_tiles(&worker, Some(from), tiles, claimed, None, buffer);
                 continue;
             }
             for tile in claimed.map(|n| tiles.nth(n)) {
@@ -84,24 +85,41 @@ fn copy(to: &mut [Byte], from: &[Byte], threads: usize) {
     });
 }
 
-/// Transposes tiles through a buffer, whose rows are written with nontemporal stores.
-fn stream_tiles(
+/// Transposes tiles of `source`, or of the worker's own bytes, through a buffer, in which the
+/// epilogue is applied. Rows of large arrays are written with nontemporal stores.
+pub fn transpose_tiles(
     worker: &Worker,
-    from: &[Byte],
+    source: Option<&[Byte]>,
     tiles: &PlaneTiling,
-    claimed: Range<usize>,
+    numbers: Range<usize>,
+    epilogue: Option<&Epilogue>,
     buffer: &mut [Byte],
 ) {
     let unit_bytes = tiles.unit_bytes();
-    for n in claimed.clone() {
-        let tile = tiles.nth(n);
-        let BlockShape { rows, cols, from_pitch, to_pitch } = tile.block;
-        if n + 1 < claimed.end {
-            let prefetch = |at| simd::prefetch(from.as_ptr().wrapping_add(at));
-            tiles.nth(n + 1).for_lines(unit_bytes, prefetch);
+    for n in numbers.clone() {
+        let PlaneTile { from, to, block } = tiles.nth(n);
+        if n + 1 < numbers.end {
+            // The worker computes every address. From a start computed once, 3000x5000 floats in
+            // rows of 5008 move at 31 GB/s instead of 38 (EPYC, one thread, November 2026).
+            tiles.nth(n + 1).for_lines(unit_bytes, |at| {
+                simd::prefetch(match source {
+                    Some(source) => source.as_ptr().wrapping_add(at),
+                    None => worker.address(at),
+                })
+            });
         }
-        let block = BlockShape { rows, cols, from_pitch, to_pitch: rows };
-        simd::transpose(&from[tile.from..], buffer, block, unit_bytes);
-        worker.stream_rows(tile.to, to_pitch * unit_bytes, buffer, rows * unit_bytes, cols);
+        let transposed = BlockShape { to_pitch: block.rows, ..block };
+        match source {
+            Some(source) => simd::transpose(&source[from..], buffer, transposed, unit_bytes),
+            None => worker.read_transposed(from, buffer, transposed, unit_bytes),
+        }
+        let (row, pitch) = (block.rows * unit_bytes, block.to_pitch * unit_bytes);
+        if let Some(epilogue) = epilogue {
+            epilogue.bytes(&mut buffer[..block.cols * row]);
+        }
+        match tiles.streams() {
+            true => worker.stream_rows(to, pitch, buffer, row, block.cols),
+            false => worker.write_rows(to, pitch, buffer, row, block.cols),
+        }
     }
 }

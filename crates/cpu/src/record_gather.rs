@@ -5,7 +5,6 @@
 //! record) are read or written field by field.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use turntile_perm::{FieldSlots, LayoutChange, RecordSchema};
 use turntile_simd::{self as simd, BlockShape, Byte};
@@ -109,6 +108,10 @@ impl RecordView {
 
 /// Calls `$of::<WIDTH>` if the width is one of those known at compile time, otherwise `$any`.
 macro_rules! by_width {
+    ($width:expr, $of:ident $arguments:tt, $any:expr) => {
+        by_width!($width, $of $arguments, $any;
+            1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32)
+    };
     ($width:expr, $of:ident $arguments:tt, $any:expr; $($known:literal)*) => {
         match $width {
             $($known => $of::<$known> $arguments,)*
@@ -135,7 +138,7 @@ fn pack(from: &[Byte], pitch: usize, to: &mut [Byte], width: usize) {
             to.copy_from_slice(&row[..width]);
         }
     };
-    by_width!(width, of(from, pitch, to), any(to); 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32);
+    by_width!(width, of(from, pitch, to), any(to));
 }
 
 /// Copies contiguous runs of `width` bytes to rows `pitch` bytes apart, until `from` is used up.
@@ -155,37 +158,11 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
             row[..width].copy_from_slice(from);
         }
     };
-    by_width!(width, of(from, to, pitch), any(to); 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 20 24 28 32);
-}
-
-/// Converts every period of `retile` through scratch of the period's size. `threads` threads claim
-/// periods.
-pub fn retile(
-    data: &mut [Byte],
-    retile: LayoutChange,
-    word_bytes: usize,
-    threads: usize,
-    scratch: &mut [Byte],
-) {
-    let record_bytes = retile.schema().words() * word_bytes;
-    let period = retile.period() * record_bytes;
-    let grain = parallel::grain(data.len().div_ceil(period), threads) * period;
-    let queue = Mutex::new(data.chunks_mut(grain));
-    parallel::for_each_thread(0..threads, scratch, period, |_, scratch| {
-        // The lock is released before the work.
-        let claim = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-        while let Some(own) = claim() {
-            for records in own.chunks_mut(period) {
-                let scratch = &mut scratch[..records.len()];
-                convert_period(records, retile, word_bytes, scratch);
-                records.copy_from_slice(scratch);
-            }
-        }
-    });
+    by_width!(width, of(from, to, pitch), any(to));
 }
 
 /// Copies whole source tiles to whole destination tiles.
-fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mut [Byte]) {
+pub fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);
     let tiled = |tile| RecordView { fields, tile, records, word_bytes };

@@ -188,7 +188,7 @@ impl Chip {
         let (grid_bytes, short_cycles) = (self.grid_bytes(), OnceCell::new());
         let mut bound = f64::INFINITY;
         for way in offers::ways(shape, request.out_of_place, at, grid_bytes) {
-            if !request.methods.accepts(way.method()) {
+            if !request.accepts(way.method()) || !shape.methods().contains(&way.method()) {
                 continue;
             }
             let costs = &self.costs;

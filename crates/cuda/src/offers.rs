@@ -1,7 +1,7 @@
 //! Which ways are worth a try for a shape.
 
 use turntile_perm::{Elementary, SwapKind};
-use turntile_plan::StageMap;
+use turntile_plan::{Method, StageMap};
 
 use crate::call::{Limits, widest_word};
 use crate::lower::axes::LEAST_UNIT;
@@ -26,7 +26,8 @@ const LARGER: (usize, usize, usize) = (4, 128, 8192);
 /// Rows that are worth a launch of their own.
 const LEAST_ROWS: usize = 2;
 
-/// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them.
+/// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them. The caller
+/// skips ways whose method is not one of [`StageMap::methods`].
 pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
     if out_of_place {
         return elsewhere(shape, at);
@@ -59,10 +60,10 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
         }
         StageMap::Cut { .. } => vec![Way::Blocks { block: slide_block(at.limits) }],
         StageMap::TransposeRows(leading) => {
-            let (source, result) = (leading.source(), leading.result());
+            let source = leading.source();
             let side = source.rows().min(source.cols());
             let tile = || swap_tile(side, source.pitch() * at.elem_bytes, at).unwrap_or(1);
-            let equal = source.pitch() == result.pitch();
+            let equal = shape.methods().contains(&Method::TileSwap);
             let swap = equal.then(|| Way::TileSwap { tile: tile() });
             swap.into_iter().chain([Way::ThroughWorkspace]).collect()
         }

@@ -53,6 +53,12 @@ pub struct StageRequest {
 }
 
 impl StageRequest {
+    /// Returns `true` if the request accepts `method`: the filter does, and the method writes to
+    /// the required buffer.
+    pub fn accepts(&self, method: Method) -> bool {
+        (method == Method::OutOfPlace) == self.out_of_place && self.methods.accepts(method)
+    }
+
     /// Creates a request for a stage of `problem`, with the workspace cap from
     /// [`Device::cap`].
     pub fn new(problem: &Problem, device: &dyn Device, methods: MethodFilter) -> Self {

@@ -61,6 +61,52 @@ impl Method {
     }
 }
 
+impl StageMap {
+    /// Returns the methods that may implement the map, in the order in which ties are broken.
+    ///
+    /// A backend supports some of them. Only [`OutOfPlace`](Method::OutOfPlace) writes to another
+    /// buffer.
+    pub fn methods(&self) -> &'static [Method] {
+        use Method::{
+            BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, PttwacGlobal, PttwacOnChip, Rounds,
+            SaveGaps, Shares, ThroughWorkspace, TileSwap,
+        };
+        match self {
+            StageMap::Axes(axes) => {
+                let elementary = axes.elementary();
+                let tiles = axes.is_involution() || elementary.is_some_and(|e| e.is_of_tiles());
+                let separate = elementary.is_some_and(|e| e.mid == 1);
+                match (tiles, separate) {
+                    (true, true) => {
+                        &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PIpt, OutOfPlace]
+                    }
+                    (true, false) => &[TileSwap, BarrierSync, PttwacGlobal, PIpt, OutOfPlace],
+                    (false, true) => &[BarrierSync, PttwacOnChip, PttwacGlobal, PIpt, OutOfPlace],
+                    (false, false) => &[BarrierSync, PttwacGlobal, PIpt, OutOfPlace],
+                }
+            }
+            StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => &[BarrierSync],
+            StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => &[PttwacGlobal, PIpt],
+            StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],
+            StageMap::Slide(slide) if slide.is_alike() => &[Rounds, Blocks, Shares],
+            StageMap::Slide(_) => &[Rounds],
+            // Not `Rounds`: few cut columns leave room for rounds of a few rows only, and counting
+            // those for every tile side took longer than the rest of planning.
+            StageMap::Cut { .. } => &[Blocks, Shares],
+            StageMap::TileRows(_) => &[PttwacGlobal],
+            StageMap::TransposeRows(leading) if !leading.is_transposed() => &[],
+            StageMap::TransposeRows(leading) => {
+                match leading.source().pitch() == leading.result().pitch() {
+                    true => &[TileSwap, ThroughWorkspace],
+                    false => &[ThroughWorkspace],
+                }
+            }
+            StageMap::Gaps { .. } => &[SaveGaps],
+            StageMap::SwapGaps { .. } => &[GapSwap],
+        }
+    }
+}
+
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -59,7 +59,7 @@ pub enum PlanError {
     /// The requested route is infeasible for the problem, or every route is.
     #[error("route {route} cannot be used for {problem} on {device}: {why}")]
     Infeasible {
-        /// The requested route, or the first one that was rejected.
+        /// The requested route, else one stage, else the first route that was rejected.
         route: Route,
         /// The problem.
         problem: Box<Problem>,
@@ -200,9 +200,11 @@ impl Planner {
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
+            // One stage supports any permutation: its reason is the device's, not the route's.
+            let one_stage = rejected.iter().position(|one| one.route == Route::ONE_STAGE);
             let unestimated =
                 RejectedRoute { route: Route::NOTHING, reason: Infeasible::Unestimated };
-            return Err(rejected.into_iter().next().unwrap_or(unestimated));
+            return Err(rejected.into_iter().nth(one_stage.unwrap_or(0)).unwrap_or(unestimated));
         };
         let rank = |route| self.table().position(|spec| spec.route == route);
         let chosen = best.legs.first().filter(|_| best.legs.len() == 1).map(|phase| phase.route);
@@ -629,7 +631,8 @@ mod tests {
     fn planner_prefers_first_route_of_table_when_estimates_tie() {
         let mut seen = Vec::new();
         for on_chip in [1 << 10, 1 << 20] {
-            let planner = Planner::new(Toy { held: on_chip, speed: f64::INFINITY });
+            let planner =
+                Planner::new(Toy { held: on_chip, speed: f64::INFINITY, ..Toy::default() });
             for (rows, cols) in [(240, 240), (720, 180), (101, 205), (127, 4096), (127, 131)] {
                 let problem = Problem::new(rows, cols, 4).unwrap();
                 let feasible = |route| planner.clone().with_route(route).plan(&problem).is_ok();

@@ -35,12 +35,20 @@ const MAX_INVOLUTION_PAIRS: usize = 24;
 const MAX_PHASES: usize = 3;
 
 /// Returns the fastest candidate, and the routes that cannot do the whole permutation in one phase.
+///
+/// If there is no candidate and no phase permutes all axes, returns the routes that cannot permute
+/// a few of them.
 pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<RejectedRoute>) {
     let search = Search::new(planner, problem);
     let [from, to] = search.ends();
-    let (found, rejected) = search.between(&from, &to, f64::INFINITY, MAX_PHASES);
+    let (found, mut rejected) = search.between(&from, &to, f64::INFINITY, MAX_PHASES);
     let bound = found.as_ref().map_or(f64::INFINITY, |found| found.seconds);
-    (search.in_segments(bound).or(found), rejected)
+    let (segments, rejected_segment) = search.in_segments(bound);
+    let best = segments.or(found);
+    if best.is_none() && rejected.is_empty() {
+        rejected = rejected_segment;
+    }
+    (best, rejected)
 }
 
 /// Returns the fastest candidate through each intermediate order. Candidates of a single phase are
@@ -50,7 +58,7 @@ pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
     let [from, to] = search.ends();
     let through = |via: Vec<usize>| search.through(&from, &via, &to, f64::INFINITY, MAX_PHASES);
     let vias = search.orders_between(&from, &to, MAX_PHASES).into_iter();
-    vias.filter_map(through).chain(search.in_segments(f64::INFINITY)).collect()
+    vias.filter_map(through).chain(search.in_segments(f64::INFINITY).0).collect()
 }
 
 /// Search for one problem, with the phases estimated so far.
@@ -99,30 +107,34 @@ impl<'a> Search<'a> {
     ///
     /// A segment permutes at most [`MAX_FUSED_RANK`] axes, then at most [`MANY_AXES`], which every
     /// device permutes.
-    fn in_segments(&self, mut bound: f64) -> Option<Candidate> {
+    ///
+    /// Also returns the routes that cannot do the last segment without a path in one phase.
+    fn in_segments(&self, mut bound: f64) -> (Option<Candidate>, Vec<RejectedRoute>) {
+        let (mut best, mut rejected) = (None, Vec::new());
         if self.fused.order().len() <= MANY_AXES {
-            return None;
+            return (best, rejected);
         }
         let pass = self.planner.device.least_seconds(self.problem.bytes());
-        let mut best = None;
         for most in [MAX_FUSED_RANK, MANY_AXES] {
             let segments = self.fused.waypoints(most);
             let ([mut from, _], mut all) = (self.ends(), Candidate::default());
             let mut add = |(done, to): (usize, &Vec<usize>)| {
                 let left = bound - all.seconds - (segments.len() - 1 - done) as f64 * pass;
-                let found = self.between(&from, to, left, MAX_PHASES).0?;
+                let (found, reasons) = self.between(&from, to, left, MAX_PHASES);
+                let Some(found) = found else {
+                    rejected = reasons;
+                    return false;
+                };
                 from.clone_from(to);
                 all = std::mem::take(&mut all).then(found);
-                Some(())
+                true
             };
-            if segments.len() > 1
-                && segments.iter().enumerate().all(|segment| add(segment).is_some())
-            {
+            if segments.len() > 1 && segments.iter().enumerate().all(&mut add) {
                 bound = all.seconds;
                 best = Some(all);
             }
         }
-        best
+        (best, rejected)
     }
 
     /// Returns the phase between two orders, or `None` if nothing moves.
@@ -271,8 +283,8 @@ fn for_each_order(count: usize, first: &mut Vec<usize>, take: &mut impl FnMut(Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Route;
     use crate::testing::Toy;
+    use crate::{Infeasible, PlanError, Route};
 
     fn plan(extents: &[usize], order: &[usize]) -> crate::Plan {
         let problem = Problem::permuted(extents, order, 4).unwrap();
@@ -388,5 +400,19 @@ mod tests {
         let problem = Problem::permuted(&[2; 20], &order, 1).unwrap();
         let plan = Planner::new(Toy::default()).plan(&problem).unwrap();
         assert!((0..1 << 20).step_by(97).all(|k| plan.dest(k) == problem.dest(k)), "{plan:#}");
+    }
+
+    #[test]
+    fn error_names_the_device_limit_when_the_rank_is_high() {
+        for rank in [12, 29, 32] {
+            let order: Vec<usize> = (0..rank).rev().collect();
+            let problem = Problem::permuted(&vec![2; rank], &order, 1).unwrap();
+            let device = Toy { max_axes: 3, ..Toy::default() };
+            let PlanError::Infeasible { why, route, .. } =
+                Planner::new(device).plan(&problem).unwrap_err();
+            let count = if rank > MAX_FUSED_RANK { MANY_AXES } else { rank };
+            let limit = Infeasible::TooMany { what: "axes", count, most: 3 };
+            assert_eq!((route, why), (Route::ONE_STAGE, limit));
+        }
     }
 }

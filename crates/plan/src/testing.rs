@@ -1,4 +1,4 @@
-//! Synthetic device for tests, described by two numbers.
+//! Synthetic device for tests, described by three numbers.
 
 use std::fmt;
 
@@ -17,11 +17,13 @@ pub struct Toy {
     pub held: usize,
     /// Bytes per second, if super-elements are long.
     pub speed: f64,
+    /// Maximum number of axes that one stage permutes.
+    pub max_axes: usize,
 }
 
 impl Default for Toy {
     fn default() -> Self {
-        Toy { held: 48 << 10, speed: 1e9 }
+        Toy { held: 48 << 10, speed: 1e9, max_axes: usize::MAX }
     }
 }
 
@@ -88,6 +90,12 @@ impl Device for Toy {
                 seconds,
             }
         };
+        if let StageMap::Axes(axes) = map
+            && axes.extents().len() > self.max_axes
+        {
+            let (count, most) = (axes.extents().len(), self.max_axes);
+            return Err(Infeasible::TooMany { what: "axes", count, most });
+        }
         let mut all = Vec::new();
         // Adjacent squares are separate instances on chip.
         let squares = map.elementary().filter(|e| e.is_squares());

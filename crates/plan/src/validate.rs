@@ -165,41 +165,8 @@ impl Stage {
 /// Checks that the method of stage `number` supports its index map.
 fn check_method(stage: &Stage, number: usize) -> Result<(), InvalidPlan> {
     let error = || InvalidPlan::Method { number, stage: stage.to_string() };
-    is_supported(stage).then_some(()).ok_or_else(error)
-}
-
-/// Returns `true` if the stage's method supports its index map.
-fn is_supported(stage: &Stage) -> bool {
-    use StageMap::{
-        Axes, Cut, Gaps, RecordGather, RecordMove, RecordTiles, Slide, SlotGather, SlotMove,
-        SwapGaps, TileRows, TransposeRows,
-    };
-    match (stage.map, stage.implementation.method) {
-        (Axes(axes), Method::TileSwap) => {
-            axes.is_involution() || axes.elementary().is_some_and(|e| e.is_of_tiles())
-        }
-        (Axes(axes), Method::PttwacOnChip) => axes.elementary().is_some(),
-        (
-            Axes(_) | SlotGather { .. } | RecordTiles(_) | RecordGather { .. },
-            Method::BarrierSync,
-        ) => true,
-        (
-            Axes(_) | SlotMove { .. } | RecordTiles(_) | RecordMove { .. },
-            Method::PttwacGlobal | Method::PIpt,
-        ) => true,
-        (TileRows(_), Method::PttwacGlobal) => true,
-        (Axes(_), Method::OutOfPlace) => true,
-        (Slide(_), Method::Rounds) => true,
-        (Slide(_) | Cut { .. }, Method::Shares | Method::Blocks) => {
-            stage.map.slide().is_some_and(|slide| slide.is_alike())
-        }
-        (TransposeRows(leading), Method::TileSwap) => {
-            leading.is_transposed() && leading.source().pitch() == leading.result().pitch()
-        }
-        (TransposeRows(leading), Method::ThroughWorkspace) => leading.is_transposed(),
-        (Gaps { .. }, Method::SaveGaps) | (SwapGaps { .. }, Method::GapSwap) => true,
-        _ => false,
-    }
+    let is_supported = stage.map.methods().contains(&stage.implementation.method);
+    is_supported.then_some(()).ok_or_else(error)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::dispatch::active;
 use crate::prefetch_cursor::PrefetchCursor;
 use crate::square_swap::SquareSwapFn;
 use crate::trace::trace_path;
+use crate::transpose::plain;
 
 /// Transposes a block between two buffers: `to[j][i] = from[i][j]` for units of `unit_bytes` bytes.
 /// Both buffers start at unit (0, 0).
@@ -41,51 +42,24 @@ pub unsafe fn transpose_raw(
     match active().transpose_fn(unit_bytes) {
         // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
         Some(words) => unsafe { words(from, to, block) },
-        None => {
-            trace_path("units", unit_bytes);
-            // SAFETY: guaranteed by the caller.
-            unsafe {
-                match unit_bytes {
-                    3 => units::<3>(from, to, block),
-                    6 => units::<6>(from, to, block),
-                    12 => units::<12>(from, to, block),
-                    24 => units::<24>(from, to, block),
-                    32 => units::<32>(from, to, block),
-                    64 => units::<64>(from, to, block),
-                    _ => runs(from, to, block, unit_bytes),
-                }
+        // SAFETY: guaranteed by the caller.
+        None => unsafe {
+            match unit_bytes {
+                3 => plain::<3>(from, to, block),
+                6 => plain::<6>(from, to, block),
+                12 => plain::<12>(from, to, block),
+                24 => plain::<24>(from, to, block),
+                32 => plain::<32>(from, to, block),
+                64 => plain::<64>(from, to, block),
+                _ => runs(from, to, block, unit_bytes),
             }
-        }
-    }
-}
-
-/// Number of source rows whose units are gathered into one contiguous write.
-const RUN: usize = 16;
-
-/// Transposes units of a common size that is known at compile time.
-unsafe fn units<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
-    let BlockShape { rows, cols, from_pitch, to_pitch } = block;
-    let (from, to) = (from.cast::<[Byte; W]>(), to.cast::<[Byte; W]>());
-    for i in (0..rows).step_by(RUN) {
-        let height = RUN.min(rows - i);
-        for j in 0..cols {
-            // SAFETY: units inside the source and destination blocks; arrays of bytes need no
-            // alignment.
-            unsafe {
-                let (source, dest) = (from.add(i * from_pitch + j), to.add(j * to_pitch + i));
-                if height == RUN {
-                    let run: [_; RUN] = std::array::from_fn(|k| source.add(k * from_pitch).read());
-                    dest.cast::<[[Byte; W]; RUN]>().write(run);
-                } else {
-                    (0..height).for_each(|k| dest.add(k).write(source.add(k * from_pitch).read()));
-                }
-            }
-        }
+        },
     }
 }
 
 /// Transposes units of any size, one copy per unit.
 unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: usize) {
+    trace_path("runs", unit_bytes);
     for i in 0..block.rows {
         for j in 0..block.cols {
             let source = (i * block.from_pitch + j) * unit_bytes;

@@ -24,8 +24,8 @@ pub struct KernelSet {
     pub(crate) into_ring: RingWriteFn,
     /// Bytes per vector; 0 without vectors.
     pub(crate) vector_bytes: usize,
-    /// Square swaps for words of 1, 2, 4, 8 and 16 bytes.
-    squares: [SquareSwapFn; 5],
+    /// Square swaps for words of 1, 2, 4, 8 and 16 bytes; `None` without vectors.
+    squares: Option<[SquareSwapFn; 5]>,
 }
 
 impl KernelSet {
@@ -39,8 +39,8 @@ impl KernelSet {
     /// or rows are not whole vectors.
     pub(crate) fn squares_of(&self, side: usize, unit_bytes: usize) -> Option<SquareSwapFn> {
         let log = word_log(unit_bytes)?;
-        let whole = self.vector_bytes > 0 && (side * unit_bytes).is_multiple_of(self.vector_bytes);
-        whole.then_some(self.squares[log])
+        let squares = self.squares?;
+        (side * unit_bytes).is_multiple_of(self.vector_bytes).then_some(squares[log])
     }
 }
 
@@ -52,6 +52,9 @@ fn word_log(unit_bytes: usize) -> Option<usize> {
 
 macro_rules! kernel {
     ($name:literal, $set:ident, $available:expr) => {
+        kernel!($name, $set, $available, Some(kernel!(@words $set::squares)))
+    };
+    ($name:literal, $set:ident, $available:expr, $squares:expr) => {
         KernelSet {
             name: $name,
             available: || $available,
@@ -60,7 +63,7 @@ macro_rules! kernel {
             from_ring: $set::from_ring,
             into_ring: $set::into_ring,
             vector_bytes: $set::BYTES,
-            squares: kernel!(@words $set::squares),
+            squares: $squares,
         }
     };
     (@words $set:ident::$function:ident) => {
@@ -88,7 +91,7 @@ pub static KERNELS: &[KernelSet] = &[
     kernel!("sse2", lane, true),
     #[cfg(target_arch = "aarch64")]
     kernel!("neon", lane, true),
-    kernel!("portable", portable, true),
+    kernel!("portable", portable, true, None),
 ];
 
 /// Index of the active set plus 1; 0 before the first use.

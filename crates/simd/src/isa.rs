@@ -151,7 +151,6 @@ pub mod lane {
 /// Functions without vectors, for any machine.
 pub mod portable {
     pub use crate::copy::{copy_plain as copy, from_plain as from_ring, into_plain as into_ring};
-    pub use crate::square_swap::no_squares as squares;
     pub use crate::transpose::plain as words;
 
     pub const BYTES: usize = 0;

@@ -20,17 +20,6 @@ use crate::vector::Vector;
 pub type SquareSwapFn =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut PrefetchCursor);
 
-/// Placeholder of the portable kernel set. Never called: `squares_of` returns `None` without
-/// vectors.
-pub unsafe fn no_squares<const W: usize>(
-    _: *mut Byte,
-    _: *mut Byte,
-    _: usize,
-    _: usize,
-    _: &mut PrefetchCursor,
-) {
-}
-
 /// Swaps two squares whose side is a multiple of a vector's words, one vector-sized square at a
 /// time.
 #[inline(always)]

@@ -31,7 +31,8 @@ pub type TransposeFn = unsafe fn(from: *const Byte, to: *mut Byte, block: BlockS
 /// Side in words of the sub-blocks, chosen to keep both buffers' lines in the first-level cache.
 const SUB: usize = 16;
 
-/// Transposes without vectors: sub-block by sub-block, column by column.
+/// Transposes without vectors: sub-block by sub-block, column by column. Also for units of a common
+/// size that are not words.
 pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
     trace_path("plain", W);
     let BlockShape { rows, cols, from_pitch, to_pitch } = block;

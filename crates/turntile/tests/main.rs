@@ -21,6 +21,7 @@ mod grids;
 mod layouts;
 mod leading;
 mod library;
+mod methods;
 mod out_of_place;
 mod permutations;
 mod records;

@@ -36,9 +36,10 @@ fn kernels_exist_only_for_word_units() {
             let squares = word && set.name != "portable";
             assert_eq!(set.squares_of(64, unit).is_some(), squares, "{} {unit}", set.name);
         }
-        for unit in [3, 12, 24, 5] {
-            assert_eq!(paths(unit, 40, 50, 0), [("units", unit)], "{}", set.name);
+        for unit in [3, 6, 12, 24, 32, 64] {
+            assert_eq!(paths(unit, 40, 50, 0), [("plain", unit)], "{}", set.name);
         }
+        assert_eq!(paths(5, 40, 50, 0), [("runs", 5)], "{}", set.name);
     });
 }
 

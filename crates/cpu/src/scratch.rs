@@ -1,9 +1,39 @@
-//! Permutations of arrays small enough for a buffer on the stack.
+//! Barrier-sync: an instance is permuted into scratch as a whole, then copied back. Scratch of
+//! small arrays is on the stack.
+
+use std::sync::{Mutex, PoisonError};
 
 use turntile_perm::AxisPermutation;
 use turntile_simd::{self as simd, BlockShape, Byte};
 
+use crate::parallel;
 use crate::plane_tiling::PlaneTiling;
+
+/// Permutes every instance through scratch: `permute(instance, scratch)` writes the result to the
+/// scratch, which has the instance's length. The last instance may be shorter.
+///
+/// `threads` threads claim instances. Scratch: `instance_bytes` bytes per thread.
+pub fn through_scratch(
+    data: &mut [Byte],
+    instance_bytes: usize,
+    threads: usize,
+    scratch: &mut [Byte],
+    permute: impl Fn(&[Byte], &mut [Byte]) + Sync,
+) {
+    let grain = parallel::grain(data.len().div_ceil(instance_bytes), threads) * instance_bytes;
+    let queue = Mutex::new(data.chunks_mut(grain));
+    parallel::for_each_thread(0..threads, scratch, instance_bytes, |_, scratch| {
+        // The lock is released before the work.
+        let claim = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(instances) = claim() {
+            for instance in instances.chunks_mut(instance_bytes) {
+                let scratch = &mut scratch[..instance.len()];
+                permute(instance, scratch);
+                instance.copy_from_slice(scratch);
+            }
+        }
+    });
+}
 
 /// Maximum bytes of a small array: 16 KiB. With its buffer it fills a first-level cache of 32 KiB.
 pub const SMALL_BYTES: usize = 16 << 10;
