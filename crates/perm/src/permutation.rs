@@ -35,6 +35,31 @@ pub struct AxisPermutation {
     extents: [usize; MAX_FUSED_RANK],
 }
 
+/// A source axis of a permutation, with its row-major strides in the source and in the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StridedAxis {
+    /// Number of indices.
+    pub extent: usize,
+    /// Stride in the source.
+    pub src_stride: usize,
+    /// Stride in the result.
+    pub dst_stride: usize,
+}
+
+impl StridedAxis {
+    /// Returns `true` if both strides are equal.
+    pub fn stays(&self) -> bool {
+        self.src_stride == self.dst_stride
+    }
+
+    /// Multiplies both strides by `count`.
+    #[must_use]
+    pub fn scaled(self, count: usize) -> Self {
+        let [src_stride, dst_stride] = [self.src_stride * count, self.dst_stride * count];
+        StridedAxis { src_stride, dst_stride, ..self }
+    }
+}
+
 /// Reason why extents and an order of axes are not a valid permutation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -151,7 +176,7 @@ impl AxisPermutation {
     }
 
     /// Returns the source axis of each axis of the result.
-    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator + Clone + '_ {
         self.order[..usize::from(self.rank)].iter().map(|&axis| usize::from(axis))
     }
 
@@ -235,19 +260,18 @@ impl AxisPermutation {
         Self::from_fused(&extents, &order)
     }
 
-    /// Returns the row-major strides of each source axis, in the source and in the result.
-    pub fn strides(&self) -> [[usize; MAX_FUSED_RANK]; 2] {
-        let rank = usize::from(self.rank);
-        let strides_of = |axes: &mut dyn Iterator<Item = usize>| {
-            let (mut steps, mut step) = ([1; MAX_FUSED_RANK], 1);
-            for axis in axes {
-                steps[axis] = step;
-                step *= self.extents[axis];
-            }
-            steps
-        };
-        let mut result = self.order[..rank].iter().rev().map(|&axis| usize::from(axis));
-        [strides_of(&mut (0..rank).rev()), strides_of(&mut result)]
+    /// Returns the source axes, outermost first, with their strides in elements.
+    pub fn strided_axes(&self) -> Vec<StridedAxis> {
+        let axis = |&extent| StridedAxis { extent, ..StridedAxis::default() };
+        let mut axes: Vec<_> = self.extents().iter().map(axis).collect();
+        let [mut src_stride, mut dst_stride] = [1, 1];
+        for (axis, moved) in self.order().enumerate().rev() {
+            axes[axis].src_stride = src_stride;
+            src_stride *= axes[axis].extent;
+            axes[moved].dst_stride = dst_stride;
+            dst_stride *= axes[moved].extent;
+        }
+        axes
     }
 
     /// Returns the offset to which the element at `offset` moves. Offsets past the end are returned

@@ -35,7 +35,10 @@ fn check(extents: &[usize], order: &[usize]) {
     let p = AxisPermutation::new(extents, order).unwrap();
     let dest = dest_by_loops(extents, order);
     assert_eq!(p.len(), dest.len());
+    let axes = p.strided_axes();
     for (offset, &to) in dest.iter().enumerate() {
+        let moved = |axis: &StridedAxis| offset / axis.src_stride % axis.extent * axis.dst_stride;
+        assert_eq!(axes.iter().map(moved).sum::<usize>(), to, "{extents:?} {order:?} at {offset}");
         assert_eq!(p.dest(offset), to, "{extents:?} {order:?} at {offset}");
         assert_eq!(p.inverse().dest(to), offset, "{extents:?} {order:?} at {to}");
     }
