@@ -211,9 +211,7 @@ fn degenerate_arguments_do_not_panic() {
 }
 
 #[test]
-#[should_panic = "differ"]
-fn rounds_panic_when_rows_are_not_alike() {
-    let [from, to] =
-        [crate::PitchedRows::new(2, 3, 5), crate::PitchedRows::new(3, 2, 4)].map(Option::unwrap);
-    let _ = crate::RowSlide::from_views(from, to).unwrap().rounds(1).next();
+#[should_panic = "do not keep their order"]
+fn run_by_run_panics_when_the_matrix_is_transposed() {
+    crate::LeadingDims::transposed(2, 3, 5, 4).unwrap().run_by_run(|_, _, _| {});
 }

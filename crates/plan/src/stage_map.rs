@@ -7,6 +7,8 @@ use turntile_perm::{
     RowSlide, SlotOrder, SwapKind, TileRows,
 };
 
+use crate::saved_gaps::SavedGaps;
+
 /// Direction of an index map that is not its own inverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -79,10 +81,12 @@ pub enum StageMap {
         /// Forward cuts; backward restores the columns.
         direction: Direction,
     },
-    /// Moves rows from one pitch to another, without transposition. Gaps are unchanged.
+    /// Moves rows from one pitch to another, in order. Gaps are unchanged.
     ///
     /// Pads or unpads rows (thesis section 4.1.1), or changes the leading dimension.
     Slide(RowSlide),
+    /// Moves the elements of rows, in order, to rows of another length. Gaps are unchanged.
+    Reshape(LeadingDims),
     /// Transposes a matrix from one leading dimension to another. Gaps are unchanged.
     TransposeRows(LeadingDims),
     /// Moves rows of square tiles from one leading dimension to another. Gaps are unchanged.
@@ -92,8 +96,8 @@ pub enum StageMap {
     /// Covers the gaps of both leading dimensions. Offsets past the matrix's span address the
     /// workspace.
     Gaps {
-        /// The matrix.
-        leading: LeadingDims,
+        /// The gaps.
+        gaps: SavedGaps,
         /// Forward saves; backward restores.
         direction: Direction,
     },
@@ -127,6 +131,16 @@ impl From<LayoutChange> for StageMap {
 impl From<RowSlide> for StageMap {
     fn from(slide: RowSlide) -> Self {
         StageMap::Slide(slide)
+    }
+}
+
+impl From<LeadingDims> for StageMap {
+    fn from(change: LeadingDims) -> Self {
+        match RowSlide::of(change) {
+            _ if change.is_transposed() => StageMap::TransposeRows(change),
+            Some(slide) => StageMap::Slide(slide),
+            None => StageMap::Reshape(change),
+        }
     }
 }
 
@@ -170,10 +184,10 @@ impl StageMap {
                 slots.schema().len()
             }
             StageMap::Cut { rows, .. } => rows.area(),
-            StageMap::Slide(slide) => slide.len(),
-            StageMap::TransposeRows(leading) => leading.len(),
+            StageMap::Slide(slide) => slide.from().len(),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => dims.len(),
             StageMap::TileRows(rows) => rows.len(),
-            StageMap::Gaps { leading, .. } => leading.saved_gap_len(),
+            StageMap::Gaps { gaps, .. } => gaps.count(),
             StageMap::SwapGaps { rows, .. } => rows.len(),
         }
     }
@@ -183,10 +197,12 @@ impl StageMap {
     /// Both equal [`len`](Self::len) unless rows have gaps.
     pub fn spans(&self) -> (usize, usize) {
         match *self {
-            StageMap::TransposeRows(leading) => (leading.source().span(), leading.result().span()),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => {
+                (dims.source().span(), dims.result().span())
+            }
             StageMap::Slide(slide) => (slide.from().span(), slide.to().span()),
             StageMap::TileRows(rows) => rows.spans().into(),
-            StageMap::Gaps { leading, .. } => (leading.dense_len(), leading.dense_len()),
+            StageMap::Gaps { gaps, .. } => (gaps.dense_len(), gaps.dense_len()),
             StageMap::SwapGaps { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
         }
@@ -227,6 +243,7 @@ impl StageMap {
             StageMap::RecordMove { slots, .. } => slots.slot(),
             StageMap::Cut { rows, .. } | StageMap::SwapGaps { rows, .. } => rows.cols().max(1),
             StageMap::Slide(slide) => slide.cols(),
+            StageMap::Reshape(dims) => dims.source().cols().max(1),
             StageMap::TileRows(rows) => rows.side(),
         }
     }
@@ -302,11 +319,11 @@ impl StageMap {
     /// [`SwapGaps`](Self::SwapGaps), which move gaps.
     pub fn dest(&self, offset: usize) -> usize {
         match *self {
-            StageMap::TransposeRows(leading) => return leading.dest(offset),
-            StageMap::Slide(slide) => return slide.dest(offset),
+            StageMap::Slide(slide) => return slide.change().dest(offset),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => return dims.dest(offset),
             StageMap::TileRows(rows) => return rows.dest(offset),
-            StageMap::Gaps { leading, direction } => {
-                return leading.saved_gap_dest(offset, direction == Direction::Backward);
+            StageMap::Gaps { gaps, direction } => {
+                return gaps.dest(offset, direction == Direction::Backward);
             }
             StageMap::SwapGaps { rows, direction } => {
                 return rows.swapped_with_gaps(offset, direction == Direction::Backward);
@@ -333,7 +350,7 @@ impl StageMap {
         match &mut map {
             StageMap::Axes(axes) => *axes = axes.inverse(),
             StageMap::Slide(slide) => *slide = slide.inverse(),
-            StageMap::TransposeRows(leading) => *leading = leading.inverse(),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => *dims = dims.inverse(),
             StageMap::TileRows(rows) => *rows = rows.inverse(),
             StageMap::RecordTiles(change) => *change = change.inverse(),
             StageMap::SlotGather { direction, .. }
@@ -361,8 +378,9 @@ impl StageMap {
 
     /// Returns `true` if the map has gaps between rows: elements that are not part of the problem.
     pub fn has_gaps(&self) -> bool {
-        use StageMap::{Gaps, Slide, SwapGaps, TileRows, TransposeRows};
-        matches!(self, TransposeRows(_) | Slide(_) | TileRows(_) | Gaps { .. } | SwapGaps { .. })
+        use StageMap::{Gaps, Reshape, Slide, SwapGaps, TileRows, TransposeRows};
+        let is_of_rows = matches!(self, TransposeRows(_) | Slide(_) | Reshape(_) | TileRows(_));
+        is_of_rows || matches!(self, Gaps { .. } | SwapGaps { .. })
     }
 
     /// Returns `true` if no element moves.
@@ -388,10 +406,10 @@ impl StageMap {
                 slots.schema().count() == 1 || slots.chunks() == 1 && slots.section().is_none()
             }
             StageMap::Cut { rows, .. } => rows.is_dense(),
-            StageMap::Slide(slide) => slide.is_identity(),
+            StageMap::Slide(slide) => slide.change().is_identity(),
             StageMap::TileRows(rows) => rows.is_empty(),
-            StageMap::TransposeRows(leading) => leading.is_identity(),
-            StageMap::Gaps { leading, .. } => leading.saved_gap_len() == 0,
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => dims.is_identity(),
+            StageMap::Gaps { gaps, .. } => gaps.count() == 0,
             StageMap::SwapGaps { rows, .. } => rows.is_dense(),
         }
     }
@@ -450,16 +468,17 @@ impl fmt::Display for StageMap {
                 write!(f, "turn({rows}x{cols}, pitch {} to {})", source.pitch(), result.pitch())
             }
             StageMap::Slide(slide) => {
-                let (from, to) = (slide.from(), slide.to());
-                write!(f, "slide({}x{}, pitch {} to ", from.rows(), from.cols(), from.pitch())?;
-                if !slide.is_alike() {
-                    write!(f, "{}x{}, pitch ", to.rows(), to.cols())?;
-                }
-                write!(f, "{})", to.pitch())
+                let [from, to] = slide.pitches();
+                write!(f, "slide({}x{}, pitch {from} to {to})", slide.rows(), slide.cols())
+            }
+            StageMap::Reshape(dims) => {
+                let rows =
+                    |of: PitchedRows| format!("{}x{}, pitch {}", of.rows(), of.cols(), of.pitch());
+                write!(f, "slide({} to {})", rows(dims.source()), rows(dims.result()))
             }
             StageMap::TileRows(rows) => write!(f, "tile-runs({rows})"),
-            StageMap::Gaps { leading, direction } => {
-                write!(f, "gaps{}({} elements)", back(direction), leading.saved_gap_len())
+            StageMap::Gaps { gaps, direction } => {
+                write!(f, "gaps{}({} elements)", back(direction), gaps.count())
             }
             StageMap::SwapGaps { rows, direction } => {
                 let (count, cols, pitch) = (rows.rows(), rows.cols(), rows.pitch());

@@ -173,8 +173,8 @@ fn check_method(stage: &Stage, number: usize) -> Result<(), InvalidPlan> {
 /// Returns `true` if the stage's method supports its index map.
 fn is_supported(stage: &Stage) -> bool {
     use StageMap::{
-        Axes, Cut, Gaps, RecordGather, RecordMove, RecordTiles, Slide, SlotGather, SlotMove,
-        SwapGaps, TileRows, TransposeRows,
+        Axes, Cut, Gaps, RecordGather, RecordMove, RecordTiles, Reshape, Slide, SlotGather,
+        SlotMove, SwapGaps, TileRows, TransposeRows,
     };
     match (stage.map, stage.implementation.method) {
         (Axes(axes), Method::TileSwap) => {
@@ -191,10 +191,9 @@ fn is_supported(stage: &Stage) -> bool {
         ) => true,
         (TileRows(_), Method::PttwacGlobal) => true,
         (Axes(_), Method::OutOfPlace) => true,
-        (Slide(_), Method::Rounds) => true,
-        (Slide(_) | Cut { .. }, Method::Shares | Method::Blocks) => {
-            stage.map.slide().is_some_and(|slide| slide.is_alike())
-        }
+        (Slide(_), Method::Rounds | Method::Shares | Method::Blocks) => true,
+        (Reshape(leading), Method::Rounds) => !leading.is_transposed(),
+        (Cut { .. }, Method::Shares | Method::Blocks) => stage.map.slide().is_some(),
         (TransposeRows(leading), Method::TileSwap) => {
             leading.is_transposed() && leading.source().pitch() == leading.result().pitch()
         }
@@ -209,7 +208,7 @@ mod tests {
     use super::*;
     use crate::testing::Toy;
     use crate::{Implementation, Planner, Problem, Route};
-    use turntile_perm::{Elementary, PitchedRows, RowSlide};
+    use turntile_perm::{Elementary, PitchedRows};
 
     fn plan() -> Plan {
         let planner = Planner::new(Toy::default()).with_route(Route::THREE_STAGE);
@@ -267,10 +266,10 @@ mod tests {
     fn check_accepts_only_rounds_if_row_lengths_differ() {
         let is_valid = |cols, method| {
             let rows = |cols| PitchedRows::new(24 / cols, cols, cols + 1).unwrap();
-            let slide = RowSlide::from_views(rows(6), rows(cols)).unwrap();
+            let change = LeadingDims::in_order(rows(6), rows(cols)).unwrap();
             let config = plan().phases[0].stages[0].implementation.launch_config.clone();
             let implementation = Implementation::new(method, config, 0, 0.0);
-            Stage::new(StageMap::Slide(slide), implementation).check().is_ok()
+            Stage::new(change.into(), implementation).check().is_ok()
         };
         for (method, others) in
             [(Method::Rounds, true), (Method::Shares, false), (Method::Blocks, false)]
