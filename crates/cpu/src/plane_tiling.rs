@@ -119,24 +119,23 @@ impl PlaneTiling {
 
     /// Creates the tiles of an array whose axes are permuted.
     pub fn of_axes(axes: &AxisPermutation, elem_bytes: usize) -> Self {
-        let units = axes.without_unit();
-        let strided = units.strided_axes();
-        let rank = strided.len();
+        let one = StridedAxis { extent: 1, src_stride: 1, dst_stride: 1 };
+        let mut outer = axes.without_unit().strided_axes();
+        let across = outer.next_back().unwrap_or(one);
         // Without a second axis the array is one row.
-        let last = units.order().last().filter(|_| rank > 1);
-        let extent = |axis: Option<usize>| axis.map_or(1, |axis| strided[axis].extent);
-        let across = rank.checked_sub(1);
+        let is_last = |axis: &StridedAxis| axis.dst_stride == 1;
+        let last = outer.clone().find(is_last).unwrap_or(one);
         let plane = BlockShape {
-            rows: extent(last),
-            cols: extent(across),
-            from_pitch: last.map_or(1, |axis| strided[axis].src_stride),
-            to_pitch: across.map_or(1, |axis| strided[axis].dst_stride),
+            rows: last.extent,
+            cols: across.extent,
+            from_pitch: last.src_stride,
+            to_pitch: across.dst_stride,
         };
-        let outer = (0..rank).rev().filter(|&axis| Some(axis) != across && Some(axis) != last);
-        let planes = outer.clone().map(|axis| strided[axis].extent).product();
+        let outer = outer.rev().filter(|axis| !is_last(axis));
+        let planes = outer.clone().map(|axis| axis.extent).product();
         let mut all = PlaneTiling::of_plane(plane, planes, axes.unit() * elem_bytes);
         for axis in outer {
-            all.outer[all.count] = strided[axis];
+            all.outer[all.count] = axis;
             all.count += 1;
         }
         all.divide(PLANE_LINES);

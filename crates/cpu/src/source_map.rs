@@ -42,9 +42,9 @@ struct AxesMap {
 impl AxesMap {
     /// Creates the map over the units of all instances.
     fn new(axes: &AxisPermutation, divide: impl Fn(usize) -> Divisor) -> Self {
-        let units = axes.without_unit().strided_axes();
-        let (first, others) = units.split_first().expect("a general permutation has axes");
-        let axes = others.iter().rev().map(|axis| (divide(axis.extent), axis.dst_stride));
+        let mut units = axes.without_unit().strided_axes();
+        let first = units.next().expect("a general permutation has axes");
+        let axes = units.rev().map(|axis| (divide(axis.extent), axis.dst_stride));
         AxesMap { axes: axes.collect(), first: first.dst_stride }
     }
 

@@ -260,18 +260,21 @@ impl AxisPermutation {
         Self::from_fused(&extents, &order)
     }
 
-    /// Returns the source axes, outermost first, with their strides in elements.
-    pub fn strided_axes(&self) -> Vec<StridedAxis> {
-        let axis = |&extent| StridedAxis { extent, ..StridedAxis::default() };
-        let mut axes: Vec<_> = self.extents().iter().map(axis).collect();
+    /// Iterates over the source axes, outermost first, with their strides in elements. Does not
+    /// allocate.
+    pub fn strided_axes(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = StridedAxis> + ExactSizeIterator + Clone + use<> {
+        let mut axes = [StridedAxis::default(); MAX_FUSED_RANK];
         let [mut src_stride, mut dst_stride] = [1, 1];
         for (axis, moved) in self.order().enumerate().rev() {
+            axes[axis].extent = self.extents[axis];
             axes[axis].src_stride = src_stride;
-            src_stride *= axes[axis].extent;
+            src_stride *= self.extents[axis];
             axes[moved].dst_stride = dst_stride;
-            dst_stride *= axes[moved].extent;
+            dst_stride *= self.extents[moved];
         }
-        axes
+        axes.into_iter().take(usize::from(self.rank))
     }
 
     /// Returns the offset to which the element at `offset` moves. Offsets past the end are returned

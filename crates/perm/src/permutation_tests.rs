@@ -37,8 +37,8 @@ fn check(extents: &[usize], order: &[usize]) {
     assert_eq!(p.len(), dest.len());
     let axes = p.strided_axes();
     for (offset, &to) in dest.iter().enumerate() {
-        let moved = |axis: &StridedAxis| offset / axis.src_stride % axis.extent * axis.dst_stride;
-        assert_eq!(axes.iter().map(moved).sum::<usize>(), to, "{extents:?} {order:?} at {offset}");
+        let moved = |axis: StridedAxis| offset / axis.src_stride % axis.extent * axis.dst_stride;
+        assert_eq!(axes.clone().map(moved).sum::<usize>(), to, "{extents:?} {order:?} at {offset}");
         assert_eq!(p.dest(offset), to, "{extents:?} {order:?} at {offset}");
         assert_eq!(p.inverse().dest(to), offset, "{extents:?} {order:?} at {to}");
     }

@@ -78,7 +78,7 @@ impl TilePairs {
         }
         let whole = whole.max(1);
         // The destination stride of an axis is the source stride of its partner.
-        let strided = axes.strided_axes();
+        let strided: Vec<StridedAxis> = axes.strided_axes().collect();
         // Rows and columns of a tile whose rows are the last axes, starting with axis `first`.
         let sides = |first: usize| {
             let transposed = (first..rank).filter(|&axis| order[axis] < first);

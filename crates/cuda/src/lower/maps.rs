@@ -15,7 +15,7 @@ pub type AxisDigit = (usize, usize);
 
 /// The axes of the source from the last one on, each with what it counts in the result.
 pub fn digits(axes: &AxisPermutation) -> Vec<AxisDigit> {
-    axes.strided_axes().iter().rev().map(|axis| (axis.extent, axis.dst_stride)).collect()
+    axes.strided_axes().rev().map(|axis| (axis.extent, axis.dst_stride)).collect()
 }
 
 /// Axes as digits by numbers of either width, the last axis first; one that stands first is not divided off.
