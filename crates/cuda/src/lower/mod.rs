@@ -133,9 +133,11 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let operation = if in_place { Operation::Tiles } else { Operation::TilesAny };
             (call, of(&call).tiles(&e, operation, at))
         }
-        (_, Way::Barrier(Scope::Block), Some(SwapKind::Transpose(e) | SwapKind::Strided(e)))
-            if e.mid == 1 || e.is_involution() =>
-        {
+        (
+            StageMap::Axes(axes),
+            Way::Barrier(Scope::Block),
+            Some(SwapKind::Transpose(e) | SwapKind::Strided(e)),
+        ) if e.mid == 1 || axes.is_involution() => {
             let call = barrier::block(e, at)?;
             let cost = of(&call).barrier(&e, Scope::Block, &call, at);
             (call, cost)
