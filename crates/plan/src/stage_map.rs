@@ -257,43 +257,34 @@ impl StageMap {
     /// Returns the position to which super-element `s` of an instance moves: its successor on its
     /// cycle.
     ///
-    /// Defined for axes, slots, records and tile rows. Returns `s` for all other maps: use
+    /// Defined for axes, slots, records and tile rows. Returns `None` for all other maps: use
     /// [`dest`](Self::dest) for them. For [`TileRows`](Self::TileRows), returns `usize::MAX` if the
     /// tile row at `s` does not move.
     #[inline]
-    pub fn succ(&self, s: usize) -> usize {
-        match *self {
+    pub fn succ(&self, s: usize) -> Option<usize> {
+        use Direction::{Backward, Forward};
+        Some(match *self {
             StageMap::Axes(axes) => match axes.elementary() {
                 Some(e) => e.succ(s),
                 // Evaluated in the first instance: all instances have the same map.
                 None => axes.dest(s * axes.unit()) / axes.unit(),
             },
-            StageMap::SlotGather { slots, direction: Direction::Forward, .. } => {
-                slots.gather_dest(s)
-            }
-            StageMap::SlotGather { slots, direction: Direction::Backward, .. } => {
-                slots.gather_source(s)
-            }
-            StageMap::SlotMove { slots, direction: Direction::Forward, .. } => slots.slot_dest(s),
-            StageMap::SlotMove { slots, direction: Direction::Backward, .. } => {
-                slots.slot_source(s)
-            }
+            StageMap::SlotGather { slots, direction: Forward, .. } => slots.gather_dest(s),
+            StageMap::SlotGather { slots, direction: Backward, .. } => slots.gather_source(s),
+            StageMap::SlotMove { slots, direction: Forward, .. } => slots.slot_dest(s),
+            StageMap::SlotMove { slots, direction: Backward, .. } => slots.slot_source(s),
             StageMap::RecordTiles(change) => change.dest(s),
-            StageMap::RecordGather { slots, direction } => match direction {
-                Direction::Forward => slots.gather_dest(s),
-                Direction::Backward => slots.gather_source(s),
-            },
-            StageMap::RecordMove { slots, direction } => match direction {
-                Direction::Forward => slots.slot_dest(s),
-                Direction::Backward => slots.slot_source(s),
-            },
+            StageMap::RecordGather { slots, direction: Forward } => slots.gather_dest(s),
+            StageMap::RecordGather { slots, direction: Backward } => slots.gather_source(s),
+            StageMap::RecordMove { slots, direction: Forward } => slots.slot_dest(s),
+            StageMap::RecordMove { slots, direction: Backward } => slots.slot_source(s),
             StageMap::TileRows(rows) => rows.succ(s).unwrap_or(usize::MAX),
-            // Whole rows move and preserve their order, or single elements move.
-            _ => s,
-        }
+            _ => return None,
+        })
     }
 
-    /// Returns `true` if 8 sampled cycles of an instance all close within `most` steps.
+    /// Returns `true` if 8 sampled cycles of an instance all close within `most` steps, or if the map
+    /// has no [successors](Self::succ).
     ///
     /// The start positions are spread over the whole instance.
     pub fn has_short_cycles(&self, most: usize) -> bool {
@@ -301,12 +292,12 @@ impl StageMap {
         let units = self.instance_units().max(1);
         // Computed once, because it is the same for every step.
         let swap = self.elementary();
-        let succ = |s| swap.map_or_else(|| self.succ(s), |e| e.succ(s));
+        let succ = |s| swap.map_or_else(|| self.succ(s), |e| Some(e.succ(s)));
         (1..=SAMPLES).all(|k| {
             let start = (units / (SAMPLES + 1) * k + k % units) % units;
             let mut at = start;
             (0..most).any(|_| {
-                at = succ(at);
+                at = succ(at).unwrap_or(start);
                 at == start
             })
         })
@@ -340,7 +331,8 @@ impl StageMap {
         }
         let (len, unit) = (self.instance_len(), self.unit());
         let (instance, k) = (offset / len, offset % len);
-        instance * len + self.succ(k / unit) * unit + k % unit
+        let to = self.succ(k / unit).expect("the other maps have returned");
+        instance * len + to * unit + k % unit
     }
 
     /// Returns the inverse map.
@@ -540,6 +532,9 @@ mod tests {
         assert!(map(256, 64, 128).has_short_cycles(32), "16384 x 8192 in tiles of 64");
         assert!(!map(312, 64, 188).has_short_cycles(32));
         assert!(!map(16_384, 1, 509).has_short_cycles(32));
+        // Rows that slide follow no cycles.
+        let slide = StageMap::from(RowSlide::new(40, 3, 3, 5).unwrap());
+        assert_eq!((slide.succ(1), slide.has_short_cycles(1)), (None, true));
         // General axis orders are sampled too.
         let axes = AxisPermutation::new(&[8, 8, 8, 8], &[2, 3, 1, 0]).unwrap();
         assert!(StageMap::Axes(axes).has_short_cycles(8));
