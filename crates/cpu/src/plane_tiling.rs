@@ -120,7 +120,8 @@ impl PlaneTiling {
     /// Creates the tiles of an array whose axes are permuted.
     pub fn of_axes(axes: &AxisPermutation, elem_bytes: usize) -> Self {
         let one = StridedAxis { extent: 1, src_stride: 1, dst_stride: 1 };
-        let mut outer = axes.without_unit().strided_axes();
+        let units = axes.without_unit();
+        let mut outer = units.strided_axes();
         let across = outer.next_back().unwrap_or(one);
         // Without a second axis the array is one row.
         let is_last = |axis: &StridedAxis| axis.dst_stride == 1;

@@ -42,9 +42,10 @@ struct AxesMap {
 impl AxesMap {
     /// Creates the map over the units of all instances.
     fn new(axes: &AxisPermutation, divide: impl Fn(usize) -> Divisor) -> Self {
-        let mut units = axes.without_unit().strided_axes();
-        let first = units.next().expect("a general permutation has axes");
-        let axes = units.rev().map(|axis| (divide(axis.extent), axis.dst_stride));
+        let units = axes.without_unit();
+        let mut others = units.strided_axes();
+        let first = others.next().expect("a general permutation has axes");
+        let axes = others.rev().map(|axis| (divide(axis.extent), axis.dst_stride));
         AxesMap { axes: axes.collect(), first: first.dst_stride }
     }
 

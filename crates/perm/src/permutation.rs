@@ -262,17 +262,15 @@ impl AxisPermutation {
     /// allocate.
     pub fn strided_axes(
         &self,
-    ) -> impl DoubleEndedIterator<Item = StridedAxis> + ExactSizeIterator + Clone + use<> {
-        let mut axes = [StridedAxis::default(); MAX_FUSED_RANK];
-        let [mut src_stride, mut dst_stride] = [1, 1];
-        for (axis, moved) in self.order().enumerate().rev() {
-            axes[axis].extent = self.extents[axis];
-            axes[axis].src_stride = src_stride;
-            src_stride *= self.extents[axis];
-            axes[moved].dst_stride = dst_stride;
-            dst_stride *= self.extents[moved];
-        }
-        axes.into_iter().take(usize::from(self.rank))
+    ) -> impl DoubleEndedIterator<Item = StridedAxis> + ExactSizeIterator + Clone + '_ {
+        self.extents().iter().enumerate().map(|(axis, &extent)| {
+            let after = self.order().rev().take_while(|&other| other != axis);
+            StridedAxis {
+                extent,
+                src_stride: self.extents()[axis + 1..].iter().product(),
+                dst_stride: after.map(|other| self.extents[other]).product(),
+            }
+        })
     }
 
     /// Returns the offset to which the element at `offset` moves. Offsets past the end are returned

@@ -58,8 +58,9 @@ impl Words {
     /// Of all of it, a batch as one axis more.
     pub fn of(axes: &AxisPermutation, at: At) -> Lowered<Self> {
         let (word, unit) = at.words(axes.unit());
-        let units = axes.without_unit().strided_axes();
-        let mut strided: Vec<_> = units.map(|axis| axis.scaled(unit * word)).collect();
+        let units = axes.without_unit();
+        let mut strided: Vec<_> =
+            units.strided_axes().map(|axis| axis.scaled(unit * word)).collect();
         if unit > 1 {
             strided.push(StridedAxis { extent: unit, src_stride: word, dst_stride: word });
         }
