@@ -73,6 +73,7 @@ fn of_stage(shape: &StageMap) -> String {
         StageMap::Cut { .. } => "the columns that no tile covers are set apart".to_string(),
         StageMap::Slide(slide) if slide.is_up() => "the rows are moved apart".to_string(),
         StageMap::Slide(_) => "the rows are moved together again".to_string(),
+        StageMap::Reshape(_) => "the elements are moved to rows of the new length".to_string(),
         StageMap::RecordTiles(_) => "the fields of each tile of records are brought together, \
              or its records are"
             .to_string(),

@@ -94,7 +94,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let (rows, block) = (RowSlide::new(8, 64, 64, 72).unwrap(), 32);
-            let mut data = vec![Byte::new(0); rows.len() - 1];
+            let mut data = vec![Byte::new(0); rows.from().len() - 1];
             let flags: Vec<_> = (0..=rows.blocks(block)).map(|_| AtomicU32::new(0)).collect();
             let mut scratch = vec![Byte::new(0); 2 * block];
             let run = || in_blocks(&mut data, rows, block, &flags, 2, &mut scratch);

@@ -129,6 +129,7 @@ impl Profile {
                 SlideMethod::Shares => (CostCurve::Shares, 1, 0),
                 SlideMethod::Blocks(_) => (CostCurve::Blocks, 1, 0),
             },
+            CpuKernel::Reshape(_) => (CostCurve::Rounds, 0, 0),
             CpuKernel::OutOfPlace => (CostCurve::OutOfPlace, 1, 0),
             // Kernels without a measurement use the curve of the most similar kernel.
             CpuKernel::TransposeRows(_) | CpuKernel::TransposeThroughScratch(_) => {
@@ -172,6 +173,7 @@ impl<'a> Estimate<'a> {
                 (0, slots.slot(), *direction == Direction::Backward)
             }
             StageMap::Slide(rows) => (rows.cols(), 0, false),
+            StageMap::Reshape(leading) => (leading.source().cols(), 0, false),
             StageMap::Cut { rows, .. } => (rows.cols(), 0, false),
             _ => match config.kernel() {
                 CpuKernel::InvolutionSwap(together) => (together * map.unit(), 0, false),

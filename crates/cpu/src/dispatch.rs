@@ -13,10 +13,11 @@ use crate::follow::{follow_cycles, move_runs, rotate_cycles};
 use crate::gap_swap::GapSwap;
 use crate::involution::InvolutionSwap;
 use crate::kernel_config::{CpuKernel, CpuKernelConfig, Resources, SlideMethod};
+use crate::leading;
 use crate::parallel;
 use crate::plane_tiling::PlaneTiling;
 use crate::record_gather::convert_period;
-use crate::rounds::{in_rounds, in_shares, with_gaps_kept};
+use crate::rounds::{in_rounds, in_shares, reshape, with_gaps_kept};
 use crate::scratch::through_scratch;
 use crate::source_map::SourceMap;
 use crate::swaps::turn_squares;
@@ -88,6 +89,7 @@ pub fn run(
         CpuKernel::Slide(rows, schedule) => {
             slide(data, rows, schedule, threads, flags, saved, scratch)
         }
+        CpuKernel::Reshape(rows) => reshape(data, rows),
         CpuKernel::Cut(rows, schedule, columns, direction) => {
             let (gaps, heads) = saved.split_at_mut(columns.gaps() * elem_bytes);
             with_gaps_kept(data, columns, direction, elem_bytes, gaps, |data| {
@@ -99,8 +101,8 @@ pub fn run(
         }
         CpuKernel::TransposeRows(matrix) => matrix.transpose(data, threads, finish, scratch),
         CpuKernel::TransposeThroughScratch(matrix) => matrix.turn_through(data, scratch),
-        CpuKernel::SaveGaps(matrix, Forward) => matrix.save_gaps(data, saved),
-        CpuKernel::SaveGaps(matrix, Backward) => matrix.restore_gaps(data, saved),
+        CpuKernel::SaveGaps(gaps, Forward) => leading::save(&gaps, elem_bytes, data, saved),
+        CpuKernel::SaveGaps(gaps, Backward) => leading::restore(&gaps, elem_bytes, data, saved),
         CpuKernel::SwapGaps(rows, Forward) => GapSwap::new(rows, threads).together(data),
         CpuKernel::SwapGaps(rows, Backward) => GapSwap::new(rows, threads).apart(data),
         CpuKernel::OutOfPlace | CpuKernel::Copy => unreachable!("{config} is out-of-place"),

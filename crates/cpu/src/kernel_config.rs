@@ -3,9 +3,9 @@
 use std::fmt;
 
 use turntile_perm::{
-    AxisPermutation, Elementary, PitchedRows, RowSlide, SlotOrder, SwapKind, TileRows,
+    AxisPermutation, Elementary, LeadingDims, PitchedRows, RowSlide, SlotOrder, SwapKind, TileRows,
 };
-use turntile_plan::{Direction, LaunchConfigData, Method, StageMap};
+use turntile_plan::{Direction, LaunchConfigData, Method, SavedGaps, StageMap};
 
 use crate::band_tiling::BandTiling;
 use crate::banded_gather::BandedGather;
@@ -43,6 +43,8 @@ pub enum CpuKernel {
     Rotate,
     /// Moves rows to another pitch. Row lengths are in bytes.
     Slide(RowSlide, SlideMethod),
+    /// Moves rows, in order, to rows of another length. Row lengths are in bytes.
+    Reshape(LeadingDims),
     /// Cuts off columns or inserts them: moves rows, in bytes, and saves the columns, in elements.
     Cut(RowSlide, SlideMethod, PitchedRows, Direction),
     /// Writes tiles to another buffer.
@@ -56,7 +58,7 @@ pub enum CpuKernel {
     /// Transposes a matrix into scratch and copies it back row by row.
     TransposeThroughScratch(LeadingMatrix),
     /// Copies gaps to the workspace, or restores them.
-    SaveGaps(LeadingMatrix, Direction),
+    SaveGaps(SavedGaps, Direction),
     /// Swaps rows with their gaps. Row lengths are in bytes.
     SwapGaps(PitchedRows, Direction),
 }
@@ -352,6 +354,10 @@ fn kernel_and_resources(
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
             Some((CpuKernel::Slide(slide, schedule), resources))
         }
+        (_, StageMap::Reshape(leading)) => {
+            let kernel = CpuKernel::Reshape(leading.scaled(elem_bytes)?);
+            Some((kernel, Resources { threads: 1, ..none }))
+        }
         (_, StageMap::Cut { rows, direction }) => {
             let slide = map.slide()?.scaled(elem_bytes)?;
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
@@ -371,10 +377,9 @@ fn kernel_and_resources(
             let kernel = CpuKernel::TransposeThroughScratch(LeadingMatrix { leading, elem_bytes });
             fits_cache(resources.scratch_bytes).then_some((kernel, resources))
         }
-        (_, StageMap::Gaps { leading, direction }) => {
-            let resources =
-                Resources { threads: 1, saved_bytes: bytes(leading.saved_gap_len()), ..none };
-            Some((CpuKernel::SaveGaps(LeadingMatrix { leading, elem_bytes }, direction), resources))
+        (_, StageMap::Gaps { gaps, direction }) => {
+            let resources = Resources { threads: 1, saved_bytes: bytes(gaps.count()), ..none };
+            Some((CpuKernel::SaveGaps(gaps, direction), resources))
         }
         (_, StageMap::SwapGaps { rows, direction }) => {
             let resources = Resources { threads: threads_for(rows.rows()), ..none };
@@ -403,13 +408,10 @@ fn slide_method(
     let threads = limits.threads.clamp(1, rows.rows().max(1));
     let none = Resources::default();
     match method {
-        Method::Rounds => {
-            let threads = if rows.is_alike() { threads } else { 1 };
-            Some((
-                SlideMethod::Rounds(least_rows(rows.cols(), limits.round)),
-                Resources { threads, ..none },
-            ))
-        }
+        Method::Rounds => Some((
+            SlideMethod::Rounds(least_rows(rows.cols(), limits.round)),
+            Resources { threads, ..none },
+        )),
         Method::Shares => Some((
             SlideMethod::Shares,
             Resources { threads, saved_bytes: rows.saved_elements(threads), ..none },

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use turntile_perm::{LeadingDims, PitchedRows};
+use turntile_plan::SavedGaps;
 use turntile_simd::{self as simd, BlockShape, Byte};
 
 use crate::epilogue::Epilogue;
@@ -46,19 +47,10 @@ impl LeadingMatrix {
     /// Returns the tiles of the longer side's remainder. It moves from below the square to its
     /// right, or the reverse; source and destination are disjoint.
     fn remainder(&self) -> PlaneTiling {
-        let (source, elem_bytes) = (self.source(), self.elem_bytes);
-        let (rows, cols, pitch) = (source.rows(), source.cols(), source.pitch());
-        let side = rows.min(cols);
-        let below = self.pitch_bytes(source).saturating_mul(side);
-        let right = side * elem_bytes;
-        let is_tall = rows > cols;
-        let (rows, cols) = if is_tall { (rows - side, cols) } else { (rows, cols - side) };
+        let ([rows, cols], offsets) = self.leading.remainder(self.elem_bytes);
+        let pitch = self.source().pitch();
         let plane = BlockShape { rows, cols, from_pitch: pitch, to_pitch: pitch };
-        PlaneTiling::of_pitched(
-            plane,
-            elem_bytes,
-            if is_tall { [below, right] } else { [right, below] },
-        )
+        PlaneTiling::of_pitched(plane, self.elem_bytes, offsets)
     }
 
     /// Returns the number of useful threads for transposing in place, at most `threads`.
@@ -125,28 +117,25 @@ impl LeadingMatrix {
             to[..row].copy_from_slice(from);
         }
     }
+}
 
-    /// Saves the gaps that the transposition overwrites.
-    pub fn save_gaps(&self, data: &[Byte], saved: &mut [Byte]) {
-        let mut remainder = saved;
-        for run in self.saved_runs() {
-            let to =
-                remainder.split_off_mut(..run.len()).expect("buffer of the saved gaps' length");
-            to.copy_from_slice(&data[run]);
-        }
+/// Saves the gaps that the dense matrix overwrites.
+pub fn save(gaps: &SavedGaps, elem_bytes: usize, data: &[Byte], mut saved: &mut [Byte]) {
+    for run in saved_runs(gaps, elem_bytes) {
+        let to = saved.split_off_mut(..run.len()).expect("buffer of the saved gaps' length");
+        to.copy_from_slice(&data[run]);
     }
+}
 
-    /// Restores the saved gaps.
-    pub fn restore_gaps(&self, data: &mut [Byte], saved: &[Byte]) {
-        let mut remainder = saved;
-        for run in self.saved_runs() {
-            let from = remainder.split_off(..run.len()).expect("buffer of the saved gaps' length");
-            data[run].copy_from_slice(from);
-        }
+/// Restores the saved gaps.
+pub fn restore(gaps: &SavedGaps, elem_bytes: usize, data: &mut [Byte], mut saved: &[Byte]) {
+    for run in saved_runs(gaps, elem_bytes) {
+        let from = saved.split_off(..run.len()).expect("buffer of the saved gaps' length");
+        data[run].copy_from_slice(from);
     }
+}
 
-    fn saved_runs(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let elem_bytes = self.elem_bytes;
-        self.leading.saved_gaps().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
-    }
+/// Returns the runs of saved gaps, in bytes.
+fn saved_runs(gaps: &SavedGaps, elem_bytes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    gaps.runs().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
 }

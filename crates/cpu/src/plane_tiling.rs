@@ -8,15 +8,15 @@
 //! tiles are transposed directly.
 
 use turntile_perm::permutation::MAX_FUSED_RANK;
-use turntile_perm::{AxisPermutation, SwapKind};
+use turntile_perm::{AxisPermutation, StridedAxis, SwapKind};
 use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 
 /// Tiles of an array whose axes are permuted out of place. Lengths are in units: elements, or runs
 /// of elements that move together.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneTiling {
-    /// Axes that number the planes, from the last one of the source on.
-    outer: [OuterAxis; MAX_FUSED_RANK],
+    /// Axes that number the planes, from the last one of the source on. Strides are in units.
+    outer: [StridedAxis; MAX_FUSED_RANK],
     count: usize,
     /// Shape of a plane.
     plane: BlockShape,
@@ -32,14 +32,6 @@ pub struct PlaneTiling {
     bytes: usize,
     /// Byte offsets of the first unit in the source and in the result.
     start: [usize; 2],
-}
-
-/// An axis with its strides in the source and in the result, in units.
-#[derive(Clone, Copy, Debug, Default)]
-struct OuterAxis {
-    extent: usize,
-    from: usize,
-    to: usize,
 }
 
 /// A tile, with its offsets in the source and in the result.
@@ -73,7 +65,7 @@ impl PlaneTiling {
     fn of_plane(plane: BlockShape, planes: usize, unit_bytes: usize) -> Self {
         let len = |a: usize, b: usize| a.checked_mul(b).expect("array exceeds the address space");
         PlaneTiling {
-            outer: [OuterAxis::default(); MAX_FUSED_RANK],
+            outer: [StridedAxis::default(); MAX_FUSED_RANK],
             count: 0,
             plane,
             planes,
@@ -101,7 +93,8 @@ impl PlaneTiling {
         let plane = BlockShape { rows, cols, from_pitch: cols, to_pitch: rows };
         let mut all = PlaneTiling::of_plane(plane, batch, elem_bytes);
         if all.bytes > 0 {
-            all.outer[0] = OuterAxis { extent: batch, from: rows * cols, to: rows * cols };
+            all.outer[0] =
+                StridedAxis { extent: batch, src_stride: rows * cols, dst_stride: rows * cols };
             all.count = 1;
             all.divide_matrix(alignment);
         }
@@ -126,25 +119,24 @@ impl PlaneTiling {
 
     /// Creates the tiles of an array whose axes are permuted.
     pub fn of_axes(axes: &AxisPermutation, elem_bytes: usize) -> Self {
+        let one = StridedAxis { extent: 1, src_stride: 1, dst_stride: 1 };
         let units = axes.without_unit();
-        let (extents, [from, to]) = (units.extents(), units.strides());
-        let rank = extents.len();
+        let mut outer = units.strided_axes();
+        let across = outer.next_back().unwrap_or(one);
         // Without a second axis the array is one row.
-        let last = units.order().last().filter(|_| rank > 1);
-        let extent = |axis: Option<usize>| axis.map_or(1, |axis| extents[axis]);
-        let across = rank.checked_sub(1);
+        let is_last = |axis: &StridedAxis| axis.dst_stride == 1;
+        let last = outer.clone().find(is_last).unwrap_or(one);
         let plane = BlockShape {
-            rows: extent(last),
-            cols: extent(across),
-            from_pitch: last.map_or(1, |axis| from[axis]),
-            to_pitch: across.map_or(1, |axis| to[axis]),
+            rows: last.extent,
+            cols: across.extent,
+            from_pitch: last.src_stride,
+            to_pitch: across.dst_stride,
         };
-        let outer = (0..rank).rev().filter(|&axis| Some(axis) != across && Some(axis) != last);
-        let planes = outer.clone().map(|axis| extents[axis]).product();
+        let outer = outer.rev().filter(|axis| !is_last(axis));
+        let planes = outer.clone().map(|axis| axis.extent).product();
         let mut all = PlaneTiling::of_plane(plane, planes, axes.unit() * elem_bytes);
         for axis in outer {
-            all.outer[all.count] =
-                OuterAxis { extent: extents[axis], from: from[axis], to: to[axis] };
+            all.outer[all.count] = axis;
             all.count += 1;
         }
         all.divide(PLANE_LINES);
@@ -253,8 +245,8 @@ impl PlaneTiling {
         for outer in &self.outer[..self.count] {
             let digit = plane % outer.extent;
             plane /= outer.extent;
-            from += digit * outer.from;
-            to += digit * outer.to;
+            from += digit * outer.src_stride;
+            to += digit * outer.dst_stride;
         }
         let end = (above + tall - self.shorter_by).min(rows);
         let block = BlockShape { rows: end - i, cols: wide.min(cols - j), from_pitch, to_pitch };

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use turntile_perm::row_slide::SlideRound;
-use turntile_perm::{PitchedRows, RowSlide};
+use turntile_perm::{LeadingDims, PitchedRows, RowSlide};
 use turntile_plan::Direction;
 use turntile_simd::{self as simd, BlockShape, Byte};
 
@@ -22,13 +22,15 @@ pub fn least_rows(row_bytes: usize, bytes: usize) -> usize {
     bytes.div_ceil(row_bytes.max(1)).max(2)
 }
 
-/// Slides rows, with lengths in bytes, in rounds. A parallel round moves at least `least` rows. If
-/// source and result have different rows, moves run by run. `data` covers the rows of both.
+/// Moves the bytes of rows, in order, to rows of another length. `data` covers the rows of both.
+pub fn reshape(data: &mut [Byte], rows: LeadingDims) {
+    rows.run_by_run(|from, to, run| move_row(data, from..from + run, to));
+}
+
+/// Slides rows, with lengths in bytes, in rounds. A parallel round moves at least `least` rows.
+/// `data` covers the rows before and after.
 pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, threads: usize) {
-    if !slide.is_alike() {
-        return slide.run_by_run(|from, to, run| move_row(data, from..from + run, to));
-    }
-    let (cols, [from, to]) = (slide.cols(), pitches(&slide));
+    let (cols, [from, to]) = (slide.cols(), slide.pitches());
     for SlideRound { rows, together } in slide.rounds(least) {
         if !together || threads == 1 {
             slide_rows(data, &slide, rows, 0);
@@ -48,7 +50,7 @@ pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, threads: usiz
 /// destinations at the lesser pitch are before the share. They are saved while other threads still
 /// read or write there.
 pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut [Byte]) {
-    let (cols, [from, to]) = (slide.cols(), pitches(&slide));
+    let (cols, [from, to]) = (slide.cols(), slide.pitches());
     let shares: Vec<_> = (0..threads).map(|thread| slide.share(threads, thread)).collect();
     let head_rows = |rows: &Range<usize>| slide.saved_rows(rows);
     let mut heads = parallel::cut(heads, shares.iter().map(|rows| head_rows(rows) * cols));
@@ -111,14 +113,9 @@ pub fn with_gaps_kept(
     }
 }
 
-/// Returns the pitches of the source and of the result.
-fn pitches(slide: &RowSlide) -> [usize; 2] {
-    [slide.from().pitch(), slide.to().pitch()]
-}
-
 /// Moves some rows one after another. `data` starts at row `first`, at the greater pitch.
 fn slide_rows(data: &mut [Byte], slide: &RowSlide, rows: Range<usize>, first: usize) {
-    let (cols, [from, to]) = (slide.cols(), pitches(slide));
+    let (cols, [from, to]) = (slide.cols(), slide.pitches());
     let start = first * from.max(to);
     let mut slide_row = |r: usize| {
         let at = r * from - start;

@@ -43,9 +43,10 @@ impl AxesMap {
     /// Creates the map over the units of all instances.
     fn new(axes: &AxisPermutation, divide: impl Fn(usize) -> Divisor) -> Self {
         let units = axes.without_unit();
-        let (extents, [_, steps]) = (units.extents(), units.strides());
-        let axes = (1..extents.len()).rev().map(|axis| (divide(extents[axis]), steps[axis]));
-        AxesMap { axes: axes.collect(), first: steps[0] }
+        let mut others = units.strided_axes();
+        let first = others.next().expect("a general permutation has axes");
+        let axes = others.rev().map(|axis| (divide(axis.extent), axis.dst_stride));
+        AxesMap { axes: axes.collect(), first: first.dst_stride }
     }
 
     #[inline]

@@ -8,7 +8,9 @@ use turntile_perm::{
     AlignedSlots, AxisPermutation, Elementary, LayoutChange, LeadingDims, PitchedRows,
     RecordSchema, RowSlide,
 };
-use turntile_plan::{Direction, Implementation, InvalidPlan, LaunchConfig, Method, StageMap};
+use turntile_plan::{
+    Direction, Implementation, InvalidPlan, LaunchConfig, Method, SavedGaps, StageMap,
+};
 
 fn elsewhere(method: Method) -> Implementation {
     Implementation::new(method, LaunchConfig::new(Elsewhere), 0, 0.0)
@@ -50,9 +52,9 @@ fn transpose_rows_is_rejected_when_rows_slide() {
 /// A single stage would restore gaps that no stage has saved.
 #[test]
 fn restore_of_gaps_is_rejected_when_none_were_saved() {
-    let leading = LeadingDims::transposed(3, 2, 4, 5).unwrap();
+    let gaps = SavedGaps::new(LeadingDims::transposed(3, 2, 4, 5).unwrap());
     for direction in [Direction::Forward, Direction::Backward] {
-        let map = StageMap::Gaps { leading, direction };
+        let map = StageMap::Gaps { gaps, direction };
         let of_cpu =
             CpuKernelConfig::new(map, 4, Method::SaveGaps, Limits::new(1, 1 << 20)).unwrap();
         for config in [LaunchConfig::new(of_cpu), LaunchConfig::new(Elsewhere)] {

@@ -41,7 +41,7 @@ pub fn by(map: StageMap, elem_bytes: usize, (method, limits): (Method, Limits)) 
 /// Checks that every element is where the closed form puts it, and that no other byte changes.
 /// Positions that rows left may have any content.
 fn check(slide: RowSlide, implementation: Implementation, elem_bytes: usize, threads: usize) {
-    let before = numbered(slide.span(), elem_bytes);
+    let before = numbered(slide.change().span(), elem_bytes);
     let name = implementation.name();
     let executor = Executor::of_stage(slide.into(), implementation, elem_bytes, threads).unwrap();
     let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
@@ -49,7 +49,7 @@ fn check(slide: RowSlide, implementation: Implementation, elem_bytes: usize, thr
     let mut data = before.clone();
     executor.run_bytes(&mut data, &mut workspace).unwrap();
     let element = |at: usize| at * elem_bytes..(at + 1) * elem_bytes;
-    for at in 0..slide.span() {
+    for at in 0..slide.change().span() {
         let from = match (slide.to().index(at), slide.from().index(at)) {
             (Some(k), _) => slide.from().offset(k),
             (None, Some(_)) => continue,

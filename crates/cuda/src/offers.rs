@@ -55,7 +55,7 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
         StageMap::SlotMove { .. } => along_cycles(shape, at),
         StageMap::TileRows(_) => vec![Way::Moves],
         StageMap::SlotGather { batch, slots, .. } => gather::ways(&slots, batch, at),
-        StageMap::Slide(rows) if rows.is_alike() => {
+        StageMap::Slide(_) => {
             vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]
         }
         StageMap::Cut { .. } => vec![Way::Blocks { block: slide_block(at.limits) }],
@@ -72,7 +72,7 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
         StageMap::RecordGather { slots, direction } => fields::ways(&slots, direction, at),
         StageMap::RecordMove { .. } => vec![Way::Moves],
         // Only hosts exchange, after which rows become others.
-        StageMap::Slide(_) | StageMap::SwapGaps { .. } => Vec::new(),
+        StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),
     }
 }
 

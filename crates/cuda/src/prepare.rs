@@ -8,7 +8,7 @@ use crate::buffers::{self, Buffers, Need, Spot, WORKSPACE_ALIGNMENT};
 use crate::call::{Call, Limits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::launches::Launches;
-use crate::lower::{At, Number, Scaling, cut_places, lowered, rest, scale, scaled_square};
+use crate::lower::{At, Number, Scaling, cut_places, lowered, scale, scaled_square};
 use crate::way::Way;
 
 /// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
@@ -144,7 +144,7 @@ impl Work {
         match (others, leading) {
             ([], _) => Ok(Some(work)),
             ([_], Some(leading)) if leading.source().pitch() == leading.result().pitch() => {
-                let ([rows, cols], [_, to]) = rest(leading, number.bytes());
+                let ([rows, cols], [_, to]) = leading.remainder(number.bytes());
                 let rows =
                     PitchedRows::new(cols, rows, leading.result().pitch()).expect("a part of rows");
                 let alignment = widest_word(&[self.alignment, to]);
@@ -319,7 +319,7 @@ fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]>
             (_, Method::SaveGaps) => [data, Spot::Workspace(0)],
             (_, Method::ThroughWorkspace) => [[own, data], [data, own]][number.min(1)],
             (StageMap::TransposeRows(leading), _) if reads => {
-                let (_, [from, to]) = rest(&leading, launches.elem_bytes);
+                let (_, [from, to]) = leading.remainder(launches.elem_bytes);
                 [Spot::Data(to), Spot::Data(from)]
             }
             (StageMap::Cut { rows, direction }, _) => {

@@ -312,7 +312,7 @@ fn large_matrices_go_by_wide_words() {
     assert_eq!(kernels(of([20000, 12000], [20480; 2])), rest);
     let around = of([8000, 5000], [5100, 8100]);
     let plan = plan(&around);
-    let kept = leading(&around).saved_gap_len();
+    let kept = around.saved_gaps().unwrap().count();
     let all = kernels(around);
     assert!(kept > 0 && all[0] == "pitched.w4/gaps_keep", "{all:?}");
     assert_eq!(all.last().map(String::as_str), Some("pitched.w4/gaps_restore"));
@@ -358,7 +358,7 @@ fn the_fastest_frame_is_taken() {
 #[test]
 fn caps_are_kept_to() {
     let problem = turned([3000, 2000], [2000, 3000], 4);
-    let need = (leading(&problem).saved_gap_len() * 4).next_multiple_of(16);
+    let need = (problem.saved_gaps().unwrap().count() * 4).next_multiple_of(16);
     assert!(need > 5 << 20);
     assert!(planner().plan(&problem).is_ok(), "by default there is room");
     let refused = |problem: Problem| match planner().plan(&problem) {

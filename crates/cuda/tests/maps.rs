@@ -327,9 +327,13 @@ fn rows_slide_both_ways() {
                 for elem in [1, 4, 12] {
                     let calls = lower(&shape, way, at(elem, 1)).unwrap();
                     agrees(&calls, &shape, elem, 1);
-                    nothing_is_lost(&calls, slide.span() * elem, |memory| {
-                        for k in (0..slide.len()).map(|k| slide.from().offset(k)) {
-                            assert_eq!(memory[slide.dest(k) * elem], k * elem, "{shape} {way}");
+                    nothing_is_lost(&calls, slide.change().span() * elem, |memory| {
+                        for k in (0..slide.from().len()).map(|k| slide.from().offset(k)) {
+                            assert_eq!(
+                                memory[slide.change().dest(k) * elem],
+                                k * elem,
+                                "{shape} {way}"
+                            );
                         }
                     });
                 }

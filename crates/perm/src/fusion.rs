@@ -1,7 +1,7 @@
 //! Fusion of any number of axes, and permutations of high rank as a sequence of permutations of
 //! lower rank.
 
-use crate::permutation::{AxisPermutation, PermutationError};
+use crate::permutation::{AxisPermutation, PermutationError, runs_of_axes};
 
 /// Maximum rank of an array before fusion: an array with more axes of extent 2 or more cannot be
 /// addressed.
@@ -36,17 +36,10 @@ impl FusedAxes {
             let given = vec![(0..extents.len()).collect()];
             return Ok(FusedAxes { extents: vec![0], order: vec![0], given });
         }
-        let remaining: Vec<usize> = (0..extents.len()).filter(|&axis| extents[axis] > 1).collect();
-        let position = |axis: usize| remaining.iter().position(|&other| other == axis);
-        // Runs of axes that remain adjacent and in order, in the order of the result.
         let mut runs: Vec<Vec<usize>> = Vec::new();
-        for &axis in order.iter().filter(|&&axis| extents[axis] > 1) {
+        for (axis, _, is_first) in runs_of_axes(extents, order) {
             match runs.last_mut() {
-                Some(run)
-                    if position(axis) == run.last().and_then(|&a| position(a)).map(|p| p + 1) =>
-                {
-                    run.push(axis);
-                }
+                Some(run) if !is_first => run.push(axis),
                 _ => runs.push(vec![axis]),
             }
         }

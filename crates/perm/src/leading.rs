@@ -1,8 +1,6 @@
 //! Matrices with a leading dimension, as in BLAS: offsets of their elements, gaps between rows, and
 //! index maps that remove or restore the gaps.
 
-use std::ops::Range;
-
 /// A matrix of `rows` by `cols` elements whose rows start `pitch` elements apart. There is no gap
 /// after the last row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -174,31 +172,14 @@ impl PitchedRows {
     pub(crate) fn run_before(&self, k: usize) -> usize {
         if self.is_dense() { k } else { (k - 1) % self.cols + 1 }
     }
-
-    /// Returns the end of the row or gap that contains an offset, and `true` if it is a row.
-    fn at(&self, offset: usize) -> (usize, bool) {
-        if self.is_empty() || offset >= self.span() {
-            return (usize::MAX, false);
-        }
-        let start = offset / self.pitch * self.pitch;
-        if offset < start + self.cols {
-            (start + self.cols, true)
-        } else {
-            (start + self.pitch, false)
-        }
-    }
 }
 
-/// A change of the leading dimension of a matrix in place, transposed or not.
+/// A change of the leading dimension of a matrix in place, transposed or with elements in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeadingDims {
     source: PitchedRows,
     result: PitchedRows,
     transposed: bool,
-    /// Elements at the start whose saved gaps are counted, and the number of saved elements. The
-    /// number is cached because counting takes time proportional to the rows.
-    dense_len: usize,
-    saved_gap_len: usize,
 }
 
 impl LeadingDims {
@@ -207,31 +188,27 @@ impl LeadingDims {
     pub fn transposed(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) =
             (PitchedRows::new(rows, cols, lda)?, PitchedRows::new(cols, rows, ldb)?);
-        let (dense_len, saved_gap_len) =
-            (source.len(), count_saved_gaps(source, result, source.len()));
-        Some(LeadingDims { source, result, transposed: true, dense_len, saved_gap_len })
+        Some(LeadingDims { source, result, transposed: true })
     }
 
     /// Creates the change of the leading dimension of a matrix of `rows` by `cols` from `lda` to
     /// `ldb`, without transposition. Returns `None` if `lda < cols`, `ldb < cols`, or the size
     /// overflows `usize`.
     pub fn row_slide(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
-        let (source, result) =
-            (PitchedRows::new(rows, cols, lda)?, PitchedRows::new(rows, cols, ldb)?);
-        Some(LeadingDims { source, result, transposed: false, dense_len: 0, saved_gap_len: 0 })
+        Self::in_order(PitchedRows::new(rows, cols, lda)?, PitchedRows::new(rows, cols, ldb)?)
     }
 
-    /// Returns this change with a dense intermediate matrix of `dense_len` elements. It has more
-    /// elements than the matrix if gaps are moved as elements.
-    ///
-    /// Returns `None` if these elements exceed the span or the [area](PitchedRows::area) of a side,
-    /// or if the matrix is not transposed.
-    pub fn with_dense_len(&self, dense_len: usize) -> Option<Self> {
-        let LeadingDims { source, result, .. } = *self;
-        let most = source.area().min(result.area()).min(self.span());
-        let saved_gap_len =
-            (dense_len <= most).then(|| count_saved_gaps(source, result, dense_len))?;
-        self.transposed.then_some(LeadingDims { dense_len, saved_gap_len, ..*self })
+    /// Creates the move of all elements, in order, from the rows of `source` to those of `result`.
+    /// Returns `None` if the two have different numbers of elements.
+    pub fn in_order(source: PitchedRows, result: PitchedRows) -> Option<Self> {
+        (source.len() == result.len()).then_some(LeadingDims { source, result, transposed: false })
+    }
+
+    /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None`
+    /// on overflow, and if the matrix is transposed: its bytes do not keep their order.
+    pub fn scaled(&self, bytes: usize) -> Option<Self> {
+        let (source, result) = (self.source.scaled(bytes)?, self.result.scaled(bytes)?);
+        (!self.transposed).then_some(LeadingDims { source, result, ..*self })
     }
 
     /// Returns the inverse change.
@@ -280,89 +257,68 @@ impl LeadingDims {
         source.index(offset).map_or(offset, |k| result.offset(transpose(k)))
     }
 
-    /// Returns the new offset of the element at `offset` when gaps are [saved](Self::saved_gaps)
-    /// after the [span](Self::span), or restored if `back`. Other elements are unchanged.
-    pub fn saved_gap_dest(&self, offset: usize, back: bool) -> usize {
-        let (mut saved, span) = (self.saved_gaps(), self.span());
-        let mut at = span;
-        let found = saved.find_map(|run| {
-            let (from, to) = if back { (at..at + run.len(), run.start) } else { (run.clone(), at) };
-            at += run.len();
-            from.contains(&offset).then(|| to + offset - from.start)
-        });
-        found.unwrap_or(offset)
-    }
-
     /// Returns `true` if no element moves.
     pub fn is_identity(&self) -> bool {
-        let LeadingDims { source, result, transposed, .. } = *self;
+        let LeadingDims { source, result, transposed } = *self;
         // A single row or column that is contiguous equals its transpose.
         let line = source.rows <= 1 || source.cols <= 1;
-        let fixed_transpose = line && source.is_dense() && result.is_dense();
-        let fixed_slide = source.pitch == result.pitch || source.rows <= 1;
-        self.len() <= 1 || if transposed { fixed_transpose } else { fixed_slide }
+        let dense = source.is_dense() && result.is_dense();
+        self.len() <= 1 || if transposed { line && dense } else { dense || source == result }
     }
 
-    /// Returns the length of the dense intermediate matrix, in elements: the matrix itself, or
-    /// [more](Self::with_dense_len). 0 without transposition: such rows are never dense in between.
-    pub fn dense_len(&self) -> usize {
-        self.dense_len
+    /// Returns the part of the matrix outside the square that source and result share if their
+    /// pitches are equal: its rows and columns, and its offsets in the source and in the result, in
+    /// bytes. The two positions do not overlap.
+    pub fn remainder(&self, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
+        let PitchedRows { rows, cols, pitch } = self.source;
+        let side = rows.min(cols);
+        // The pitch of a single row may be any number.
+        let [below, right] = [side * pitch, side].map(|at| at.saturating_mul(elem_bytes));
+        match rows > cols {
+            true => ([rows - side, cols], [below, right]),
+            false => ([rows, cols - side], [right, below]),
+        }
     }
 
-    /// Returns the runs of offsets below [`dense_len`](Self::dense_len) that are in a gap of both
-    /// the source and the result. The dense matrix overwrites them, so they must be saved.
-    pub fn saved_gaps(&self) -> impl Iterator<Item = Range<usize>> + use<> {
-        let LeadingDims { source, result, dense_len: len, .. } = *self;
-        let mut offset = 0;
-        std::iter::from_fn(move || {
-            while offset < len {
-                let ((a, in_source), (b, in_result)) = (source.at(offset), result.at(offset));
-                let end = match (in_source, in_result) {
-                    (true, true) => a.max(b),
-                    (true, false) => a,
-                    (false, true) => b,
-                    (false, false) => a.min(b).min(len),
-                };
-                let start = std::mem::replace(&mut offset, end);
-                if !in_source && !in_result {
-                    return Some(start..end);
+    /// Calls `move_run(from, to, len)` for each contiguous run, in an order that never overwrites
+    /// unread data. A run may overlap its own destination.
+    ///
+    /// Elements that move up are moved last to first, and elements that move down first to last.
+    /// Neither view changes the order of elements: an element in the destination of one that moves
+    /// up also moves up. Stretches of one direction are therefore independent and run one after
+    /// another.
+    ///
+    /// # Panics
+    /// If the matrix is transposed.
+    pub fn run_by_run(&self, mut move_run: impl FnMut(usize, usize, usize)) {
+        let LeadingDims { source: from, result: to, transposed } = *self;
+        assert!(!transposed, "elements of a transposed matrix do not keep their order");
+        let len = from.len();
+        let up = |k: usize| to.offset(k) > from.offset(k);
+        let mut k = 0;
+        while k < len {
+            let (start, moves_up) = (k, up(k));
+            while k < len && up(k) == moves_up {
+                let run = from.run_from(k).min(to.run_from(k));
+                if !moves_up && to.offset(k) != from.offset(k) {
+                    move_run(from.offset(k), to.offset(k), run);
                 }
+                k += run;
             }
-            None
-        })
+            let mut end = if moves_up { k } else { start };
+            while end > start {
+                let run = from.run_before(end).min(to.run_before(end)).min(end - start);
+                end -= run;
+                move_run(from.offset(end), to.offset(end), run);
+            }
+        }
     }
-
-    /// Returns the total length of the [saved gaps](Self::saved_gaps), in elements.
-    pub fn saved_gap_len(&self) -> usize {
-        self.saved_gap_len
-    }
-}
-
-/// Counts the [saved gaps](LeadingDims::saved_gaps) among the first `len` elements, which do not
-/// exceed the area of either side. Loops over the side with fewer rows.
-fn count_saved_gaps(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
-    if [source, result].iter().any(|rows| rows.is_dense() && len <= rows.span()) {
-        return 0;
-    }
-    let (fewer, more) =
-        if source.rows <= result.rows { (source, result) } else { (result, source) };
-    if fewer.pitch == more.pitch {
-        // The side with fewer rows has the longer rows. They cover the rows of the other side,
-        // which reach beyond `len`.
-        return len - fewer.elements_before(len);
-    }
-    let both: usize = (0..fewer.rows)
-        .map(|row| {
-            let start = (row * fewer.pitch).min(len);
-            more.elements_before((start + fewer.cols).min(len)) - more.elements_before(start)
-        })
-        .sum();
-    len + both - source.elements_before(len) - result.elements_before(len)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RowSlide;
 
     fn small() -> impl Iterator<Item = LeadingDims> {
         let sides = (0..6).flat_map(|rows| (0..6).map(move |cols| (rows, cols)));
@@ -444,28 +400,6 @@ mod tests {
     }
 
     #[test]
-    fn saved_gaps_are_outside_all_rows() {
-        for leading in small() {
-            let [source, result] = [leading.source(), leading.result()].map(offsets);
-            let default_len = if leading.is_transposed() { leading.len() } else { 0 };
-            assert_eq!(leading.dense_len(), default_len);
-            let areas = [leading.source().area(), leading.result().area()];
-            let most = leading.span().min(areas[0]).min(areas[1]);
-            assert!(leading.with_dense_len(most + 1).is_none(), "{leading:?}");
-            for dense_len in [default_len].into_iter().chain(default_len..=most) {
-                let covering = leading.with_dense_len(dense_len);
-                assert_eq!(covering.is_some(), leading.is_transposed());
-                let leading = covering.unwrap_or(leading);
-                let free = |at: &usize| !source.contains(at) && !result.contains(at);
-                let want: Vec<usize> = (0..leading.dense_len()).filter(free).collect();
-                let saved: Vec<usize> = leading.saved_gaps().flatten().collect();
-                assert_eq!((leading.saved_gap_len(), &saved), (want.len(), &want), "{leading:?}");
-                assert!(leading.saved_gaps().all(|run| !run.is_empty()));
-            }
-        }
-    }
-
-    #[test]
     fn identity_is_detected() {
         for leading in small() {
             let (source, result) = (leading.source(), leading.result());
@@ -476,5 +410,37 @@ mod tests {
             let stays = (0..leading.len()).all(|k| to(k) == source.offset(k));
             assert_eq!(leading.is_identity(), stays, "{leading:?}");
         }
+    }
+
+    /// Compares `run_by_run` in one array with a copy from one array to another, also for rows
+    /// of another length.
+    #[test]
+    fn run_by_run_matches_out_of_place_copy() {
+        let offsets = |rows: PitchedRows| (0..rows.len()).map(move |k| rows.offset(k));
+        let mut both_ways = 0;
+        let sides = (1..6).flat_map(|rows| (1..6).map(move |cols| (rows, cols)));
+        for (rows, cols) in sides {
+            for (a, b) in (0..10).flat_map(|a| (0..10).map(move |b| (a, b))) {
+                let from = PitchedRows::new(rows, cols, cols + a).unwrap();
+                let alike = PitchedRows::new(rows, cols, cols + b).unwrap();
+                for to in [alike, PitchedRows::new(cols, rows, rows + b).unwrap()] {
+                    let slide = LeadingDims::in_order(from, to).unwrap();
+                    assert_eq!(RowSlide::of(slide).is_some(), to == alike || rows == cols);
+                    let mut data: Vec<usize> = (1000..1000 + slide.span()).collect();
+                    let mut want = data.clone();
+                    offsets(from).zip(offsets(to)).for_each(|(from, to)| want[to] = 1000 + from);
+                    let moved = || offsets(from).zip(offsets(to));
+                    both_ways += usize::from(
+                        moved().any(|(from, to)| to < from) && moved().any(|(from, to)| to > from),
+                    );
+                    slide.run_by_run(|from, to, run| data.copy_within(from..from + run, to));
+                    assert!(data == want, "{slide:?}");
+                }
+            }
+        }
+        assert!(both_ways > 100);
+        let [none, two] = [0, 2].map(|rows| PitchedRows::new(rows, 3, 3).unwrap());
+        assert_eq!(LeadingDims::in_order(none, two), None);
+        LeadingDims::in_order(none, none).unwrap().run_by_run(|_, _, _| unreachable!());
     }
 }

@@ -53,7 +53,7 @@ pub use names::factorial_name;
 pub use partition::Partition;
 pub use pattern::{PatternError, PatternFault, Rearrangement};
 pub use peer_squares::PeerSquares;
-pub use permutation::{AxisPermutation, PermutationError};
+pub use permutation::{AxisPermutation, PermutationError, StridedAxis};
 pub use record_layout::{AOS, LayoutChange, RecordSchema};
 pub use record_slots::FieldSlots;
 pub use row_slide::{RowSlide, split_evenly};

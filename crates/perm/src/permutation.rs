@@ -35,6 +35,31 @@ pub struct AxisPermutation {
     extents: [usize; MAX_FUSED_RANK],
 }
 
+/// A source axis of a permutation, with its row-major strides in the source and in the result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StridedAxis {
+    /// Number of indices.
+    pub extent: usize,
+    /// Stride in the source.
+    pub src_stride: usize,
+    /// Stride in the result.
+    pub dst_stride: usize,
+}
+
+impl StridedAxis {
+    /// Returns `true` if both strides are equal.
+    pub fn stays(&self) -> bool {
+        self.src_stride == self.dst_stride
+    }
+
+    /// Multiplies both strides by `count`.
+    #[must_use]
+    pub fn scaled(self, count: usize) -> Self {
+        let [src_stride, dst_stride] = [self.src_stride * count, self.dst_stride * count];
+        StridedAxis { src_stride, dst_stride, ..self }
+    }
+}
+
 /// Reason why extents and an order of axes are not a valid permutation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -107,18 +132,16 @@ impl AxisPermutation {
         }
         // First remaining axis and extent of each run, in the order of the result.
         let mut runs = [(0, 0); MAX_FUSED_RANK];
-        let (mut count, mut next) = (0, None);
-        for &axis in order.iter().filter(|&&axis| extents[axis] > 1) {
-            let position = extents[..axis].iter().filter(|&&extent| extent > 1).count();
-            if next == Some(position) {
+        let mut count = 0;
+        for (axis, position, is_first) in runs_of_axes(extents, order) {
+            if !is_first {
                 runs[(count - 1).min(MAX_FUSED_RANK - 1)].1 *= extents[axis];
-            } else {
-                if let Some(run) = runs.get_mut(count) {
-                    *run = (position, extents[axis]);
-                }
-                count += 1;
+                continue;
             }
-            next = Some(position + 1);
+            if let Some(run) = runs.get_mut(count) {
+                *run = (position, extents[axis]);
+            }
+            count += 1;
         }
         let Some(runs) = runs.get(..count) else {
             return Err(PermutationError::TooMany { axes: count });
@@ -151,7 +174,7 @@ impl AxisPermutation {
     }
 
     /// Returns the source axis of each axis of the result.
-    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + Clone + '_ {
+    pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator + Clone + '_ {
         self.order[..usize::from(self.rank)].iter().map(|&axis| usize::from(axis))
     }
 
@@ -235,19 +258,19 @@ impl AxisPermutation {
         Self::from_fused(&extents, &order)
     }
 
-    /// Returns the row-major strides of each source axis, in the source and in the result.
-    pub fn strides(&self) -> [[usize; MAX_FUSED_RANK]; 2] {
-        let rank = usize::from(self.rank);
-        let strides_of = |axes: &mut dyn Iterator<Item = usize>| {
-            let (mut steps, mut step) = ([1; MAX_FUSED_RANK], 1);
-            for axis in axes {
-                steps[axis] = step;
-                step *= self.extents[axis];
+    /// Iterates over the source axes, outermost first, with their strides in elements. Does not
+    /// allocate.
+    pub fn strided_axes(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = StridedAxis> + ExactSizeIterator + Clone + '_ {
+        self.extents().iter().enumerate().map(|(axis, &extent)| {
+            let after = self.order().rev().take_while(|&other| other != axis);
+            StridedAxis {
+                extent,
+                src_stride: self.extents()[axis + 1..].iter().product(),
+                dst_stride: after.map(|other| self.extents[other]).product(),
             }
-            steps
-        };
-        let mut result = self.order[..rank].iter().rev().map(|&axis| usize::from(axis));
-        [strides_of(&mut (0..rank).rev()), strides_of(&mut result)]
+        })
     }
 
     /// Returns the offset to which the element at `offset` moves. Offsets past the end are returned
@@ -307,6 +330,20 @@ impl AxisPermutation {
     }
 }
 
+/// Iterates over the axes of extents above 1 in the order of the result, each with its number among
+/// them in the order of the source. Axes that remain adjacent and in order form a run, which is
+/// fused: the flag is `true` for the first axis of each run.
+pub(crate) fn runs_of_axes(
+    extents: &[usize],
+    order: &[usize],
+) -> impl Iterator<Item = (usize, usize, bool)> {
+    let remaining = order.iter().copied().filter(|&axis| extents[axis] > 1);
+    remaining.scan(None, |next, axis| {
+        let position = extents[..axis].iter().filter(|&&extent| extent > 1).count();
+        Some((axis, position, next.replace(position + 1) != Some(position)))
+    })
+}
+
 impl AxisPermutation {
     /// Returns the parts that define equality: the used entries of both arrays.
     fn key(&self) -> (&[u8], &[usize]) {
@@ -358,12 +395,29 @@ impl From<Elementary> for AxisPermutation {
 impl fmt::Display for AxisPermutation {
     /// Formats in dimension notation: `100!(7200x50, unit 36)`, `2010!(2x3x4x5)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(e) = self.elementary() {
-            return e.fmt(f);
+        let Some(e) = self.elementary() else {
+            write!(f, "{}(", factorial_name(&self.order().collect::<Vec<_>>()))?;
+            for (k, extent) in self.extents().iter().enumerate() {
+                write!(f, "{}{extent}", if k == 0 { "" } else { "x" })?;
+            }
+            return write!(f, ")");
+        };
+        // A single matrix is named 010! too: its batch of 1 counts as an axis.
+        let has_batch = usize::from(e.batch > 1 || (e.unit == 1 && e.mid == 1));
+        let [has_mid, has_unit] = [e.mid, e.unit].map(|extent| usize::from(extent > 1));
+        let mut axes: Vec<usize> = (0..has_batch + 2 + has_mid + has_unit).collect();
+        axes.swap(has_batch, has_batch + 1 + has_mid);
+        write!(f, "{}(", factorial_name(&axes))?;
+        if e.batch > 1 {
+            write!(f, "{}*", e.batch)?;
         }
-        write!(f, "{}(", factorial_name(&self.order().collect::<Vec<_>>()))?;
-        for (k, extent) in self.extents().iter().enumerate() {
-            write!(f, "{}{extent}", if k == 0 { "" } else { "x" })?;
+        write!(f, "{}x", e.rows)?;
+        if e.mid > 1 {
+            write!(f, "{}x", e.mid)?;
+        }
+        write!(f, "{}", e.cols)?;
+        if e.unit > 1 {
+            write!(f, ", unit {}", e.unit)?;
         }
         write!(f, ")")
     }

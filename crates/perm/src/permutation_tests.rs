@@ -35,18 +35,28 @@ fn check(extents: &[usize], order: &[usize]) {
     let p = AxisPermutation::new(extents, order).unwrap();
     let dest = dest_by_loops(extents, order);
     assert_eq!(p.len(), dest.len());
+    let axes = p.strided_axes();
     for (offset, &to) in dest.iter().enumerate() {
+        let moved = |axis: StridedAxis| offset / axis.src_stride % axis.extent * axis.dst_stride;
+        assert_eq!(axes.clone().map(moved).sum::<usize>(), to, "{extents:?} {order:?} at {offset}");
         assert_eq!(p.dest(offset), to, "{extents:?} {order:?} at {offset}");
         assert_eq!(p.inverse().dest(to), offset, "{extents:?} {order:?} at {to}");
     }
     let moves = dest.iter().enumerate().any(|(from, &to)| from != to);
     assert_eq!(p.is_identity(), !moves, "{extents:?} {order:?}");
     assert_eq!(p.inverse().inverse(), p);
+    let is_involution = dest.iter().enumerate().all(|(from, &to)| dest[to] == from);
+    assert_eq!(p.is_involution(), is_involution, "{extents:?} {order:?}");
     if let Some(e) = p.elementary() {
         let [batch, rows, mid, cols, unit] = [e.batch, e.rows, e.mid, e.cols, e.unit];
         let by_axes = AxisPermutation::new(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4]);
         assert_eq!(Ok(AxisPermutation::from(e)), by_axes);
-        assert!((0..p.len()).all(|k| e.dest(k) == p.dest(k)), "{extents:?} {order:?}: {e:?}");
+        let units = e.instance_units();
+        for k in 0..p.len() {
+            let (first, s) = (k / unit / units * units, k / unit % units);
+            let to = (first + e.succ(s)) * unit + k % unit;
+            assert_eq!(to, p.dest(k), "{extents:?} {order:?}: {e:?}");
+        }
         assert!(p.is_empty() || AxisPermutation::from(e) == p);
     }
     let (one, units) = (p.without_batch(), p.without_unit());
@@ -122,6 +132,7 @@ fn names_match_the_thesis() {
     assert_eq!(shown(&[2, 8, 3, 8], &[0, 3, 2, 1]), "0210!(2*8x3x8)");
     assert_eq!(shown(&[8, 3, 8], &[2, 1, 0]), "210!(8x3x8)");
     assert_eq!(shown(&[8, 3, 8, 5], &[2, 1, 0, 3]), "2100!(8x3x8, unit 5)");
+    assert_eq!(shown(&[2, 8, 3, 8, 4], &[0, 3, 2, 1, 4]), "02100!(2*8x3x8, unit 4)");
     assert_eq!(shown(&[9, 7, 5, 4], &[1, 0, 3, 2]), "1010!(9x7x5x4)");
     assert_eq!(shown(&[2, 9, 7, 5, 4], &[0, 2, 1, 4, 3]), "01010!(2x9x7x5x4)");
     assert_eq!(shown(&[2, 3, 4, 5], &[2, 0, 3, 1]), "2010!(2x3x4x5)");
@@ -169,25 +180,12 @@ proptest! {
     }
 }
 
-/// Both types agree on every small shape.
-#[test]
-fn is_involution_agrees_for_both_types() {
-    let small = 0..4 * 4 * 4 * 4 * 3;
-    for n in small {
-        let [batch, rows, mid, cols] = [n % 4, n / 4 % 4, n / 16 % 4, n / 64 % 4];
-        let e = Elementary { batch, rows, mid, cols, unit: n / 256 + 1 };
-        assert_eq!(e.is_involution(), AxisPermutation::from(e).is_involution(), "{e:?}");
-    }
-}
-
 #[test]
 fn offsets_past_the_end_are_unchanged() {
     for (extents, order) in [(&[3, 5][..], &[1, 0][..]), (&[0, 3], &[1, 0]), (&[], &[])] {
         let axes = AxisPermutation::new(extents, order).unwrap();
         (axes.len()..axes.len() + 40).for_each(|k| assert_eq!(axes.dest(k), k));
     }
-    let e = Elementary { batch: 1, rows: 3, mid: 1, cols: 5, unit: 1 };
-    assert_eq!([e.dest(15), Elementary { rows: 0, ..e }.dest(0)], [15, 0]);
     let change = crate::LayoutChange::new(crate::RecordSchema::new(5, &[1, 2]).unwrap(), 1, 5);
     assert_eq!([15, 99].map(|k| change.dest(k)), [15, 99]);
 }
@@ -208,9 +206,7 @@ fn degenerate_arguments_do_not_panic() {
 }
 
 #[test]
-#[should_panic = "differ"]
-fn rounds_panic_when_rows_are_not_alike() {
-    let [from, to] =
-        [crate::PitchedRows::new(2, 3, 5), crate::PitchedRows::new(3, 2, 4)].map(Option::unwrap);
-    let _ = crate::RowSlide::from_views(from, to).unwrap().rounds(1).next();
+#[should_panic = "do not keep their order"]
+fn run_by_run_panics_when_the_matrix_is_transposed() {
+    crate::LeadingDims::transposed(2, 3, 5, 4).unwrap().run_by_run(|_, _, _| {});
 }

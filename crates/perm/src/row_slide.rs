@@ -13,14 +13,11 @@
 
 use std::ops::Range;
 
-use crate::leading::PitchedRows;
+use crate::leading::{LeadingDims, PitchedRows};
 
-/// Rows of at least one element each, before and after a change of pitch.
+/// Rows of at least one element each that move to another pitch, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowSlide {
-    from: PitchedRows,
-    to: PitchedRows,
-}
+pub struct RowSlide(LeadingDims);
 
 /// A round of a schedule: rows that move one by one or all at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,22 +42,20 @@ impl RowSlide {
     /// Creates the slide of `rows` rows of `cols` elements from pitch `from` to pitch `to`. Returns
     /// `None` if a pitch is less than `cols`, `cols` is 0, or the size with gaps overflows `usize`.
     pub fn new(rows: usize, cols: usize, from: usize, to: usize) -> Option<Self> {
-        let (from, to) = (PitchedRows::new(rows, cols, from)?, PitchedRows::new(rows, cols, to)?);
-        (cols > 0).then_some(RowSlide { from, to })
+        LeadingDims::row_slide(rows, cols, from, to).and_then(Self::of)
     }
 
-    /// Creates a slide between any two views of equal, non-zero length. Elements keep their order.
-    /// Returns `None` for other lengths.
-    ///
-    /// If the rows are not [alike](Self::is_alike), only [`run_by_run`](Self::run_by_run) can move
-    /// them: the schedules of rounds, shares and blocks panic.
-    pub fn from_views(from: PitchedRows, to: PitchedRows) -> Option<Self> {
-        (from.len() == to.len() && !from.is_empty()).then_some(RowSlide { from, to })
+    /// Creates the slide that performs a change of the leading dimension. Returns `None` if the
+    /// matrix is transposed, if its rows change their number or length, or if they have no elements.
+    pub fn of(change: LeadingDims) -> Option<Self> {
+        let (from, to) = (change.source(), change.result());
+        let alike = (from.rows(), from.cols()) == (to.rows(), to.cols());
+        (alike && from.cols() > 0 && !change.is_transposed()).then_some(RowSlide(change))
     }
 
-    /// Returns `true` if both views have the same numbers of rows and columns.
-    pub fn is_alike(&self) -> bool {
-        (self.from.rows(), self.from.cols()) == (self.to.rows(), self.to.cols())
+    /// Returns the change of the leading dimension.
+    pub fn change(&self) -> LeadingDims {
+        self.0
     }
 
     /// Creates the slide from dense rows to the pitch of `rows`. Returns `None` if the rows are
@@ -77,77 +72,45 @@ impl RowSlide {
 
     /// Returns the rows before the slide.
     pub fn from(&self) -> PitchedRows {
-        self.from
+        self.0.source()
     }
 
     /// Returns the rows after the slide.
     pub fn to(&self) -> PitchedRows {
-        self.to
+        self.0.result()
     }
 
-    /// Returns the number of rows before the slide.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
-        self.from.rows()
+        self.from().rows()
     }
 
-    /// Returns the number of elements of a row before the slide.
+    /// Returns the number of elements of a row.
     pub fn cols(&self) -> usize {
-        self.from.cols()
+        self.from().cols()
+    }
+
+    /// Returns the pitch before and after the slide.
+    pub fn pitches(&self) -> [usize; 2] {
+        [self.from().pitch(), self.to().pitch()]
     }
 
     /// Converts all lengths from elements to bytes, with `bytes` bytes per element. Returns `None`
     /// on overflow.
     pub fn scaled(&self, bytes: usize) -> Option<Self> {
-        let (from, to) = (self.from.scaled(bytes)?, self.to.scaled(bytes)?);
-        Some(RowSlide { from, to })
+        self.0.scaled(bytes).map(RowSlide)
     }
 
     /// Returns the inverse slide.
     #[must_use]
     pub fn inverse(&self) -> Self {
-        RowSlide { from: self.to, to: self.from }
-    }
-
-    /// Returns the number of elements that slide.
-    pub fn len(&self) -> usize {
-        self.from.len()
-    }
-
-    /// Returns `true` if there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.rows() == 0
-    }
-
-    /// Returns the number of elements, from the first on, that contain the rows before and after.
-    pub fn span(&self) -> usize {
-        self.from.span().max(self.to.span())
+        RowSlide(self.0.inverse())
     }
 
     /// Returns `true` if rows slide up in memory: their pitch grows.
     pub fn is_up(&self) -> bool {
-        self.to.pitch() > self.from.pitch()
-    }
-
-    /// Returns `true` if no element moves.
-    pub fn is_identity(&self) -> bool {
-        self.from == self.to || (self.from.is_dense() && self.to.is_dense())
-    }
-
-    /// Returns the new offset of the element at `offset`. Offsets outside the rows are returned
-    /// unchanged.
-    #[inline]
-    pub fn dest(&self, offset: usize) -> usize {
-        self.from.index(offset).map_or(offset, |k| self.to.offset(k))
-    }
-
-    /// Returns the smaller and the larger pitch.
-    ///
-    /// # Panics
-    /// If the rows are not alike: no schedule of whole rows moves them.
-    fn pitches(&self) -> [usize; 2] {
-        assert!(self.is_alike(), "rows of {:?} and {:?} differ", self.from, self.to);
-        let (from, to) = (self.from.pitch(), self.to.pitch());
-        [from.min(to), from.max(to)]
+        let [from, to] = self.pitches();
+        to > from
     }
 
     /// Returns the number of rows that can slide at once after `moved` rows have moved. Rows that
@@ -155,12 +118,8 @@ impl RowSlide {
     ///
     /// For dense rows padded by `C` elements, this is equation 4.1 of the thesis:
     /// `((TotalRows − RowsMoved) · C) / (RowSize + C)`.
-    ///
-    /// # Panics
-    /// If the rows are not [alike](Self::is_alike).
     pub fn movable(&self, moved: usize) -> usize {
-        let (cols, [low, high]) = (self.cols(), self.pitches());
-        let (from, to) = if self.is_up() { (low, high) } else { (high, low) };
+        let (cols, [from, to]) = (self.cols(), self.pitches());
         let left = self.rows().saturating_sub(moved);
         if left == 0 || from == to {
             0
@@ -177,9 +136,6 @@ impl RowSlide {
 
     /// Returns the rounds of a schedule. A round moves at least `least` rows at once where that is
     /// possible; the other rounds move rows one by one.
-    ///
-    /// # Panics
-    /// If the rows are not [alike](Self::is_alike).
     pub fn rounds(&self, least: usize) -> impl Iterator<Item = SlideRound> + use<> {
         let (slide, least, mut moved) = (*self, least.clamp(1, self.rows().max(1)), 0);
         std::iter::from_fn(move || {
@@ -197,11 +153,11 @@ impl RowSlide {
     /// Returns the number of rows that must slide one by one before `least` rows can move at once:
     /// all remaining rows if they slide up.
     fn singles_before(&self, moved: usize, least: usize) -> usize {
-        let (left, [low, high]) = (self.rows() - moved, self.pitches());
-        if self.is_up() || low == high {
+        let (left, [from, to]) = (self.rows() - moved, self.pitches());
+        if to >= from {
             return left;
         }
-        let enough = ((least - 1) * low + self.cols()) / (high - low) + 1;
+        let enough = ((least - 1) * to + self.cols()) / (from - to) + 1;
         enough.saturating_sub(moved).clamp(left.min(1), left)
     }
 
@@ -215,18 +171,12 @@ impl RowSlide {
     ///
     /// The memory of a share is its range at the larger pitch. The other rows of the share stay in
     /// it, before and after the slide.
-    ///
-    /// # Panics
-    /// If the rows are not [alike](Self::is_alike).
     pub fn saved_rows(&self, share: &Range<usize>) -> usize {
-        let [low, high] = self.pitches();
-        (share.start * (high - low)).div_ceil(low).min(share.len())
+        let [from, to] = self.pitches();
+        (share.start * from.abs_diff(to)).div_ceil(from.min(to)).min(share.len())
     }
 
-    /// Returns the number of elements of the [heads](Self::head) of all shares.
-    ///
-    /// # Panics
-    /// If the rows are not [alike](Self::is_alike).
+    /// Returns the number of elements in the [saved rows](Self::saved_rows) of all shares.
     pub fn saved_elements(&self, parts: usize) -> usize {
         let rows: usize = (0..parts).map(|part| self.saved_rows(&self.share(parts, part))).sum();
         rows * self.cols()
@@ -243,61 +193,30 @@ impl RowSlide {
             let run = slide.cols() - at % slide.cols();
             let (k, run) = (at, run.min(elements.end.saturating_sub(at)));
             at += run;
-            (run > 0).then(|| (k, slide.from.offset(k), slide.to.offset(k), run))
+            (run > 0).then(|| (k, slide.from().offset(k), slide.to().offset(k), run))
         })
-    }
-
-    /// Calls `move_run(from, to, len)` for each contiguous run, in an order that never overwrites
-    /// unread data. The rows need not be alike. A run may overlap its own destination.
-    ///
-    /// Elements that move up are moved last to first, and elements that move down first to last.
-    /// Neither view changes the order of elements: an element in the destination of one that moves
-    /// up also moves up. Stretches of one direction are therefore independent and run one after
-    /// another.
-    pub fn run_by_run(&self, mut move_run: impl FnMut(usize, usize, usize)) {
-        let RowSlide { from, to } = *self;
-        let len = from.len();
-        let up = |k: usize| to.offset(k) > from.offset(k);
-        let mut k = 0;
-        while k < len {
-            let (start, moves_up) = (k, up(k));
-            while k < len && up(k) == moves_up {
-                let run = from.run_from(k).min(to.run_from(k));
-                if !moves_up && to.offset(k) != from.offset(k) {
-                    move_run(from.offset(k), to.offset(k), run);
-                }
-                k += run;
-            }
-            let mut end = if moves_up { k } else { start };
-            while end > start {
-                let run = from.run_before(end).min(to.run_before(end)).min(end - start);
-                end -= run;
-                move_run(from.offset(end), to.offset(end), run);
-            }
-        }
     }
 
     /// Returns the number of blocks of `block` elements. The last block may be shorter. A `block`
     /// of 0 counts as 1.
     pub fn blocks(&self, block: usize) -> usize {
-        self.len().div_ceil(block.max(1))
+        self.from().len().div_ceil(block.max(1))
     }
 
     /// Returns the elements of block `b`, counted row by row.
     pub fn block(&self, block: usize, b: usize) -> Range<usize> {
-        b * block..self.len().min((b + 1) * block)
+        b * block..self.from().len().min((b + 1) * block)
     }
 
     /// Returns the other blocks that must be read before block `b` is written: later blocks if rows
     /// slide up, else earlier ones.
     ///
     /// # Panics
-    /// If the rows are not [alike](Self::is_alike) or block `b` does not exist.
+    /// If block `b` does not exist.
     pub fn waits_for(&self, block: usize, b: usize) -> Range<usize> {
-        assert!(self.is_alike(), "rows of {:?} and {:?} differ", self.from, self.to);
-        let Range { start, end } = self.block(block, b);
-        let first = self.from.elements_before(self.to.offset(start)) / block;
-        let end = self.from.elements_before(self.to.offset(end - 1) + 1).div_ceil(block);
+        let (from, to, Range { start, end }) = (self.from(), self.to(), self.block(block, b));
+        let first = from.elements_before(to.offset(start)) / block;
+        let end = from.elements_before(to.offset(end - 1) + 1).div_ceil(block);
         let (first, end) = if self.is_up() { (first.max(b + 1), end) } else { (first, end.min(b)) };
         first..end.max(first)
     }
@@ -339,27 +258,33 @@ mod tests {
         );
         assert!(RowSlide::new(3, 4, 4, 5).unwrap().scaled(usize::MAX / 4).is_none());
         let bytes = RowSlide::new(3, 4, 4, 5).unwrap().scaled(8).unwrap();
-        assert_eq!((bytes.len(), bytes.span()), (96, 112));
+        assert_eq!((bytes.from().len(), bytes.change().span()), (96, 112));
         let rows = PitchedRows::new(3, 4, 5).unwrap();
         assert_eq!(RowSlide::padding(rows), RowSlide::new(3, 4, 4, 5));
         assert_eq!(RowSlide::unpadding(rows), RowSlide::new(3, 4, 5, 4));
         assert_eq!(RowSlide::padding(PitchedRows::new(3, 0, 5).unwrap()), None);
+        let transposed = LeadingDims::transposed(4, 4, 5, 6).unwrap();
+        let reshaped = LeadingDims::in_order(rows, PitchedRows::new(4, 3, 5).unwrap()).unwrap();
+        assert_eq!([transposed, reshaped].map(RowSlide::of), [None, None]);
     }
 
     #[test]
     fn maps_and_runs_match_the_definition() {
         for slide in small() {
             let (cols, from, to) = (slide.cols(), slide.from().pitch(), slide.to().pitch());
-            for offset in 0..slide.span() {
+            for offset in 0..slide.change().span() {
                 let (row, col) = (offset / from, offset % from);
                 let in_row = row < slide.rows() && col < cols;
                 let want = if in_row { row * to + col } else { offset };
-                assert_eq!(slide.dest(offset), want, "{slide:?}");
-                assert!(!in_row || slide.inverse().dest(want) == offset);
+                assert_eq!(slide.change().dest(offset), want, "{slide:?}");
+                assert!(!in_row || slide.inverse().change().dest(want) == offset);
             }
-            let stays = (0..slide.span()).all(|offset| slide.dest(offset) == offset);
-            assert!(!slide.is_identity() || stays, "{slide:?}");
-            for (start, end) in [(0, slide.len()), (slide.len() / 3, slide.len() / 2), (1, 1)] {
+            let stays =
+                (0..slide.change().span()).all(|offset| slide.change().dest(offset) == offset);
+            assert!(!slide.change().is_identity() || stays, "{slide:?}");
+            for (start, end) in
+                [(0, slide.from().len()), (slide.from().len() / 3, slide.from().len() / 2), (1, 1)]
+            {
                 let mut next = start;
                 for (k, before, after, run) in slide.runs(start..end) {
                     assert_eq!(k, next);
@@ -432,7 +357,8 @@ mod tests {
     /// of the share.
     fn check_shares(slide: RowSlide, parts: usize) {
         let (mut rows, mut heads) = (0, 0);
-        let [low, high] = slide.pitches();
+        let (from, to) = (slide.from().pitch(), slide.to().pitch());
+        let (low, high) = (from.min(to), from.max(to));
         for share in (0..parts).map(|part| slide.share(parts, part)) {
             assert_eq!(share.start, rows);
             rows = share.end;
@@ -445,46 +371,12 @@ mod tests {
         assert_eq!((rows, heads * slide.cols()), (slide.rows(), slide.saved_elements(parts)));
     }
 
-    /// Compares `run_by_run` in one array with a copy from one array to another, also for unlike
-    /// rows.
-    #[test]
-    fn run_by_run_matches_out_of_place_copy() {
-        let offsets = |rows: PitchedRows| (0..rows.len()).map(move |k| rows.offset(k));
-        let mut both_ways = 0;
-        let sides = (1..6).flat_map(|rows| (1..6).map(move |cols| (rows, cols)));
-        for (rows, cols) in sides {
-            for (a, b) in (0..10).flat_map(|a| (0..10).map(move |b| (a, b))) {
-                let from = PitchedRows::new(rows, cols, cols + a).unwrap();
-                let alike = PitchedRows::new(rows, cols, cols + b).unwrap();
-                for to in [alike, PitchedRows::new(cols, rows, rows + b).unwrap()] {
-                    let slide = RowSlide::from_views(from, to).unwrap();
-                    assert_eq!(slide.is_alike(), to == alike || rows == cols);
-                    let mut data: Vec<usize> = (1000..1000 + slide.span()).collect();
-                    let mut want = data.clone();
-                    offsets(from).zip(offsets(to)).for_each(|(from, to)| want[to] = 1000 + from);
-                    let moved = || offsets(from).zip(offsets(to));
-                    both_ways += usize::from(
-                        moved().any(|(from, to)| to < from) && moved().any(|(from, to)| to > from),
-                    );
-                    slide.run_by_run(|from, to, run| data.copy_within(from..from + run, to));
-                    assert!(data == want, "{slide:?}");
-                }
-            }
-        }
-        assert!(both_ways > 100);
-        let [none, two] = [0, 2].map(|rows| PitchedRows::new(rows, 3, 3).unwrap());
-        assert_eq!(
-            (RowSlide::from_views(none, none), RowSlide::from_views(none, two)),
-            (None, None)
-        );
-    }
-
     #[test]
     fn schedules_are_valid_for_small_slides() {
         for slide in small() {
             (1..5).for_each(|parts| check_shares(slide, parts));
             (0..4).chain([usize::MAX]).for_each(|least| check_rounds(slide, least));
-            (1..=slide.len().max(1)).for_each(|block| check_waits(slide, block));
+            (1..=slide.from().len().max(1)).for_each(|block| check_waits(slide, block));
         }
     }
 

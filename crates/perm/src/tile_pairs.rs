@@ -17,30 +17,7 @@ use std::cmp::Ordering;
 
 use num_integer::Integer;
 
-use crate::permutation::AxisPermutation;
-
-/// An axis of a tile or of the tile numbers, with its stride and the stride of its partner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StridedAxis {
-    /// Number of values.
-    pub extent: usize,
-    /// Stride in elements.
-    pub stride: usize,
-    /// Stride of the axis with which this one swaps, in elements; its own stride if it stays.
-    pub partner: usize,
-}
-
-impl StridedAxis {
-    /// Returns the value of this axis in `number`.
-    fn value_in(&self, number: usize) -> usize {
-        number / self.stride % self.extent
-    }
-
-    /// Returns `true` if the axis does not swap with another.
-    pub fn stays(&self) -> bool {
-        self.stride == self.partner
-    }
-}
+use crate::permutation::{AxisPermutation, StridedAxis};
 
 /// Position and extents of a tile, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,10 +77,8 @@ impl TilePairs {
             return None;
         }
         let whole = whole.max(1);
-        let mut strides = vec![1; rank];
-        for axis in (1..rank).rev() {
-            strides[axis - 1] = strides[axis] * extents[axis];
-        }
+        // The destination stride of an axis is the source stride of its partner.
+        let strided: Vec<StridedAxis> = axes.strided_axes().collect();
         // Rows and columns of a tile whose rows are the last axes, starting with axis `first`.
         let sides = |first: usize| {
             let transposed = (first..rank).filter(|&axis| order[axis] < first);
@@ -118,8 +93,7 @@ impl TilePairs {
         let (rows, below) = sides(first);
         let digit = |axis: usize, extent: usize, part: usize| StridedAxis {
             extent,
-            stride: strides[axis] * part,
-            partner: strides[order[axis]] * part,
+            ..strided[axis].scaled(part)
         };
         let split = first.checked_sub(1);
         // Number of values of the axis before the row in a tile: the largest even split that fits.
@@ -137,7 +111,7 @@ impl TilePairs {
         });
         let split = split.filter(|_| piece > 1);
         let mut tiles = TilePairs {
-            split: StridedAxis { extent: 1, stride: below, partner: below },
+            split: StridedAxis { extent: 1, src_stride: below, dst_stride: below },
             piece: 1,
             transposed: Vec::new(),
             within: Vec::new(),
@@ -216,9 +190,9 @@ impl TilePairs {
     /// lengths are multiples of `count`.
     pub fn is_multiple_of(&self, count: usize) -> bool {
         let short = self.split.extent % self.piece * (self.cols() / self.piece);
-        let begin = self.transposed.iter().map(|digit| digit.partner);
-        let tiles = self.pairs.iter().flat_map(|digit| [digit.stride, digit.partner]);
-        let fixed = self.fixed.iter().map(|digit| digit.stride);
+        let begin = self.transposed.iter().map(|digit| digit.dst_stride);
+        let tiles = self.pairs.iter().flat_map(|digit| [digit.src_stride, digit.dst_stride]);
+        let fixed = self.fixed.iter().map(|digit| digit.src_stride);
         begin
             .chain(tiles)
             .chain(fixed)
@@ -236,17 +210,18 @@ impl TilePairs {
     /// each aligned group of `n` rows from `n` adjacent columns. If tiles are transposed, `n` is
     /// the number of columns.
     pub fn together(&self) -> usize {
-        let next =
-            |all, digit: &StridedAxis| if digit.stride == all { all * digit.extent } else { all };
+        let next = |all, digit: &StridedAxis| {
+            if digit.src_stride == all { all * digit.extent } else { all }
+        };
         self.transposed.iter().fold(1, next)
     }
 
     /// Returns the tile in row `y` and column `x` of a square. Its partner is in row `x` and column
     /// `y`.
     pub fn tile(&self, square: usize, y: usize, x: usize) -> TileSpan {
-        let offset = offset(&self.fixed, square, |digit| digit.stride)
-            + offset(&self.pairs, x, |digit| digit.stride)
-            + offset(&self.pairs, y, |digit| digit.partner);
+        let offset = offset(&self.fixed, square, |digit| digit.src_stride)
+            + offset(&self.pairs, x, |digit| digit.src_stride)
+            + offset(&self.pairs, y, |digit| digit.dst_stride);
         // The last tile along a split axis may contain fewer of its values.
         let parts = self.split.extent.div_ceil(self.piece);
         let left = |number: usize| self.piece.min(self.split.extent - number % parts * self.piece);
@@ -262,27 +237,27 @@ impl TilePairs {
     /// Returns `(n, stride)`: in each aligned group of `n` rows of a tile, the rows are `stride`
     /// elements apart.
     pub fn run(&self) -> (usize, usize) {
-        self.transposed.first().map_or((1, 0), |digit| (digit.extent, digit.partner))
+        self.transposed.first().map_or((1, 0), |digit| (digit.extent, digit.dst_stride))
     }
 
     /// Returns the number of elements from the first row of a tile to row `row`.
     pub fn row_offset(&self, row: usize) -> usize {
-        offset(&self.transposed, row, |digit| digit.partner)
+        offset(&self.transposed, row, |digit| digit.dst_stride)
     }
 
     /// Returns the number of columns by which elements of row `row` are shifted in their
     /// [`ColumnSource`].
     pub fn shift(&self, row: usize) -> usize {
-        offset(&self.transposed, row, |digit| digit.stride)
+        offset(&self.transposed, row, |digit| digit.src_stride)
     }
 
     /// Returns the source of column `col` of a tile.
     pub fn origin(&self, col: usize) -> ColumnSource {
         let next = |(weight, row): (usize, usize), digit: &StridedAxis| {
-            (weight * digit.extent, row + digit.value_in(col) * weight)
+            (weight * digit.extent, row + value_in(digit, col) * weight)
         };
         let row = self.transposed.iter().fold((1, 0), next).1;
-        let col = self.within.iter().map(|digit| digit.value_in(col) * digit.partner).sum();
+        let col = self.within.iter().map(|digit| value_in(digit, col) * digit.dst_stride).sum();
         ColumnSource { row, col }
     }
 }
@@ -309,6 +284,11 @@ fn offset(digits: &[StridedAxis], number: usize, stride: fn(&StridedAxis) -> usi
         (rest / digit.extent, sum + rest % digit.extent * stride(digit))
     };
     digits.iter().fold((number, 0), add).1
+}
+
+/// Returns the index along an axis of the element at `offset`.
+fn value_in(axis: &StridedAxis, offset: usize) -> usize {
+    offset / axis.src_stride % axis.extent
 }
 
 fn product(digits: &[StridedAxis]) -> usize {

@@ -88,10 +88,12 @@ impl StageMap {
             StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => &[BarrierSync],
             StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => &[PttwacGlobal, PIpt],
             StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],
-            StageMap::Slide(slide) if slide.is_alike() => &[Rounds, Blocks, Shares],
-            StageMap::Slide(_) => &[Rounds],
+            StageMap::Slide(_) => &[Rounds, Blocks, Shares],
+            StageMap::Reshape(leading) if leading.is_transposed() => &[],
+            StageMap::Reshape(_) => &[Rounds],
             // Not `Rounds`: few cut columns leave room for rounds of a few rows only, and counting
             // those for every tile side took longer than the rest of planning.
+            StageMap::Cut { .. } if self.slide().is_none() => &[],
             StageMap::Cut { .. } => &[Blocks, Shares],
             StageMap::TileRows(_) => &[PttwacGlobal],
             StageMap::TransposeRows(leading) if !leading.is_transposed() => &[],

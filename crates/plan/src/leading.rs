@@ -18,6 +18,7 @@ use crate::plan::{Phase, RejectedRoute};
 use crate::planner::{Candidate, Planner, TileRule};
 use crate::problem::Problem;
 use crate::routes::{Route, TileSize};
+use crate::saved_gaps::SavedGaps;
 use crate::stage_map::{Direction, StageMap};
 
 /// Planner of one problem with leading dimensions.
@@ -105,8 +106,7 @@ impl LeadingPlanner<'_> {
     /// Returns the fastest implementation of each method that moves the whole matrix in one stage,
     /// fastest first.
     fn one_stage(&self) -> Found {
-        let (map, route) = (one_stage_map(self.leading), Route::ONE_STAGE);
-        let map = map.expect("an empty matrix is the identity map");
+        let (map, route) = (StageMap::from(*self.leading), Route::ONE_STAGE);
         let request = StageRequest::new(self.problem, self.device(), MethodFilter::Any);
         let mut found = self
             .device()
@@ -171,7 +171,7 @@ impl LeadingPlanner<'_> {
     ///
     /// Subtracts the workspace of saved gaps from the cap.
     fn within(&self, frame: &Frame, bound: f64) -> Result<Option<Candidate>, RejectedRoute> {
-        let need = self.problem.saved_gap_bytes_of(&frame.matrix.leading);
+        let need = frame.gaps.map_or(0, |gaps| self.problem.saved_gap_bytes_of(&gaps));
         let cap = self.device().cap(self.problem);
         let why = Infeasible::Workspace { need, cap };
         let left =
@@ -181,8 +181,7 @@ impl LeadingPlanner<'_> {
 
     /// Returns the candidate that swaps rows with gaps.
     fn by_gap_swaps(&self) -> Found {
-        let frame = with_gap_swaps(self.leading);
-        let found = self.framed(&frame, self.device().cap(self.problem), f64::INFINITY)?;
+        let found = self.within(&with_gap_swaps(self.leading), f64::INFINITY)?;
         Ok(found.into_iter().collect())
     }
 
@@ -196,8 +195,8 @@ impl LeadingPlanner<'_> {
         cap: usize,
         bound: f64,
     ) -> Result<Option<Candidate>, RejectedRoute> {
-        let Frame { matrix, first, tiles, last } = frame;
-        let dense = self.problem.as_axes(&matrix.sides, &[1, 0]);
+        let Frame { sides, first, tiles, last, .. } = frame;
+        let dense = self.problem.as_axes(sides, &[1, 0]);
         let dense = dense.expect("the dense matrix fits the problem's span").with_cap(cap);
         let order = self.problem.fused().order().to_vec();
         let identity: Vec<usize> = (0..order.len()).collect();
@@ -244,15 +243,6 @@ impl LeadingPlanner<'_> {
     }
 }
 
-/// Returns the map that moves the whole matrix in one stage. Returns `None` if the matrix is empty
-/// and not transposed.
-fn one_stage_map(leading: &LeadingDims) -> Option<StageMap> {
-    match leading.is_transposed() {
-        true => Some(StageMap::TransposeRows(*leading)),
-        false => RowSlide::from_views(leading.source(), leading.result()).map(StageMap::Slide),
-    }
-}
-
 /// Returns the least estimated seconds of `found`, or infinity.
 fn least(found: &[Candidate]) -> f64 {
     found.iter().map(|found| found.seconds).fold(f64::INFINITY, f64::min)
@@ -263,8 +253,8 @@ fn least(found: &[Candidate]) -> f64 {
 struct DenseMatrix {
     /// Number of rows and columns.
     sides: [usize; 2],
-    /// Leading dimensions of the problem, with this matrix as the dense intermediate.
-    leading: LeadingDims,
+    /// Gaps of the problem that this matrix overwrites.
+    gaps: SavedGaps,
 }
 
 /// Iterates over the dense matrices to try.
@@ -278,8 +268,8 @@ fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = Dens
     let some =
         |longer: [usize; 2]| Some(longer).filter(|_| longer != sides && rows > 1 && cols > 1);
     let matrix = |sides: [usize; 2]| {
-        let leading = leading.with_dense_len(sides[0] * sides[1])?;
-        Some(DenseMatrix { sides, leading })
+        let gaps = SavedGaps::with_dense_len(*leading, sides[0] * sides[1])?;
+        Some(DenseMatrix { sides, gaps })
     };
     let all = [some([rows, source.pitch()]), some([result.pitch(), cols]), Some(sides)];
     all.map(|sides| sides.and_then(matrix)).into_iter().flatten()
@@ -287,7 +277,10 @@ fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = Dens
 
 /// Stages before and after the dense transposition.
 struct Frame {
-    matrix: DenseMatrix,
+    /// Number of rows and columns of the dense matrix.
+    sides: [usize; 2],
+    /// Gaps that are saved, if any.
+    gaps: Option<SavedGaps>,
     first: Vec<StageMap>,
     /// In-place transposition of square tiles, if it replaces the dense transposition.
     tiles: Option<StageMap>,
@@ -303,19 +296,20 @@ impl DenseMatrix {
         tiles: Option<StageMap>,
         last: Option<StageMap>,
     ) -> Frame {
-        let gaps = |direction| Some(StageMap::Gaps { leading: self.leading, direction });
+        let DenseMatrix { sides, gaps } = self;
+        let saved = |direction| Some(StageMap::Gaps { gaps, direction });
         let moves = |stages: [Option<StageMap>; 2]| {
             stages.into_iter().flatten().filter(|map| !map.is_identity()).collect()
         };
-        let first = moves([gaps(Direction::Forward), first]);
-        let last = moves([last, gaps(Direction::Backward)]);
-        Frame { matrix: self, first, tiles, last }
+        let first = moves([saved(Direction::Forward), first]);
+        let last = moves([last, saved(Direction::Backward)]);
+        Frame { sides, gaps: Some(gaps), first, tiles, last }
     }
 
     /// Returns the frame of the dense transposition: rows become contiguous before it and move to
     /// the result's pitch after it.
     fn with_slides(self) -> Frame {
-        let (source, result) = (self.leading.source(), self.leading.result());
+        let (source, result) = (self.gaps.leading().source(), self.gaps.leading().result());
         let slide = |rows: PitchedRows, from, to| {
             RowSlide::new(rows.rows(), rows.cols(), from, to).map(StageMap::Slide)
         };
@@ -329,7 +323,7 @@ impl DenseMatrix {
     ///
     /// Returns `None` if neither side has gaps, or if its gaps are not elements of this matrix.
     fn travelling_gaps(&self) -> Option<(bool, [usize; 2])> {
-        let (source, result) = (self.leading.source(), self.leading.result());
+        let (source, result) = (self.gaps.leading().source(), self.gaps.leading().result());
         if source.is_dense() && result.is_dense() {
             return None;
         }
@@ -343,7 +337,7 @@ impl DenseMatrix {
     /// gaps are moved.
     fn tile_sides(&self) -> Vec<usize> {
         let Some((_, [rows, _])) = self.travelling_gaps() else { return Vec::new() };
-        let pitches = [self.leading.source().pitch(), self.leading.result().pitch()];
+        let pitches = [self.gaps.leading().source().pitch(), self.gaps.leading().result().pitch()];
         let all = divisors(rows as u64).into_iter().map(|side| side as usize);
         all.filter(|side| pitches.iter().all(|pitch| pitch % side == 0)).collect()
     }
@@ -352,7 +346,8 @@ impl DenseMatrix {
     /// pitches.
     fn with_tiles(self, side: usize) -> Option<Frame> {
         let (of_source, [rows, pitch]) = self.travelling_gaps()?;
-        let runs = TileRows::new(&self.leading, side).filter(|_| side > 1 && rows % side == 0)?;
+        let runs =
+            TileRows::new(self.gaps.leading(), side).filter(|_| side > 1 && rows % side == 0)?;
         let (batch, mid) = (rows / side, pitch / side);
         let tiles = Elementary { batch, rows: side, mid, cols: side, unit: 1 }.into();
         let [first, last] = if of_source { [None, Some(runs)] } else { [Some(runs), None] };
@@ -368,13 +363,12 @@ impl DenseMatrix {
 fn with_gap_swaps(leading: &LeadingDims) -> Frame {
     let rows = leading.source();
     let exchange = |direction| StageMap::SwapGaps { rows, direction };
-    let slide = RowSlide::from_views(rows, leading.result()).map(StageMap::Slide);
+    let slide = LeadingDims::in_order(rows, leading.result()).map(StageMap::from);
     let (first, last) = (exchange(Direction::Forward), exchange(Direction::Backward));
     let stages = [vec![first], [last].into_iter().chain(slide).collect()];
     let [first, last] =
         stages.map(|stages| stages.into_iter().filter(|map| !map.is_identity()).collect());
-    let matrix = DenseMatrix { sides: [rows.rows(), rows.cols()], leading: *leading };
-    Frame { matrix, first, tiles: None, last }
+    Frame { sides: [rows.rows(), rows.cols()], gaps: None, first, tiles: None, last }
 }
 
 /// Returns which stages of a plan move the matrix while it has no gaps, and the number of its
@@ -391,7 +385,7 @@ pub fn dense_stages(leading: &LeadingDims, maps: &[StageMap]) -> Option<(Range<u
     if leading.is_empty() {
         return None;
     }
-    if one_stage_map(leading).is_some_and(|map| maps == [map]) {
+    if maps == [StageMap::from(*leading)] {
         return Some(nothing);
     }
     if !leading.is_transposed() {
@@ -401,12 +395,12 @@ pub fn dense_stages(leading: &LeadingDims, maps: &[StageMap]) -> Option<(Range<u
         StageMap::TileRows(runs) => Some(runs.side()),
         _ => None,
     });
-    let between = |Frame { matrix, first, tiles, last }: Frame| {
+    let between = |Frame { sides, first, tiles, last, .. }: Frame| {
         let end = maps.len().checked_sub(last.len())?;
         let framed = first.len() <= end && maps.starts_with(&first) && maps.ends_with(&last);
         let range = framed.then_some(first.len()..end)?;
         let right = tiles.is_none_or(|tiles| maps[range.clone()] == [tiles]);
-        right.then_some((range, matrix.leading.dense_len()))
+        right.then_some((range, sides[0] * sides[1]))
     };
     if let Some(side) = side {
         return dense_matrices(leading)

@@ -24,6 +24,7 @@
 //! | [`plan`] | plans, and recipes to rebuild them |
 //! | [`validate`] | validation of plans, including plans assembled by callers |
 //! | `leading` | plans for matrices with leading dimensions |
+//! | [`saved_gaps`] | gap elements that a dense matrix overwrites |
 //! | `records` | plans for changes of record layout between AoS, ASTA and SoA |
 //! | [`tuner`] | ranks candidate plans by measured time |
 //! | [`units`] | human-readable sizes and durations |
@@ -42,6 +43,7 @@ pub mod planner;
 pub mod problem;
 mod records;
 pub mod routes;
+pub mod saved_gaps;
 mod search;
 pub mod stage_map;
 #[cfg(test)]
@@ -59,6 +61,7 @@ pub use plan::{Phase, PhaseRecipe, Plan, Recipe, RejectedRoute};
 pub use planner::{Candidates, PlanError, Planner, TileRule};
 pub use problem::{MatrixBatch, Problem, ProblemError};
 pub use routes::{ROUTES, Route, TileSize, UnknownRoute};
+pub use saved_gaps::SavedGaps;
 pub use stage_map::{Direction, StageMap};
 pub use tuner::{Effort, Measurement};
 pub use validate::InvalidPlan;

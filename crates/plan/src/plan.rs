@@ -160,7 +160,7 @@ impl Plan {
     /// The workspace of the stages starts after them.
     pub fn saved_gap_bytes(&self) -> usize {
         let saved = |stage: &Stage| match stage.map {
-            StageMap::Gaps { leading, .. } => self.problem.saved_gap_bytes_of(&leading),
+            StageMap::Gaps { gaps, .. } => self.problem.saved_gap_bytes_of(&gaps),
             _ => 0,
         };
         self.stages().map(saved).max().unwrap_or(0)

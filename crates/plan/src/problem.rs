@@ -7,6 +7,8 @@ use turntile_perm::{
     PitchedRows, SwapKind,
 };
 
+use crate::saved_gaps::SavedGaps;
+
 /// Description of an axis permutation of a row-major array, such as a batched matrix transposition.
 ///
 /// Axis `i` of the result is axis `order[i]` of the source. Source and result are row-major.
@@ -30,7 +32,7 @@ enum Kind {
     /// Axis permutation into a buffer that does not overlap the source.
     OutOfPlace,
     /// One matrix with leading dimensions, in place.
-    Leading(LeadingDims),
+    Leading(SavedGaps),
     /// Change of record layout, in place.
     Records(LayoutChange),
 }
@@ -361,13 +363,19 @@ impl Problem {
         let leading = make(rows, cols, lda, ldb)
             .filter(|leading| fits(leading.source()) && fits(leading.result()))
             .ok_or(ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes })?;
-        Ok(Problem { kind: Kind::Leading(leading), ..self })
+        Ok(Problem { kind: Kind::Leading(SavedGaps::new(leading)), ..self })
     }
 
     /// Returns the leading dimensions, or `None` for contiguous problems.
     pub fn leading(&self) -> Option<&LeadingDims> {
+        self.saved_gaps().map(SavedGaps::leading)
+    }
+
+    /// Returns the gap elements that the matrix overwrites while it is dense, or `None` for
+    /// contiguous problems.
+    pub fn saved_gaps(&self) -> Option<&SavedGaps> {
         match &self.kind {
-            Kind::Leading(leading) => Some(leading),
+            Kind::Leading(gaps) => Some(gaps),
             _ => None,
         }
     }
@@ -455,12 +463,12 @@ impl Problem {
     /// Returns the bytes at the start of the workspace that preserve gap elements overwritten while
     /// the matrix is dense. A multiple of 16.
     pub fn saved_gap_bytes(&self) -> usize {
-        self.leading().map_or(0, |leading| self.saved_gap_bytes_of(leading))
+        self.saved_gaps().map_or(0, |gaps| self.saved_gap_bytes_of(gaps))
     }
 
-    /// Returns the bytes of saved gap elements for the dense length in `leading`. A multiple of 16.
-    pub(crate) fn saved_gap_bytes_of(&self, leading: &LeadingDims) -> usize {
-        (leading.saved_gap_len() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
+    /// Returns the bytes of the elements of `gaps`. A multiple of 16.
+    pub(crate) fn saved_gap_bytes_of(&self, gaps: &SavedGaps) -> usize {
+        (gaps.count() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
     }
 
     /// Returns the offset in the result of the element at `offset`.
@@ -468,7 +476,7 @@ impl Problem {
     /// Offsets in gaps between rows and offsets past the end are returned unchanged.
     pub fn dest(&self, offset: usize) -> usize {
         match &self.kind {
-            Kind::Leading(leading) => return leading.dest(offset),
+            Kind::Leading(gaps) => return gaps.leading().dest(offset),
             Kind::Records(change) => return change.dest(offset),
             Kind::InPlace | Kind::OutOfPlace => {}
         }

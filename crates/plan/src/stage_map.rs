@@ -7,6 +7,8 @@ use turntile_perm::{
     RowSlide, SlotOrder, SwapKind, TileRows,
 };
 
+use crate::saved_gaps::SavedGaps;
+
 /// Direction of an index map that is not its own inverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
@@ -79,10 +81,12 @@ pub enum StageMap {
         /// Forward cuts; backward restores the columns.
         direction: Direction,
     },
-    /// Moves rows from one pitch to another, without transposition. Gaps are unchanged.
+    /// Moves rows from one pitch to another, in order. Gaps are unchanged.
     ///
     /// Pads or unpads rows (thesis section 4.1.1), or changes the leading dimension.
     Slide(RowSlide),
+    /// Moves the elements of rows, in order, to rows of another length. Gaps are unchanged.
+    Reshape(LeadingDims),
     /// Transposes a matrix from one leading dimension to another. Gaps are unchanged.
     TransposeRows(LeadingDims),
     /// Moves rows of square tiles from one leading dimension to another. Gaps are unchanged.
@@ -92,8 +96,8 @@ pub enum StageMap {
     /// Covers the gaps of both leading dimensions. Offsets past the matrix's span address the
     /// workspace.
     Gaps {
-        /// The matrix.
-        leading: LeadingDims,
+        /// The gaps.
+        gaps: SavedGaps,
         /// Forward saves; backward restores.
         direction: Direction,
     },
@@ -127,6 +131,16 @@ impl From<LayoutChange> for StageMap {
 impl From<RowSlide> for StageMap {
     fn from(slide: RowSlide) -> Self {
         StageMap::Slide(slide)
+    }
+}
+
+impl From<LeadingDims> for StageMap {
+    fn from(change: LeadingDims) -> Self {
+        match RowSlide::of(change) {
+            _ if change.is_transposed() => StageMap::TransposeRows(change),
+            Some(slide) => StageMap::Slide(slide),
+            None => StageMap::Reshape(change),
+        }
     }
 }
 
@@ -170,10 +184,10 @@ impl StageMap {
                 slots.schema().len()
             }
             StageMap::Cut { rows, .. } => rows.area(),
-            StageMap::Slide(slide) => slide.len(),
-            StageMap::TransposeRows(leading) => leading.len(),
+            StageMap::Slide(slide) => slide.from().len(),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => dims.len(),
             StageMap::TileRows(rows) => rows.len(),
-            StageMap::Gaps { leading, .. } => leading.saved_gap_len(),
+            StageMap::Gaps { gaps, .. } => gaps.count(),
             StageMap::SwapGaps { rows, .. } => rows.len(),
         }
     }
@@ -183,10 +197,12 @@ impl StageMap {
     /// Both equal [`len`](Self::len) unless rows have gaps.
     pub fn spans(&self) -> (usize, usize) {
         match *self {
-            StageMap::TransposeRows(leading) => (leading.source().span(), leading.result().span()),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => {
+                (dims.source().span(), dims.result().span())
+            }
             StageMap::Slide(slide) => (slide.from().span(), slide.to().span()),
             StageMap::TileRows(rows) => rows.spans().into(),
-            StageMap::Gaps { leading, .. } => (leading.dense_len(), leading.dense_len()),
+            StageMap::Gaps { gaps, .. } => (gaps.dense_len(), gaps.dense_len()),
             StageMap::SwapGaps { rows, .. } => (rows.span(), rows.span()),
             _ => (self.len(), self.len()),
         }
@@ -227,6 +243,7 @@ impl StageMap {
             StageMap::RecordMove { slots, .. } => slots.slot(),
             StageMap::Cut { rows, .. } | StageMap::SwapGaps { rows, .. } => rows.cols().max(1),
             StageMap::Slide(slide) => slide.cols(),
+            StageMap::Reshape(dims) => dims.source().cols().max(1),
             StageMap::TileRows(rows) => rows.side(),
         }
     }
@@ -240,43 +257,34 @@ impl StageMap {
     /// Returns the position to which super-element `s` of an instance moves: its successor on its
     /// cycle.
     ///
-    /// Defined for axes, slots, records and tile rows. Returns `s` for all other maps: use
+    /// Defined for axes, slots, records and tile rows. Returns `None` for all other maps: use
     /// [`dest`](Self::dest) for them. For [`TileRows`](Self::TileRows), returns `usize::MAX` if the
     /// tile row at `s` does not move.
     #[inline]
-    pub fn succ(&self, s: usize) -> usize {
-        match *self {
+    pub fn succ(&self, s: usize) -> Option<usize> {
+        use Direction::{Backward, Forward};
+        Some(match *self {
             StageMap::Axes(axes) => match axes.elementary() {
                 Some(e) => e.succ(s),
                 // Evaluated in the first instance: all instances have the same map.
                 None => axes.dest(s * axes.unit()) / axes.unit(),
             },
-            StageMap::SlotGather { slots, direction: Direction::Forward, .. } => {
-                slots.gather_dest(s)
-            }
-            StageMap::SlotGather { slots, direction: Direction::Backward, .. } => {
-                slots.gather_source(s)
-            }
-            StageMap::SlotMove { slots, direction: Direction::Forward, .. } => slots.slot_dest(s),
-            StageMap::SlotMove { slots, direction: Direction::Backward, .. } => {
-                slots.slot_source(s)
-            }
+            StageMap::SlotGather { slots, direction: Forward, .. } => slots.gather_dest(s),
+            StageMap::SlotGather { slots, direction: Backward, .. } => slots.gather_source(s),
+            StageMap::SlotMove { slots, direction: Forward, .. } => slots.slot_dest(s),
+            StageMap::SlotMove { slots, direction: Backward, .. } => slots.slot_source(s),
             StageMap::RecordTiles(change) => change.dest(s),
-            StageMap::RecordGather { slots, direction } => match direction {
-                Direction::Forward => slots.gather_dest(s),
-                Direction::Backward => slots.gather_source(s),
-            },
-            StageMap::RecordMove { slots, direction } => match direction {
-                Direction::Forward => slots.slot_dest(s),
-                Direction::Backward => slots.slot_source(s),
-            },
+            StageMap::RecordGather { slots, direction: Forward } => slots.gather_dest(s),
+            StageMap::RecordGather { slots, direction: Backward } => slots.gather_source(s),
+            StageMap::RecordMove { slots, direction: Forward } => slots.slot_dest(s),
+            StageMap::RecordMove { slots, direction: Backward } => slots.slot_source(s),
             StageMap::TileRows(rows) => rows.succ(s).unwrap_or(usize::MAX),
-            // Whole rows move and preserve their order, or single elements move.
-            _ => s,
-        }
+            _ => return None,
+        })
     }
 
-    /// Returns `true` if 8 sampled cycles of an instance all close within `most` steps.
+    /// Returns `true` if 8 sampled cycles of an instance all close within `most` steps, or if the map
+    /// has no [successors](Self::succ).
     ///
     /// The start positions are spread over the whole instance.
     pub fn has_short_cycles(&self, most: usize) -> bool {
@@ -284,12 +292,12 @@ impl StageMap {
         let units = self.instance_units().max(1);
         // Computed once, because it is the same for every step.
         let swap = self.elementary();
-        let succ = |s| swap.map_or_else(|| self.succ(s), |e| e.succ(s));
+        let succ = |s| swap.map_or_else(|| self.succ(s), |e| Some(e.succ(s)));
         (1..=SAMPLES).all(|k| {
             let start = (units / (SAMPLES + 1) * k + k % units) % units;
             let mut at = start;
             (0..most).any(|_| {
-                at = succ(at);
+                at = succ(at).unwrap_or(start);
                 at == start
             })
         })
@@ -302,11 +310,11 @@ impl StageMap {
     /// [`SwapGaps`](Self::SwapGaps), which move gaps.
     pub fn dest(&self, offset: usize) -> usize {
         match *self {
-            StageMap::TransposeRows(leading) => return leading.dest(offset),
-            StageMap::Slide(slide) => return slide.dest(offset),
+            StageMap::Slide(slide) => return slide.change().dest(offset),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => return dims.dest(offset),
             StageMap::TileRows(rows) => return rows.dest(offset),
-            StageMap::Gaps { leading, direction } => {
-                return leading.saved_gap_dest(offset, direction == Direction::Backward);
+            StageMap::Gaps { gaps, direction } => {
+                return gaps.dest(offset, direction == Direction::Backward);
             }
             StageMap::SwapGaps { rows, direction } => {
                 return rows.swapped_with_gaps(offset, direction == Direction::Backward);
@@ -323,7 +331,8 @@ impl StageMap {
         }
         let (len, unit) = (self.instance_len(), self.unit());
         let (instance, k) = (offset / len, offset % len);
-        instance * len + self.succ(k / unit) * unit + k % unit
+        let to = self.succ(k / unit).expect("the other maps have returned");
+        instance * len + to * unit + k % unit
     }
 
     /// Returns the inverse map.
@@ -333,7 +342,7 @@ impl StageMap {
         match &mut map {
             StageMap::Axes(axes) => *axes = axes.inverse(),
             StageMap::Slide(slide) => *slide = slide.inverse(),
-            StageMap::TransposeRows(leading) => *leading = leading.inverse(),
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => *dims = dims.inverse(),
             StageMap::TileRows(rows) => *rows = rows.inverse(),
             StageMap::RecordTiles(change) => *change = change.inverse(),
             StageMap::SlotGather { direction, .. }
@@ -361,8 +370,9 @@ impl StageMap {
 
     /// Returns `true` if the map has gaps between rows: elements that are not part of the problem.
     pub fn has_gaps(&self) -> bool {
-        use StageMap::{Gaps, Slide, SwapGaps, TileRows, TransposeRows};
-        matches!(self, TransposeRows(_) | Slide(_) | TileRows(_) | Gaps { .. } | SwapGaps { .. })
+        use StageMap::{Gaps, Reshape, Slide, SwapGaps, TileRows, TransposeRows};
+        let is_of_rows = matches!(self, TransposeRows(_) | Slide(_) | Reshape(_) | TileRows(_));
+        is_of_rows || matches!(self, Gaps { .. } | SwapGaps { .. })
     }
 
     /// Returns `true` if no element moves.
@@ -388,10 +398,10 @@ impl StageMap {
                 slots.schema().count() == 1 || slots.chunks() == 1 && slots.section().is_none()
             }
             StageMap::Cut { rows, .. } => rows.is_dense(),
-            StageMap::Slide(slide) => slide.is_identity(),
+            StageMap::Slide(slide) => slide.change().is_identity(),
             StageMap::TileRows(rows) => rows.is_empty(),
-            StageMap::TransposeRows(leading) => leading.is_identity(),
-            StageMap::Gaps { leading, .. } => leading.saved_gap_len() == 0,
+            StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => dims.is_identity(),
+            StageMap::Gaps { gaps, .. } => gaps.count() == 0,
             StageMap::SwapGaps { rows, .. } => rows.is_dense(),
         }
     }
@@ -450,16 +460,17 @@ impl fmt::Display for StageMap {
                 write!(f, "turn({rows}x{cols}, pitch {} to {})", source.pitch(), result.pitch())
             }
             StageMap::Slide(slide) => {
-                let (from, to) = (slide.from(), slide.to());
-                write!(f, "slide({}x{}, pitch {} to ", from.rows(), from.cols(), from.pitch())?;
-                if !slide.is_alike() {
-                    write!(f, "{}x{}, pitch ", to.rows(), to.cols())?;
-                }
-                write!(f, "{})", to.pitch())
+                let [from, to] = slide.pitches();
+                write!(f, "slide({}x{}, pitch {from} to {to})", slide.rows(), slide.cols())
+            }
+            StageMap::Reshape(dims) => {
+                let rows =
+                    |of: PitchedRows| format!("{}x{}, pitch {}", of.rows(), of.cols(), of.pitch());
+                write!(f, "slide({} to {})", rows(dims.source()), rows(dims.result()))
             }
             StageMap::TileRows(rows) => write!(f, "tile-runs({rows})"),
-            StageMap::Gaps { leading, direction } => {
-                write!(f, "gaps{}({} elements)", back(direction), leading.saved_gap_len())
+            StageMap::Gaps { gaps, direction } => {
+                write!(f, "gaps{}({} elements)", back(direction), gaps.count())
             }
             StageMap::SwapGaps { rows, direction } => {
                 let (count, cols, pitch) = (rows.rows(), rows.cols(), rows.pitch());
@@ -521,6 +532,9 @@ mod tests {
         assert!(map(256, 64, 128).has_short_cycles(32), "16384 x 8192 in tiles of 64");
         assert!(!map(312, 64, 188).has_short_cycles(32));
         assert!(!map(16_384, 1, 509).has_short_cycles(32));
+        // Rows that slide follow no cycles.
+        let slide = StageMap::from(RowSlide::new(40, 3, 3, 5).unwrap());
+        assert_eq!((slide.succ(1), slide.has_short_cycles(1)), (None, true));
         // General axis orders are sampled too.
         let axes = AxisPermutation::new(&[8, 8, 8, 8], &[2, 3, 1, 0]).unwrap();
         assert!(StageMap::Axes(axes).has_short_cycles(8));

@@ -142,7 +142,9 @@ impl Device for Toy {
                 all.push(implementation(Method::ThroughWorkspace, bytes, 0.5));
             }
             StageMap::TileRows(_) => all.push(implementation(Method::PttwacGlobal, 64, 0.5)),
-            StageMap::Slide(_) => all.push(implementation(Method::Rounds, 0, 0.7)),
+            StageMap::Slide(_) | StageMap::Reshape(_) => {
+                all.push(implementation(Method::Rounds, 0, 0.7))
+            }
             StageMap::Gaps { .. } => all.push(implementation(Method::SaveGaps, 0, 1.0)),
             StageMap::SwapGaps { .. } => all.push(implementation(Method::GapSwap, 0, 1.0)),
         }

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::testing::Toy;
     use crate::{Implementation, Planner, Problem, Route};
-    use turntile_perm::{Elementary, PitchedRows, RowSlide};
+    use turntile_perm::{Elementary, PitchedRows};
 
     fn plan() -> Plan {
         let planner = Planner::new(Toy::default()).with_route(Route::THREE_STAGE);
@@ -232,10 +232,10 @@ mod tests {
     fn check_accepts_only_rounds_if_row_lengths_differ() {
         let is_valid = |cols, method| {
             let rows = |cols| PitchedRows::new(24 / cols, cols, cols + 1).unwrap();
-            let slide = RowSlide::from_views(rows(6), rows(cols)).unwrap();
+            let change = LeadingDims::in_order(rows(6), rows(cols)).unwrap();
             let config = plan().phases[0].stages[0].implementation.launch_config.clone();
             let implementation = Implementation::new(method, config, 0, 0.0);
-            Stage::new(StageMap::Slide(slide), implementation).check().is_ok()
+            Stage::new(change.into(), implementation).check().is_ok()
         };
         for (method, others) in
             [(Method::Rounds, true), (Method::Shares, false), (Method::Blocks, false)]

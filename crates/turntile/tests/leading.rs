@@ -346,7 +346,7 @@ fn gpu_plan_saves_gaps_in_workspace() {
 #[test]
 fn plan_text_lists_stages() {
     let planned = Transpose::new::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
-    let saved = planned.plan().problem.leading().unwrap().saved_gap_len();
+    let saved = planned.plan().problem.saved_gaps().unwrap().count();
     let text = format!("{planned:#}");
     for expected in [
         "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",

@@ -1,9 +1,9 @@
 //! The table of methods by index map, compared with what the backends implement.
 
-use turntile::plan::{Chip, CpuDevice};
+use turntile::plan::{Chip, CpuDevice, Problem};
 use turntile_perm::{
     AlignedSlots, AxisPermutation, FieldSlots, LayoutChange, LeadingDims, PitchedRows,
-    RecordSchema, RowSlide, TileRows,
+    RecordSchema, TileRows,
 };
 use turntile_plan::{Device, Direction, MethodFilter, StageMap, StageRequest};
 
@@ -17,8 +17,10 @@ fn maps() -> Vec<StageMap> {
     let schema = RecordSchema::new(96, &[2, 1, 3]).unwrap();
     let record_slots = FieldSlots::new(schema, 1, 4, 8).unwrap();
     let rows = |rows, cols, pitch| PitchedRows::new(rows, cols, pitch).unwrap();
-    let slide = |from, to| StageMap::Slide(RowSlide::from_views(from, to).unwrap());
+    let slide = |from, to| StageMap::from(LeadingDims::in_order(from, to).unwrap());
     let leading = |lda, ldb| LeadingDims::transposed(32, 16, lda, ldb).unwrap();
+    let problem = Problem::new(32, 16, 4).unwrap().with_leading(24, 40).unwrap();
+    let gaps = problem.saved_gaps().unwrap();
     vec![
         axes(&[30, 20], &[1, 0]),
         axes(&[3, 64, 64], &[0, 2, 1]),
@@ -40,8 +42,9 @@ fn maps() -> Vec<StageMap> {
         StageMap::TransposeRows(leading(40, 40)),
         StageMap::TransposeRows(leading(20, 40)),
         StageMap::TransposeRows(LeadingDims::row_slide(30, 20, 24, 28).unwrap()),
+        StageMap::Reshape(leading(20, 40)),
         StageMap::TileRows(TileRows::new(&leading(24, 40), 8).unwrap()),
-        StageMap::Gaps { leading: leading(24, 40), direction },
+        StageMap::Gaps { gaps, direction },
         StageMap::SwapGaps { rows: rows(30, 20, 24), direction },
     ]
 }

@@ -171,7 +171,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                 continue;
             }
             // Without room for the matrix it goes around its gaps.
-            let kept = (leading(&problem).saved_gap_len() * elem).next_multiple_of(16);
+            let kept = (problem.saved_gaps().unwrap().count() * elem).next_multiple_of(16);
             count(every_way(bench, problem, &data));
             count(every_tile(bench, problem, &data));
             count(every_way(bench, problem.with_cap(kept + (64 << 10)), &data));

@@ -22,7 +22,7 @@ fn case(
     skew: usize,
 ) -> bool {
     let StageMap::Slide(slide) = shape else { return false };
-    let span = slide.span() * elem;
+    let span = slide.change().span() * elem;
     let (before, at) = (pattern(skew + span + 2 * GUARD), skew + GUARD);
     let alignment = if skew == 0 { 16 } else { 1 };
     let limits = bench.gpu.chip().limits();

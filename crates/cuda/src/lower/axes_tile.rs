@@ -1,6 +1,6 @@
 //! Tiles of arrays whose axes change their order: which part of each axis a tile has, and how it lies on chip.
 
-use turntile_perm::AxisPermutation;
+use turntile_perm::{AxisPermutation, StridedAxis};
 
 use super::fit::{At, Lowered, field};
 use crate::args::{Divisor32, TILE_AXES, TileAxis, TileMap};
@@ -19,19 +19,10 @@ const COLUMN_BYTES: usize = 128;
 /// images went from 17% of a copy to 72 when their columns were cut (floats, H200).
 const COLUMN_COST: usize = 4;
 
-/// An axis in words.
-#[derive(Clone, Copy, Debug)]
-struct Axis {
-    extent: usize,
-    /// Bytes from each of it to the next, in the source and in the result.
-    from: usize,
-    to: usize,
-}
-
-/// An array in words, its axes from the result's last one on.
+/// An array in words, its axes from the result's last one on, with strides in bytes.
 #[derive(Clone, Debug)]
 pub struct Words {
-    axes: Vec<Axis>,
+    axes: Vec<StridedAxis>,
     /// The same axes from the source's last one on.
     by_source: Vec<usize>,
     pub word: usize,
@@ -67,32 +58,19 @@ impl Words {
     /// Of all of it, a batch as one axis more.
     pub fn of(axes: &AxisPermutation, at: At) -> Lowered<Self> {
         let (word, unit) = at.words(axes.unit());
-        let bare = axes.without_unit();
-        let mut extents = bare.extents().to_vec();
-        let mut order: Vec<usize> = bare.order().collect();
+        let units = axes.without_unit();
+        let mut strided: Vec<_> =
+            units.strided_axes().map(|axis| axis.scaled(unit * word)).collect();
         if unit > 1 {
-            order.push(extents.len());
-            extents.push(unit);
+            strided.push(StridedAxis { extent: unit, src_stride: word, dst_stride: word });
         }
-        if extents.is_empty() || extents.len() > TILE_AXES || axes.is_empty() {
+        if strided.is_empty() || strided.len() > TILE_AXES || axes.is_empty() {
             return Err(LowerError::NoKernel);
         }
-        let behind = |order: &mut dyn Iterator<Item = usize>| {
-            let mut bytes = word;
-            let mut strides = vec![0; extents.len()];
-            for axis in order {
-                strides[axis] = bytes;
-                bytes *= extents[axis];
-            }
-            strides
-        };
-        let from = behind(&mut (0..extents.len()).rev());
-        let to = behind(&mut order.iter().rev().copied());
-        let axis = |&k: &usize| Axis { extent: extents[k], from: from[k], to: to[k] };
-        let axes: Vec<Axis> = order.iter().rev().map(axis).collect();
-        let mut by_source: Vec<usize> = (0..axes.len()).collect();
-        by_source.sort_by_key(|&k| axes[k].from);
-        Ok(Words { axes, by_source, word, alignment: at.alignment })
+        strided.sort_by_key(|axis| axis.dst_stride);
+        let mut by_source: Vec<usize> = (0..strided.len()).collect();
+        by_source.sort_by_key(|&k| strided[k].src_stride);
+        Ok(Words { axes: strided, by_source, word, alignment: at.alignment })
     }
 
     /// Words of a granule.
@@ -163,7 +141,7 @@ impl Words {
         };
         let (rows, line) = (product(&|k| !in_line(k)), product(&in_line) * self.word);
         // Whether every row, and every column, of every tile begins with a granule.
-        let begins = |inside: &dyn Fn(usize) -> bool, stride: &dyn Fn(&Axis) -> usize| {
+        let begins = |inside: &dyn Fn(usize) -> bool, stride: &dyn Fn(&StridedAxis) -> usize| {
             let step = |(k, part): (usize, usize)| {
                 let axis = &self.axes[k];
                 match inside(k) {
@@ -177,11 +155,11 @@ impl Words {
         let lies_in = |bytes: usize, begins: bool| {
             (bytes + if begins { 0 } else { GRANULE - self.word }).div_ceil(GRANULE)
         };
-        let granules = lies_in(line, begins(&in_line, &|axis| axis.from));
+        let granules = lies_in(line, begins(&in_line, &|axis| axis.src_stride));
         // Of columns of so many axes: how many, words and granules of each.
         let cut = |axes: usize| {
             let run = product(&|k| k < axes);
-            let begins = begins(&|k| k < axes, &|axis| axis.to);
+            let begins = begins(&|k| k < axes, &|axis| axis.dst_stride);
             (product(&|k| k >= axes), run, lies_in(run * self.word, begins))
         };
         let (columns, run, packs) = cut(run_axes);
@@ -268,8 +246,8 @@ impl Words {
             };
             let words = |bytes: usize| bytes / self.word;
             let (k, axis) = (self.by_source[line], &self.axes[self.by_source[line]]);
-            parts[k] = parts[k].max(cut(k, words(axis.from), cuts[0]));
-            parts[run] = parts[run].max(cut(run, words(self.axes[run].to), cuts[1]));
+            parts[k] = parts[k].max(cut(k, words(axis.src_stride), cuts[0]));
+            parts[run] = parts[run].max(cut(run, words(self.axes[run].dst_stride), cuts[1]));
             self.by_source[..line].iter().chain(&(0..run).collect::<Vec<_>>()).for_each(|&k| {
                 parts[k] = self.axes[k].extent;
             });
@@ -298,7 +276,8 @@ impl Words {
     /// Tiles of a group along each axis: of those that lie within `near` bytes, in the source and in the result.
     fn group(&self, tile: &Tile, near: usize) -> Vec<usize> {
         let mut group = vec![1; self.axes.len()];
-        let mut grow = |order: &mut dyn Iterator<Item = usize>, stride: fn(&Axis) -> usize| {
+        let mut grow = |order: &mut dyn Iterator<Item = usize>,
+                        stride: fn(&StridedAxis) -> usize| {
             for k in order {
                 let (axis, part) = (&self.axes[k], tile.parts[k]);
                 let tiles = axis.extent.div_ceil(part);
@@ -310,8 +289,8 @@ impl Words {
                 }
             }
         };
-        grow(&mut self.by_source.iter().copied(), |axis| axis.from);
-        grow(&mut (0..self.axes.len()), |axis| axis.to);
+        grow(&mut self.by_source.iter().copied(), |axis| axis.src_stride);
+        grow(&mut (0..self.axes.len()), |axis| axis.dst_stride);
         group
     }
 
@@ -334,7 +313,7 @@ impl Words {
             a[k].tiles = field(tiles)?;
             a[k].group = Divisor32::new(field(group[k])?);
             a[k].groups = Divisor32::new(field(groups)?);
-            (a[k].from, a[k].to) = (axis.from as u64, axis.to as u64);
+            (a[k].from, a[k].to) = (axis.src_stride as u64, axis.dst_stride as u64);
             a[k].extent = field(part)?;
             a[k].last = field(axis.extent - (tiles - 1) * part)?;
             if part > 1 && !lines.contains(&k) {

@@ -15,12 +15,7 @@ pub type AxisDigit = (usize, usize);
 
 /// The axes of the source from the last one on, each with what it counts in the result.
 pub fn digits(axes: &AxisPermutation) -> Vec<AxisDigit> {
-    let order: Vec<usize> = axes.order().collect();
-    let stride = |axis: usize| -> usize {
-        let behind = order.iter().rev().take_while(|&&other| other != axis);
-        behind.map(|&other| axes.extents()[other]).product()
-    };
-    axes.extents().iter().enumerate().rev().map(|(axis, &extent)| (extent, stride(axis))).collect()
+    axes.strided_axes().rev().map(|axis| (axis.extent, axis.dst_stride)).collect()
 }
 
 /// Axes as digits by numbers of either width, the last axis first; one that stands first is not divided off.

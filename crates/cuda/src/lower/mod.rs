@@ -56,7 +56,7 @@ pub(crate) use cost::Cost;
 use cost::Quantities;
 pub use fit::{At, Lowered};
 pub(crate) use pad::slide_block;
-pub(crate) use pitched::{cut_places, rest};
+pub(crate) use pitched::cut_places;
 pub use scale::{Number, Scaling};
 pub(crate) use scale::{scale, scaled_square};
 pub(crate) use tiles::{LINE, apart, cube_tiles};
@@ -96,8 +96,8 @@ pub(crate) fn lowered(shape: &StageMap, way: Way, at: At) -> Lowered<(Vec<Call>,
         (StageMap::TransposeRows(leading), Way::ThroughWorkspace) => {
             pitched::through(&leading, at)?
         }
-        (StageMap::Gaps { leading, direction }, Way::Keep) => {
-            vec![pitched::gaps(&leading, direction, at)?]
+        (StageMap::Gaps { gaps, direction }, Way::Keep) => {
+            vec![pitched::gaps(&gaps, direction, at)?]
         }
         _ => {
             let (call, cost) = lower_one(shape, way, at)?;
@@ -133,9 +133,11 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let operation = if in_place { Operation::Tiles } else { Operation::TilesAny };
             (call, of(&call).tiles(&e, operation, at))
         }
-        (_, Way::Barrier(Scope::Block), Some(SwapKind::Transpose(e) | SwapKind::Strided(e)))
-            if e.mid == 1 || e.is_involution() =>
-        {
+        (
+            StageMap::Axes(axes),
+            Way::Barrier(Scope::Block),
+            Some(SwapKind::Transpose(e) | SwapKind::Strided(e)),
+        ) if e.mid == 1 || axes.is_involution() => {
             let call = barrier::block(e, at)?;
             let cost = of(&call).barrier(&e, Scope::Block, &call, at);
             (call, cost)

@@ -26,9 +26,7 @@ fn launch(entry: &'static str, blocks: usize, shared_bytes: usize, at: At) -> Lo
 }
 
 fn in_bytes(slide: RowSlide, at: At) -> Lowered<RowSlide> {
-    let slide =
-        Some(slide).filter(RowSlide::is_alike).and_then(|slide| slide.scaled(at.elem_bytes));
-    slide.ok_or(LowerError::NoKernel)
+    slide.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)
 }
 
 /// By data sliding, blocks of `block` bytes.
@@ -45,7 +43,7 @@ pub fn slide(slide: RowSlide, block: usize, at: At) -> Lowered {
         false => Rows { cols: rows.cols() as u64, pitch: rows.pitch() as u64 },
     };
     let params = SlideArgs {
-        len: slide.len() as u64,
+        len: slide.from().len() as u64,
         from: rows(slide.from()),
         to: rows(slide.to()),
         block: field(block)?,

@@ -1,7 +1,7 @@
 //! Rows a pitch apart: squares of any elements, long elements transposed, columns cut off, gaps kept and restored.
 
 use turntile_perm::{Elementary, LeadingDims, PitchedRows};
-use turntile_plan::{Direction, StageMap};
+use turntile_plan::{Direction, SavedGaps, StageMap};
 
 use super::fit::{At, Lowered, Size, Unfilled, field, pitch as on_chip_pitch};
 use super::pad::{slide, spread};
@@ -92,20 +92,7 @@ fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered 
     }))
 }
 
-/// The part of a matrix of equal pitches that lies outside the square shared by source and result: its sides, and how many
-/// bytes from the matrix's start it lies before and after. The two places do not overlap.
-pub fn rest(leading: &LeadingDims, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
-    let source = leading.source();
-    let (rows, cols) = (source.rows(), source.cols());
-    let side = rows.min(cols);
-    let (below, right) = (side * source.pitch() * elem_bytes, side * elem_bytes);
-    match rows > cols {
-        true => ([rows - side, cols], [below, right]),
-        false => ([rows, cols - side], [right, below]),
-    }
-}
-
-/// Equal pitches: the square that source and result share where it lies, then the [`rest`].
+/// Equal pitches: the square that source and result share where it lies, then the [remainder](LeadingDims::remainder).
 pub fn turn_in_place(leading: &LeadingDims, tile: usize, at: At) -> Lowered<Vec<Call>> {
     let source = leading.source();
     if source.pitch() != leading.result().pitch() {
@@ -113,7 +100,7 @@ pub fn turn_in_place(leading: &LeadingDims, tile: usize, at: At) -> Lowered<Vec<
     }
     let (side, pitch) = (source.rows().min(source.cols()), source.pitch() * at.elem_bytes);
     let square = (side > 1).then(|| swap(side, pitch, tile, at));
-    let (sides, [from, to]) = rest(leading, at.elem_bytes);
+    let (sides, [from, to]) = leading.remainder(at.elem_bytes);
     let rest = !sides.contains(&0);
     let rest = rest.then(|| turn(sides, [pitch; 2], at.and(&[pitch, from, to])));
     square.into_iter().chain(rest).collect()
@@ -164,17 +151,17 @@ pub fn cut(rows: PitchedRows, direction: Direction, block: usize, at: At) -> Low
 }
 
 /// What is kept of a matrix's gaps, taken out of them or put back.
-pub fn gaps(leading: &LeadingDims, direction: Direction, at: At) -> Lowered {
+pub fn gaps(gaps: &SavedGaps, direction: Direction, at: At) -> Lowered {
     let (word, unit) = at.words(1);
-    let total = leading.saved_gap_len() * unit;
+    let total = gaps.count() * unit;
     if total == 0 {
         return Err(LowerError::NoKernel);
     }
     let in_words = |rows: PitchedRows| rows.scaled(unit).ok_or(LowerError::NoKernel);
-    let (source, result) = (in_words(leading.source())?, in_words(leading.result())?);
+    let (source, result) = (in_words(gaps.leading().source())?, in_words(gaps.leading().result())?);
     let (few, other) =
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };
-    let len = leading.dense_len() * unit;
+    let len = gaps.dense_len() * unit;
     let params = GapArgs {
         len: len as u64,
         windows: len.saturating_sub(few.cols()).div_ceil(few.pitch()) as u64,

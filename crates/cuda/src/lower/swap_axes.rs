@@ -1,7 +1,7 @@
 //! Permutations of axes of order two: tiles that change places in pairs.
 
 use turntile_perm::AxisPermutation;
-use turntile_perm::tile_pairs::{StridedAxis, TilePairs};
+use turntile_perm::{StridedAxis, TilePairs};
 
 use super::fit::{At, Lowered, Size, field, vector_bytes};
 use crate::args::{MOST_TILE_DIGITS, SwapAxesArgs, TileDigit, zeroed};
@@ -103,8 +103,8 @@ fn numbered(digits: &[StridedAxis]) -> impl Iterator<Item = Lowered<TileDigit>> 
             Ok(TileDigit {
                 extent: field(digit.extent)?,
                 before: field(*before)?,
-                stride: digit.stride as u64,
-                partner: digit.partner as u64,
+                stride: digit.src_stride as u64,
+                partner: digit.dst_stride as u64,
             })
         };
         let tile = tile();

@@ -354,7 +354,7 @@ impl Bench {
             return self.stage(e.into(), Way::OnChipMoves { threads }, 4, threads);
         };
         let program = moved::on_chip(e, flags, threads, gpu.chip().limits());
-        let none = || Refused(format!("no kernel for {e}"));
+        let none = || Refused(format!("no kernel for {e:?}"));
         self.program(program.ok_or_else(none)?, &problem(e)?)
     }
 
@@ -362,7 +362,7 @@ impl Bench {
     pub fn held(&mut self, e: Elementary, held: Held) -> Result<Speed> {
         let gpu = self.gpu().expect("an item of GPUs");
         let program = moved::program(e, 4, held, gpu.chip().limits());
-        let none = || Refused(format!("no kernel for {e}"));
+        let none = || Refused(format!("no kernel for {e:?}"));
         self.program(program.ok_or_else(none)?, &problem(e)?)
     }
 
