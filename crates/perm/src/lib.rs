@@ -18,7 +18,6 @@
 //! | [`peer_squares`] | swaps of square tiles between ranks | `docs/distributed.md` |
 //! | [`pattern`] | axes split, permuted and merged, in the notation of einops | |
 //! | [`leading`] | matrices with a leading dimension | |
-//! | [`grid`] | grid layouts: strip-mined and permuted dimensions | thesis section 6.2 |
 //! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors and divisors | |
 //! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
@@ -30,7 +29,6 @@ pub mod divisors;
 pub mod elementary;
 pub mod fastdiv;
 pub mod fusion;
-pub mod grid;
 pub mod leading;
 pub mod names;
 pub mod partition;
@@ -47,7 +45,6 @@ pub use aligned_slots::{AlignedSlots, SlotOrder};
 pub use elementary::{Elementary, SwapKind};
 pub use fastdiv::FastDiv;
 pub use fusion::{FusedAxes, MAX_RANK};
-pub use grid::{Flattening, FlatteningError, GridStep, LayoutAxis};
 pub use leading::{LeadingDims, PitchedRows};
 pub use names::factorial_name;
 pub use partition::Partition;

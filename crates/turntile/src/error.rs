@@ -2,7 +2,7 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
-use turntile_perm::{FlatteningError, PatternError};
+use turntile_perm::PatternError;
 use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 use crate::record_conversion::LayoutError;
@@ -75,9 +75,6 @@ pub enum Error {
     /// The record layout is not valid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The grid layout is not valid.
-    #[error(transparent)]
-    Grid(#[from] FlatteningError),
     /// No plan is feasible.
     #[error(transparent)]
     Plan(#[from] PlanError),

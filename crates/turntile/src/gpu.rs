@@ -36,14 +36,12 @@
 #![allow(unsafe_code)]
 
 mod leading;
-mod tracked;
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 pub use leading::imatcopy;
-pub use tracked::OnStream;
 use turntile_cuda::buffers::Place;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::{Buffers, Prepared, Work};
