@@ -14,9 +14,6 @@
 //! | [`record_slots`] | aligned slots of such records | `docs/layouts.md` |
 //! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/algorithm.md` |
 //! | [`tile_rows`] | moves of tile rows between two leading dimensions | `docs/algorithm.md` |
-//! | [`partition`] | partitions of an axis over ranks | `docs/distributed.md` |
-//! | [`peer_squares`] | swaps of square tiles between ranks | `docs/distributed.md` |
-//! | [`pattern`] | axes split, permuted and merged, in the notation of einops | |
 //! | [`leading`] | matrices with a leading dimension | |
 //! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors and divisors | |
@@ -31,9 +28,6 @@ pub mod fastdiv;
 pub mod fusion;
 pub mod leading;
 pub mod names;
-pub mod partition;
-pub mod pattern;
-pub mod peer_squares;
 pub mod permutation;
 pub mod record_layout;
 pub mod record_slots;
@@ -47,9 +41,6 @@ pub use fastdiv::FastDiv;
 pub use fusion::{FusedAxes, MAX_RANK};
 pub use leading::{LeadingDims, PitchedRows};
 pub use names::factorial_name;
-pub use partition::Partition;
-pub use pattern::{PatternError, PatternFault, Rearrangement};
-pub use peer_squares::PeerSquares;
 pub use permutation::{AxisPermutation, PermutationError};
 pub use record_layout::{AOS, LayoutChange, RecordSchema};
 pub use record_slots::FieldSlots;

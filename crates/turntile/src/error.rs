@@ -2,9 +2,9 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
-use turntile_perm::PatternError;
 use turntile_plan::{PlanError, ProblemError, WisdomError};
 
+use crate::pattern::PatternError;
 use crate::record_conversion::LayoutError;
 
 /// Error of a transposition or permutation. The data are unchanged, except after

@@ -80,8 +80,8 @@
 
 pub use bytemuck;
 pub use turntile_derive::Record;
-pub use turntile_perm::{PatternError, PatternFault, Rearrangement};
 
 pub use crate::columns::{Column, Columns, Field, Record, RecordTile};
+pub use crate::pattern::{PatternError, PatternFault, Rearrangement};
 pub use crate::record_conversion::{LayoutError, RecordConversion, RecordOrder};
 pub use crate::records::{Aos, Asta, RecordLayout, Records, RejectedRecords, Soa};
