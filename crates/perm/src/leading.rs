@@ -155,7 +155,7 @@ impl PitchedRows {
 
     /// Returns the number of matrix elements stored before an offset.
     #[inline]
-    pub fn elements_before(&self, offset: usize) -> usize {
+    pub(crate) fn elements_before(&self, offset: usize) -> usize {
         if self.is_empty() {
             return 0;
         }

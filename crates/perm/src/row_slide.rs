@@ -158,6 +158,7 @@ impl RowSlide {
     ///
     /// # Panics
     /// If the rows are not [alike](Self::is_alike).
+    #[doc(hidden)]
     pub fn movable(&self, moved: usize) -> usize {
         let (cols, [low, high]) = (self.cols(), self.pitches());
         let (from, to) = if self.is_up() { (low, high) } else { (high, low) };
