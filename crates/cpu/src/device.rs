@@ -138,6 +138,7 @@ impl CpuDevice {
 
     /// Sets the bytes of scratch per thread, for methods that can adapt to it.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_scratch(self, bytes: usize) -> Self {
         CpuDevice { limits: Limits { scratch: bytes, ..self.limits }, ..self }
     }

@@ -48,7 +48,7 @@ const MOST_PER_CORE: usize = 8;
 
 /// Returns the intended size of the pool: `RAYON_NUM_THREADS`, at most 8 per core, or one thread
 /// per core.
-pub fn pool_size() -> usize {
+pub(crate) fn pool_size() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // Same variables as rayon. The second one is its old name.
     let parsed = |name| env::var(name).ok()?.parse::<usize>().ok();
@@ -69,7 +69,7 @@ pub fn thread_count() -> usize {
     }
 }
 
-/// Returns the reason why fewer threads than [`pool_size`] were started, if any.
+/// Returns the reason why fewer threads than requested were started, if any.
 pub fn start_error() -> Option<&'static io::Error> {
     POOL.get()?.start_error.as_ref()
 }

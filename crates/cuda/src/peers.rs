@@ -5,12 +5,11 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use turntile_perm::PeerSquares;
-
 use crate::call::{Call, Limits};
 use crate::driver::{Event, Function, Memory, Stream};
 use crate::error::{CudaError, LowerError};
 use crate::gpu::Gpu;
+pub use crate::lower::Squares;
 use crate::lower::{self, At};
 
 impl Gpu {
@@ -46,7 +45,7 @@ pub struct Buffer {
 /// without workspace.
 #[derive(Debug)]
 pub struct Swap {
-    squares: PeerSquares,
+    squares: Squares,
     launches: [Call; 3],
     kernels: Vec<Function>,
 }
@@ -69,7 +68,7 @@ impl Swap {
     /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or rows of squares no multiple of 16, or several squares have rows of
     /// less than 256, or there are too many.
     pub fn lower(
-        squares: &PeerSquares,
+        squares: Squares,
         elem_bytes: usize,
         limits: &Limits,
     ) -> Result<[Call; 3], LowerError> {
@@ -80,18 +79,18 @@ impl Swap {
     ///
     /// # Errors
     /// [`CudaError::Infeasible`]: of `lower`. [`CudaError::Driver`].
-    pub fn new(gpu: &Gpu, squares: PeerSquares, elem_bytes: usize) -> Result<Self, CudaError> {
-        let stage = || format!("squares of {}, {elem_bytes} bytes an element", squares.side());
+    pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
+        let stage = || format!("squares of {}, {elem_bytes} bytes an element", squares.side);
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
         let limits = gpu.chip().limits();
-        let launches = Self::lower(&squares, elem_bytes, limits).map_err(infeasible)?;
+        let launches = Self::lower(squares, elem_bytes, limits).map_err(infeasible)?;
         Ok(Swap { squares, kernels: gpu.kernels(&launches)?, launches })
     }
 }
 
 impl fmt::Display for Swap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([rows, cols], side) = (self.squares.across(), self.squares.side());
+        let ([rows, cols], side) = (self.squares.across, self.squares.side);
         let [Call(first), ..] = &self.launches;
         let blocks = self.launches.each_ref().map(|Call(launch)| launch.groups);
         let (kernel, threads) = (first.kernel(), first.threads);

@@ -6,11 +6,11 @@ use turntile_cuda::args::Args;
 use turntile_cuda::call::{Call, Limits, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{At, lower};
-use turntile_cuda::peers::Swap;
+use turntile_cuda::peers::{Squares, Swap};
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
-use turntile_perm::{Partition, PeerSquares, PitchedRows};
+use turntile_perm::PitchedRows;
 use turntile_plan::{Device, Direction, MethodFilter, Planner, Problem, StageMap, StageRequest};
 
 use crate::cases::{
@@ -67,7 +67,7 @@ fn launches_fit_the_device_code() {
     }
     for elem in [4, 8, 16] {
         let squares = squares(64, 128).next().unwrap();
-        Swap::lower(&squares, elem, &Limits::H200).unwrap().iter().for_each(&mut meet);
+        Swap::lower(squares, elem, &Limits::H200).unwrap().iter().for_each(&mut meet);
     }
     // Rows a pitch apart are those of `leading.rs`.
     let elsewhere = [
@@ -96,9 +96,9 @@ fn launches_fit_the_device_code() {
 }
 
 /// Squares of parts of so many rows before and after, over three ranks.
-fn squares(m: usize, n: usize) -> impl Iterator<Item = PeerSquares> {
-    let [rows, cols] = [m, n].map(|part| Partition::balanced(3 * part, 3));
-    PeerSquares::all(&rows, &cols)
+fn squares(m: usize, n: usize) -> impl Iterator<Item = Squares> {
+    let sides = (1..=m.min(n)).rev().filter(move |side| m % side + n % side == 0);
+    sides.map(move |side| Squares { side, across: [m / side, n / side], pitch: 3 * n })
 }
 
 /// Of squares of blocks apart, every pair of tiles is in one half, and in the launch of a block that is its own.
@@ -108,8 +108,8 @@ fn squares_apart() {
         let (tile, word) = (256 / elem, elem as u64);
         let blocks = [[64, 128], [384, 256], [204, 68], [65_536, 32_768]];
         for squares in (1..400).map(|m| [m, m]).chain(blocks).flat_map(|[m, n]| squares(m, n)) {
-            let launches = Swap::lower(&squares, elem, &Limits::H200);
-            let ([down, beside], side) = (squares.across(), squares.side());
+            let launches = Swap::lower(squares, elem, &Limits::H200);
+            let ([down, beside], side) = (squares.across, squares.side);
             if side * elem % 16 != 0 || side < tile && down * beside > 1 {
                 assert_eq!(launches, Err(LowerError::NoKernel), "{squares:?}");
                 continue;
@@ -119,7 +119,7 @@ fn squares_apart() {
                 let own = part == 2;
                 let Args::Apart(a) = call.params else { panic!("{call:?}") };
                 // A row of a tile is 256 bytes, two pairs are held, and blocks go on from tile to tile.
-                assert_eq!((a.pitch, a.side), (squares.pitch() as u64 * word, side as u32));
+                assert_eq!((a.pitch, a.side), (squares.pitch as u64 * word, side as u32));
                 let pairs = if own { across * (across + 1) / 2 } else { across * across };
                 let fields = [a.across, a.squares, a.pairs].map(|field| field as usize);
                 assert_eq!(fields, [across, beside, pairs]);
@@ -135,7 +135,7 @@ fn squares_apart() {
     }
     for (side, elem) in [(64, 1), (64, 2), (64, 12), (64, 32), (1 << 22, 4)] {
         let squares = squares(side, side).next().unwrap();
-        assert!(Swap::lower(&squares, elem, &Limits::H200).is_err(), "{side} {elem}");
+        assert!(Swap::lower(squares, elem, &Limits::H200).is_err(), "{side} {elem}");
     }
 }
 

@@ -16,9 +16,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use turntile_perm::Partition;
-
 use crate::communicator::{CommError, Communicator};
+use crate::partition::Partition;
 
 /// One step of the exchange on one rank. All offsets are bytes into the rank's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@
 //! bounce buffer to where that message was.
 
 use turntile_cuda::peers::Launch;
-use turntile_perm::PeerSquares;
 
 use crate::block_exchange::BlockExchange;
+use crate::peer_squares::PeerSquares;
 
 /// Number of bounce buffers per rank, for received messages.
 pub const BOUNCE_BUFFERS: usize = 3;

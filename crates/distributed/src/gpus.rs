@@ -102,7 +102,7 @@ impl Redistribution {
             if let Some(squares) = &squares {
                 local = [Vec::new(), self.stages_after_swap(squares)];
             }
-            let swap = squares.map(|squares| Swap::new(gpu, squares, self.elem_bytes()));
+            let swap = squares.map(|squares| Swap::new(gpu, squares.squares, self.elem_bytes()));
             let plan = |stages: Vec<Alternatives>| plan_stages(&stages, |stage| stage.plan_on(gpu));
             let [first, last] = local.map(plan);
             let copied = blocks.as_ref().filter(|_| squares.is_none());

@@ -6,12 +6,15 @@ use std::ops::Range;
 
 use turntile::Transpose;
 use turntile::layout::{RecordConversion, RecordOrder};
-use turntile_perm::{AxisPermutation, Partition, PeerSquares};
+use turntile_cuda::peers::Squares;
+use turntile_perm::AxisPermutation;
 
 use crate::block_exchange::{BlockExchange, Message};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::local::{Alternatives, OnBytes, plan_stages};
+use crate::partition::Partition;
+use crate::peer_squares::PeerSquares;
 use crate::rank_plan::{self, RankPlan};
 
 /// The order of the local stages and the exchange. `i` is the axis that is partitioned before, and
@@ -273,8 +276,8 @@ impl Redistribution {
     /// Returns the stage that transposes every square of a rank in place. Used as a cost estimate
     /// of the swap.
     pub(crate) fn tile_transposes(&self, squares: &PeerSquares) -> Vec<Alternatives> {
-        let ([rows, _], side) = (squares.across(), squares.side());
-        let shape = vec![rows, side, squares.pitch() / side, side];
+        let Squares { side, across: [rows, _], pitch } = squares.squares;
+        let shape = vec![rows, side, pitch / side, side];
         vec![self.alternatives(&LocalStage::Axes(shape, vec![0, 3, 2, 1]))]
     }
 

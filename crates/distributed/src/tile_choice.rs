@@ -4,9 +4,9 @@ use turntile::Transpose;
 use turntile::plan::Planner;
 use turntile_cuda::Chip;
 use turntile_cuda::peers::Swap;
-use turntile_perm::PeerSquares;
 
 use crate::local::plan_stages;
+use crate::peer_squares::PeerSquares;
 use crate::redistribution::Redistribution;
 
 /// Maximum number of sides to estimate, largest first. Smaller sides are not tried: sides of half a
@@ -26,7 +26,7 @@ pub fn fastest_tiles(change: &Redistribution, chips: &[&Chip]) -> Option<PeerSqu
     };
     let is_supported = |squares: &PeerSquares| {
         let elem_bytes = change.elem_bytes();
-        chips.iter().all(|chip| Swap::lower(squares, elem_bytes, chip.limits()).is_ok())
+        chips.iter().all(|chip| Swap::lower(squares.squares, elem_bytes, chip.limits()).is_ok())
     };
     let candidates = change.squares().filter(is_supported).take(MAX_SIDES);
     let timed = candidates.filter_map(|squares| Some((seconds(&squares)?, squares)));

@@ -2,6 +2,7 @@
 // crates/lab/src/applications.rs runs on a host.
 #include <turntile/layout.cuh>
 
+#include "flattening.cuh"
 #include "word.cuh"
 
 struct ApplicationArgs {

@@ -3,12 +3,12 @@
 
 use std::time::Instant;
 
-use turntile::layout::parallel::{Index, Memory, SelectError, select};
-use turntile::layout::{Flattening, FlatteningError, conversion};
+use turntile::Transposer;
 use turntile::mode::Leading;
-use turntile::{Error, Transposer};
 
 use crate::applications::{State, launch, noise};
+use crate::layout::parallel::{Index, Memory, SelectError, select};
+use crate::layout::{Flattening, FlatteningError, GridError, conversion};
 use crate::program::{Program, Step};
 use crate::stencils::{self, VELOCITIES};
 
@@ -178,7 +178,7 @@ pub fn convert(
     from: &Flattening,
     to: &Flattening,
     threads: usize,
-) -> Result<f64, Error> {
+) -> Result<f64, GridError> {
     let (need, got) = (from.span().max(to.span()), data.len());
     if got < need {
         return Err(FlatteningError::Short { need, got }.into());
@@ -186,7 +186,7 @@ pub fn convert(
     let plans: Vec<(Transposer<Leading>, usize)> = conversion(from, to, 4)?
         .into_iter()
         .map(|(step, words)| Ok((step.threads(threads).plan()?, words)))
-        .collect::<Result<_, Error>>()?;
+        .collect::<Result<_, GridError>>()?;
     let start = Instant::now();
     let run = |(plan, words): &(Transposer<Leading>, usize)| plan.run(&mut data[..*words]);
     plans.iter().try_for_each(run)?;
@@ -303,7 +303,10 @@ mod tests {
         let all = cube.layouts(16).unwrap();
         let mut data = cube.start(0).from;
         let short = FlatteningError::Short { need: 40 * 40 * 56, got: 64000 };
-        assert_eq!(convert(&mut data, &all[0].at, &all[1].at, 1), Err(Error::Grid(short)));
+        assert_eq!(
+            convert(&mut data, &all[0].at, &all[1].at, 1),
+            Err(GridError::Flattening(short))
+        );
         let cube = Cube { side: 80, ..cube };
         let all = cube.layouts(16).unwrap();
         assert_eq!(cube.program(&all[1], 80 * 80 * 96 - 1), None);

@@ -13,6 +13,7 @@
 //! | [`watch`] | a GPU and memory that it runs on, by a stopwatch |
 //! | [`command`] | the command line |
 //! | [`applications`] | kernels written once over where fields of records lie |
+//! | [`layout`] | layouts of grids, selected for a memory; memory that tracks the layout of its records |
 //! | [`grids`], `stencils` | the thesis's programs on grids, over layouts of a cube |
 //! | [`staged`] | the routes of four stages |
 //! | [`turned`], [`wider`] | 1010!, and a device that offers it beside what is the product's |
@@ -51,6 +52,7 @@ pub mod gaussian;
 pub mod grids;
 pub mod k20;
 pub mod ladder;
+pub mod layout;
 pub mod moved;
 pub mod params;
 pub mod program;

@@ -1,6 +1,13 @@
 //! The integration tests, one program: each is linked anew. Those by their paths compare the library with files of the repository: no package has them.
 
 mod bench;
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[path = "../../cuda/tests/children.rs"]
+mod children;
 #[path = "../../turntile/tests/common/mod.rs"]
 mod common;
 #[path = "../../../tests/declared.rs"]
@@ -9,9 +16,22 @@ mod declared;
 mod device_code;
 #[path = "../../../tests/documented.rs"]
 mod documented;
+#[path = "../../turntile/tests/driver/draw.rs"]
+#[allow(dead_code, reason = "only a part is used")]
+mod draw;
+mod drawn_grids;
+#[cfg(all(
+    feature = "cuda",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod gpu_memory;
+mod grids;
+mod header;
 mod kernels;
 mod params;
 #[path = "../../../tests/regret.rs"]
 mod regret;
 mod report;
 mod thesis;
+mod tracked;

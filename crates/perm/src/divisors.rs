@@ -3,6 +3,7 @@
 use num_integer::Integer;
 
 /// Returns the prime factors of `n` with their exponents, in ascending order; empty for 0 and 1.
+#[doc(hidden)]
 pub fn factorise(n: u64) -> Vec<(u64, u32)> {
     let mut primes = Vec::new();
     if n > 1 {
@@ -110,6 +111,7 @@ fn mul_mod(a: u64, b: u64, n: u64) -> u64 {
 }
 
 /// Returns `base` to the power of `exponent`, modulo `n`.
+#[doc(hidden)]
 pub fn pow_mod(base: u64, mut exponent: u64, n: u64) -> u64 {
     let (mut power, mut square) = (1 % n, base % n);
     while exponent > 0 {

@@ -6,53 +6,42 @@
 //! | module | contents | source |
 //! |---|---|---|
 //! | [`permutation`] | axis permutations of row-major arrays | thesis section 4.3 |
-//! | [`fusion`] | fusion of adjacent axes; permutations of high rank as a sequence of smaller ones | |
-//! | [`names`] | factorial numbers as names of axis permutations (010!, 100!, …) | thesis table 4.1 |
-//! | [`elementary`] | swaps of two axes | thesis section 4.4 |
-//! | [`aligned_slots`] | transposition of a matrix of any shape in two local passes | `docs/algorithm.md` |
-//! | [`record_layout`] | records with fields of any width, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
-//! | [`record_slots`] | aligned slots of such records | `docs/layouts.md` |
+//! | `fusion` | fusion of adjacent axes; permutations of high rank as a sequence of smaller ones | |
+//! | `names` | factorial numbers as names of axis permutations (010!, 100!, …) | thesis table 4.1 |
+//! | `elementary` | swaps of two axes | thesis section 4.4 |
+//! | `aligned_slots` | transposition of a matrix of any shape in two local passes | `docs/algorithm.md` |
+//! | `record_layout` | records with fields of any width, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
+//! | `record_slots` | aligned slots of such records | `docs/layouts.md` |
 //! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/algorithm.md` |
-//! | [`tile_rows`] | moves of tile rows between two leading dimensions | `docs/algorithm.md` |
-//! | [`partition`] | partitions of an axis over ranks | `docs/distributed.md` |
-//! | [`peer_squares`] | swaps of square tiles between ranks | `docs/distributed.md` |
-//! | [`pattern`] | axes split, permuted and merged, in the notation of einops | |
-//! | [`leading`] | matrices with a leading dimension | |
-//! | [`grid`] | grid layouts: strip-mined and permuted dimensions | thesis section 6.2 |
+//! | `tile_rows` | moves of tile rows between two leading dimensions | `docs/algorithm.md` |
+//! | `leading` | matrices with a leading dimension | |
 //! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors and divisors | |
-//! | [`fastdiv`] | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
+//! | `fastdiv` | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
 //!
 //! Matrices are row-major, indices start at 0, and a matrix is `rows` by `cols`.
 
-pub mod aligned_slots;
+mod aligned_slots;
 pub mod divisors;
-pub mod elementary;
-pub mod fastdiv;
-pub mod fusion;
-pub mod grid;
-pub mod leading;
-pub mod names;
-pub mod partition;
-pub mod pattern;
-pub mod peer_squares;
+mod elementary;
+mod fastdiv;
+mod fusion;
+mod leading;
+mod names;
 pub mod permutation;
-pub mod record_layout;
-pub mod record_slots;
+mod record_layout;
+mod record_slots;
 pub mod row_slide;
 pub mod tile_pairs;
-pub mod tile_rows;
+mod tile_rows;
 
 pub use aligned_slots::{AlignedSlots, SlotOrder};
 pub use elementary::{Elementary, SwapKind};
 pub use fastdiv::FastDiv;
 pub use fusion::{FusedAxes, MAX_RANK};
-pub use grid::{Flattening, FlatteningError, GridStep, LayoutAxis};
 pub use leading::{LeadingDims, PitchedRows};
+#[doc(hidden)]
 pub use names::factorial_name;
-pub use partition::Partition;
-pub use pattern::{PatternError, PatternFault, Rearrangement};
-pub use peer_squares::PeerSquares;
 pub use permutation::{AxisPermutation, PermutationError, StridedAxis};
 pub use record_layout::{AOS, LayoutChange, RecordSchema};
 pub use record_slots::FieldSlots;

@@ -179,7 +179,7 @@ impl RecordSchema {
 
     /// Returns the field that contains word `c` of a record, in the order of tiles.
     #[inline]
-    pub fn field_of(&self, c: usize) -> usize {
+    pub(crate) fn field_of(&self, c: usize) -> usize {
         self.record.starts.partition_point(|&begin| begin <= c) - 1
     }
 
@@ -317,7 +317,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     /// Returns every non-empty list of at most `most` widths from `of`.
-    pub fn all_widths(of: &[usize], most: usize) -> Vec<Vec<usize>> {
+    pub(crate) fn all_widths(of: &[usize], most: usize) -> Vec<Vec<usize>> {
         let mut all = vec![Vec::new()];
         let mut last = all.clone();
         for _ in 0..most {

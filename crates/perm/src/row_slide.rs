@@ -118,6 +118,7 @@ impl RowSlide {
     ///
     /// For dense rows padded by `C` elements, this is equation 4.1 of the thesis:
     /// `((TotalRows − RowsMoved) · C) / (RowSize + C)`.
+    #[doc(hidden)]
     pub fn movable(&self, moved: usize) -> usize {
         let (cols, [from, to]) = (self.cols(), self.pitches());
         let left = self.rows().saturating_sub(moved);

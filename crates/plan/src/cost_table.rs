@@ -159,6 +159,7 @@ impl CostTable {
 
     /// Replaces the factors of operation `which`.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_factors(mut self, which: usize, factors: Vec<Factor>) -> Self {
         self.most[which] = most(&factors);
         self.operations[which] = factors;

@@ -11,18 +11,18 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`problem`] | validated problems: axes, element size, workspace cap, destination |
-//! | [`stage_map`] | index maps of stages |
-//! | [`device`] | the device model that backends implement |
-//! | [`implementation`] | implementations of index maps, and the stages of a plan |
+//! | `problem` | validated problems: axes, element size, workspace cap, destination |
+//! | `stage_map` | index maps of stages |
+//! | `device` | the device model that backends implement |
+//! | `implementation` | implementations of index maps, and the stages of a plan |
 //! | [`cost_table`] | cost tables: measured speeds of a device's operations, read from files |
-//! | [`phase_problem`] | the problem of one phase, as routes see it |
-//! | [`routes`] | the table of routes, each a composition of stages |
-//! | [`infeasible`] | reasons for rejecting routes and index maps |
-//! | [`planner`] | enumerates, ranks and selects candidate plans |
+//! | `phase_problem` | the problem of one phase, as routes see it |
+//! | `routes` | the table of routes, each a composition of stages |
+//! | `infeasible` | reasons for rejecting routes and index maps |
+//! | `planner` | enumerates, ranks and selects candidate plans |
 //! | `search` | search for sequences of several phases |
-//! | [`plan`] | plans, and recipes to rebuild them |
-//! | [`validate`] | validation of plans, including plans assembled by callers |
+//! | `plan` | plans, and recipes to rebuild them |
+//! | `validate` | validation of plans, including plans assembled by callers |
 //! | `leading` | plans for matrices with leading dimensions |
 //! | [`saved_gaps`] | gap elements that a dense matrix overwrites |
 //! | `records` | plans for changes of record layout between AoS, ASTA and SoA |
@@ -33,31 +33,34 @@
 
 mod atomic_file;
 pub mod cost_table;
-pub mod device;
-pub mod implementation;
-pub mod infeasible;
+mod device;
+mod implementation;
+mod infeasible;
 mod leading;
-pub mod phase_problem;
-pub mod plan;
-pub mod planner;
-pub mod problem;
+mod phase_problem;
+mod plan;
+mod planner;
+mod problem;
 mod records;
+#[doc(hidden)]
 pub mod routes;
 pub mod saved_gaps;
 mod search;
-pub mod stage_map;
+mod stage_map;
 #[cfg(test)]
 mod testing;
 pub mod tuner;
 pub mod units;
-pub mod validate;
+mod validate;
 pub mod wisdom;
 
 pub use cost_table::{CostTable, CostTableError};
 pub use device::{Device, MethodFilter, SlotParams, StageRequest};
 pub use implementation::{Implementation, LaunchConfig, LaunchConfigData, Method, Stage};
 pub use infeasible::Infeasible;
-pub use plan::{Phase, PhaseRecipe, Plan, Recipe, RejectedRoute};
+pub use plan::{Phase, Plan, RejectedRoute};
+#[doc(hidden)]
+pub use plan::{PhaseRecipe, Recipe};
 pub use planner::{Candidates, PlanError, Planner, TileRule};
 pub use problem::{MatrixBatch, Problem, ProblemError};
 pub use routes::{ROUTES, Route, TileSize, UnknownRoute};

@@ -85,7 +85,7 @@ impl<'a> PhaseProblem<'a> {
     /// Returns the phase with the given orientation: mirrored, it has the inverse permutation and
     /// transposed matrices.
     #[must_use]
-    pub fn oriented(&self, mirrored: bool) -> Self {
+    pub(crate) fn oriented(&self, mirrored: bool) -> Self {
         if mirrored == self.mirrored {
             return self.clone();
         }
@@ -100,23 +100,23 @@ impl<'a> PhaseProblem<'a> {
     }
 
     /// Returns `true` if the phase is a transposition of matrices or a copy.
-    pub fn is_matrices(&self) -> bool {
+    pub(crate) fn is_matrices(&self) -> bool {
         self.axes.is_identity() || MatrixBatch::of(&self.axes).is_some()
     }
 
     /// Returns `true` if the last axis is fixed and so long that it moves as runs. Such a phase is
     /// fast to estimate.
-    pub fn is_runs(&self) -> bool {
+    pub(crate) fn is_runs(&self) -> bool {
         self.axes.unit() > 1 || (!self.is_matrices() && self.elems_per_unit > 1)
     }
 
     /// Returns the divisors of the number of rows, in ascending order.
-    pub fn row_divisors(&self) -> &[usize] {
+    pub(crate) fn row_divisors(&self) -> &[usize] {
         self.sides[0].get_or_init(|| divisors_of(self.matrices.rows))
     }
 
     /// Returns the divisors of the number of columns, in ascending order.
-    pub fn col_divisors(&self) -> &[usize] {
+    pub(crate) fn col_divisors(&self) -> &[usize] {
         self.sides[1].get_or_init(|| divisors_of(self.matrices.cols))
     }
 
@@ -124,7 +124,7 @@ impl<'a> PhaseProblem<'a> {
     ///
     /// One pass can suffice if the permutation is an involution or swaps square tiles, if an
     /// instance or the whole array fits on chip, or if whole runs move.
-    pub fn likely_passes(&self) -> usize {
+    pub(crate) fn likely_passes(&self) -> usize {
         let elem_bytes = self.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
         let one = self.axes.unit() > 1
@@ -137,7 +137,7 @@ impl<'a> PhaseProblem<'a> {
     }
 
     /// Returns a lower bound of one pass, in seconds.
-    pub fn min_pass_seconds(&self) -> f64 {
+    pub(crate) fn min_pass_seconds(&self) -> f64 {
         self.device.least_seconds(self.axes.len() * self.elem_bytes())
     }
 }

@@ -189,6 +189,7 @@ impl Plan {
     }
 
     /// Returns the recipe from which [`Planner::remake`](crate::Planner::remake) rebuilds the plan.
+    #[doc(hidden)]
     pub fn recipe(&self) -> Recipe {
         let recipe = |phase: &Phase| PhaseRecipe {
             order: phase.order.clone(),

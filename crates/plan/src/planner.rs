@@ -110,6 +110,7 @@ impl Planner {
     /// Adds caller-supplied routes to the built-in table.
     ///
     /// Between equal estimates the built-in routes win.
+    #[doc(hidden)]
     pub fn with_routes(self, more: &'static [RouteSpec]) -> Self {
         Planner { extra_routes: more, ..self }
     }
@@ -125,6 +126,7 @@ impl Planner {
     }
 
     /// Restricts planning to mirrored routes if `mirrored`, else to routes that are not mirrored.
+    #[doc(hidden)]
     pub fn with_mirrored(self, mirrored: bool) -> Self {
         Planner { mirrored: Some(mirrored), ..self }
     }
@@ -315,6 +317,7 @@ impl Planner {
     ///
     /// # Errors
     /// The reason why a route or a stage of the recipe is infeasible.
+    #[doc(hidden)]
     pub fn rebuild(&self, problem: &Problem, recipe: &Recipe) -> Result<Option<Plan>, Infeasible> {
         if problem.leading().is_some() {
             return Ok(None);

@@ -300,7 +300,7 @@ impl Problem {
         Problem { cap: Some(bytes), ..self }
     }
 
-    /// Sets the alignment of the buffers, in bytes. The default is [`DEFAULT_ALIGNMENT`].
+    /// Sets the alignment of the buffers, in bytes. The default is 16.
     ///
     /// Rounds down to the largest power of two that divides `bytes`: 24 becomes 8. 0 becomes 1.
     #[must_use]

@@ -30,7 +30,7 @@ pub struct Wisdom {
 }
 
 /// Version of the file format that this library reads and writes.
-pub const FORMAT: u32 = 4;
+pub(crate) const FORMAT: u32 = 4;
 
 /// Fastest measured recipe of one problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -54,7 +54,9 @@ pub use calls::{
     SquareSwap, copy_from_ring, copy_into_ring, copy_jobs_raw, transpose, transpose_raw,
 };
 pub use copy::CopyJob;
-pub use dispatch::{KERNELS, KernelSet, active, force};
+pub use dispatch::active;
+#[doc(hidden)]
+pub use dispatch::{KERNELS, KernelSet, force};
 pub use nontemporal::{copy_nontemporal, fence};
 pub use prefetch::{prefetch, prefetch_run};
 pub use prefetch_cursor::{PrefetchCursor, StridedRegion};

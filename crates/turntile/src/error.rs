@@ -2,9 +2,9 @@
 
 use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
-use turntile_perm::{FlatteningError, PatternError};
 use turntile_plan::{PlanError, ProblemError, WisdomError};
 
+use crate::pattern::PatternError;
 use crate::record_conversion::LayoutError;
 
 /// Error of a transposition or permutation. The data are unchanged, except after
@@ -75,9 +75,6 @@ pub enum Error {
     /// The record layout is not valid.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The grid layout is not valid.
-    #[error(transparent)]
-    Grid(#[from] FlatteningError),
     /// No plan is feasible.
     #[error(transparent)]
     Plan(#[from] PlanError),

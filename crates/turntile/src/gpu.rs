@@ -36,21 +36,23 @@
 #![allow(unsafe_code)]
 
 mod leading;
-mod tracked;
+#[cfg(feature = "measure")]
+mod measure;
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 pub use leading::imatcopy;
-pub use tracked::OnStream;
+#[cfg(feature = "measure")]
+pub use measure::{Stopwatch, measure_on};
 use turntile_cuda::buffers::Place;
 use turntile_cuda::call::widest_word;
 use turntile_cuda::{Buffers, Prepared, Work};
-pub use turntile_cuda::{CudaError, Gpu, Stopwatch};
+pub use turntile_cuda::{CudaError, Gpu};
 use turntile_plan::tuner::{self, OnMeasured};
 use turntile_plan::wisdom::StaleWisdom;
-use turntile_plan::{Measurement, Plan, Planner, Problem, ProblemError};
+use turntile_plan::{Measurement, Plan, Planner, Problem};
 
 use crate::mode::{Dynamic, InPlace, InPlaceMode, Mode, OutOfPlace};
 use crate::transpose::Request;
@@ -252,22 +254,7 @@ impl Request {
     }
 }
 
-/// Runs `plans` on `gpu` for about `budget` and returns those that ran, fastest first. Returns at
-/// least one unless `plans` is empty.
-///
-/// They run on device memory allocated here, as large as the largest plan needs.
-///
-/// # Errors
-/// [`Error::Cuda`] if a plan is invalid or was made for another device, or if the memory cannot be
-/// allocated.
-pub fn measure_on(
-    gpu: &Gpu,
-    plans: Vec<Plan>,
-    budget: Duration,
-) -> Result<Vec<Measurement>, Error> {
-    measure_on_seen(gpu, plans, budget, &mut |_, _, _| {})
-}
-
+/// Runs `plans` on `gpu` for about `budget` and calls `seen` after each run.
 fn measure_on_seen(
     gpu: &Gpu,
     plans: Vec<Plan>,
@@ -278,7 +265,7 @@ fn measure_on_seen(
     for plan in &plans {
         bytes = bytes.max(Work::of_plan(plan)?.measured_bytes());
     }
-    let mut watch = Stopwatch::new(gpu, bytes)?;
+    let mut watch = turntile_cuda::Stopwatch::new(gpu, bytes)?;
     let run = |plan: &Plan| watch.time(&gpu.prepare(plan)?);
     Ok(tuner::measure(plans, budget, run, seen)?)
 }
@@ -343,33 +330,6 @@ impl<M: Mode> GpuTransposer<M> {
         };
         // SAFETY: the public functions that call this pass the caller's guarantee on.
         Ok(unsafe { self.prepared.run_raw(stream.0, buffers) }?)
-    }
-
-    /// Returns the bytes of a [`Stopwatch`]'s memory that a run needs: the matrices, or both
-    /// buffers.
-    pub fn measured_bytes(&self) -> usize {
-        self.prepared.work().measured_bytes()
-    }
-
-    /// Runs on a stopwatch's memory and workspace, and returns the time measured on the device.
-    ///
-    /// # Errors
-    /// [`Error::Cuda`] if the memory is shorter than [`measured_bytes`](Self::measured_bytes) or
-    /// belongs to another GPU, or if the workspace cannot be allocated.
-    pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
-        Ok(watch.time(&self.prepared)?)
-    }
-
-    /// Runs on numbered elements in a stopwatch's memory, and returns the number of elements in a
-    /// wrong position.
-    ///
-    /// # Errors
-    /// Those of [`time`](Self::time), and [`Error::Problem`] if the plan has leading dimensions.
-    pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
-        if self.plan.problem.leading().is_some() {
-            return Err(ProblemError::Leading { with: "numbered elements" }.into());
-        }
-        Ok(watch.wrong_elements(&self.plan.problem, &self.prepared)?)
     }
 }
 

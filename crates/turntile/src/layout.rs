@@ -77,26 +77,11 @@
 //! so they do not conflict with a method `rho`. An array field is one column of arrays. Columns are
 //! sorted by decreasing alignment of their fields, so every column of every tile is aligned.
 //! [`RecordConversion::of_record`] describes the same records in GPU memory.
-//!
-//! # Grids
-//!
-//! The layout of a [`Grid`] is any [`Flattening`] of its dimensions; [`parallel`] chooses one for a
-//! device's memory.
-//!
-//! # Tracked memory
-//!
-//! [`Tracked`] memory records the layout of its contents, and is converted if a use needs another.
-
-pub mod parallel;
 
 pub use bytemuck;
 pub use turntile_derive::Record;
-pub use turntile_perm::{
-    Flattening, FlatteningError, GridStep, LayoutAxis, PatternError, PatternFault, Rearrangement,
-};
 
 pub use crate::columns::{Column, Columns, Field, Record, RecordTile};
-pub use crate::grid::{Grid, conversion};
+pub use crate::pattern::{PatternError, PatternFault, Rearrangement};
 pub use crate::record_conversion::{LayoutError, RecordConversion, RecordOrder};
 pub use crate::records::{Aos, Asta, RecordLayout, Records, RejectedRecords, Soa};
-pub use crate::tracked::{Marshal, Tracked};

@@ -31,7 +31,6 @@
 //! | split, permute and join axes by a pattern, once | [`rearrange`]; for ndarray's `Array`, `ndarray::rearrange` |
 //! | transpose, scale and conjugate a matrix with leading dimensions once, like BLAS's `imatcopy` extension | [`imatcopy`] |
 //! | convert records between layouts (AoS, SoA, ASTA) | [`layout::Records`] for typed records, [`layout::RecordConversion`] for bytes |
-//! | choose the layout of a grid, and convert to it | [`layout::parallel`], [`layout::Grid`] |
 //! | describe a transposition or permutation, with options | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
 //! | run it in place | [`Transposer::run`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run) |
@@ -89,7 +88,6 @@ mod columns;
 mod elements;
 mod error;
 pub mod gpu;
-mod grid;
 mod imatcopy;
 pub mod layout;
 pub mod mode;
@@ -98,11 +96,11 @@ pub mod ndarray;
 mod pattern;
 pub mod plan;
 mod plan_cache;
+mod rearrange;
 mod record_conversion;
 mod records;
 mod scale;
 pub mod stored;
-mod tracked;
 mod transpose;
 mod transposer;
 mod tune;
@@ -111,7 +109,7 @@ pub use elements::{Data, RawElements, Source};
 pub use error::Error;
 pub use imatcopy::{MatrixOp, imatcopy};
 pub use num_complex::Complex;
-pub use pattern::rearrange;
+pub use rearrange::rearrange;
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use transposer::{RunOptions, Transposer};

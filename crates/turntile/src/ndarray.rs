@@ -32,9 +32,10 @@
 use std::fmt;
 
 use ::ndarray::{Array, ArrayD, Dimension, IntoDimension};
-use turntile_perm::{AxisPermutation, Rearrangement};
+use turntile_perm::AxisPermutation;
 use turntile_plan::ProblemError;
 
+use crate::pattern::Rearrangement;
 use crate::{Error, permute_in_place};
 
 /// Error of a failed permutation, with the unchanged array.

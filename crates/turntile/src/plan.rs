@@ -19,4 +19,5 @@ pub use turntile_plan::{
     Problem, ProblemError, Route, Stage, TileRule, TileSize, Wisdom, WisdomError,
 };
 
+#[cfg(feature = "measure")]
 pub use crate::tune::measure;

@@ -40,6 +40,7 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
 ///
 /// # Errors
 /// [`Error::Run`] if a plan is invalid or the memory cannot be allocated.
+#[cfg(feature = "measure")]
 pub fn measure(
     plans: Vec<Plan>,
     threads: usize,

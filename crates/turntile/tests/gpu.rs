@@ -5,8 +5,7 @@
 use std::ptr;
 
 use turntile::gpu::cust::sys::{self, CUresult};
-use turntile::gpu::{CudaError, DeviceMemory, Gpu, OnStream, StreamHandle};
-use turntile::layout::{Marshal, RecordConversion, RecordOrder, Tracked};
+use turntile::gpu::{CudaError, DeviceMemory, Gpu, StreamHandle};
 use turntile::{Complex, Error, Scalar, Scale, Transpose};
 
 use crate::children::runs_on;
@@ -86,39 +85,4 @@ fn child_half() {
     );
     // SAFETY: as above; the workspace is freed when the queued work has ended.
     assert_eq!(unsafe { sys::cuStreamSynchronize(ptr::null_mut()) }, CUresult::CUDA_SUCCESS);
-}
-
-/// Workspaces of queued work are freed when it has ended, for any order of drops.
-#[test]
-fn tracked_memory_keeps_workspaces_until_work_ends() {
-    runs("tracked", &[]);
-}
-
-#[test]
-#[ignore = "run by `tracked_memory_keeps_workspaces_until_work_ends`"]
-fn child_tracked() {
-    let gpu = Gpu::primary(0).unwrap();
-    let records = RecordConversion::new(100_003, &[4, 12, 1, 8]);
-    // SAFETY: launches of this card do not access memory, and its streams are plain numbers.
-    let on_stream = || unsafe { OnStream::new(&gpu, memory(100_003 * 25), stream()) };
-    let bound = || {
-        let mut tracked = Tracked::new(on_stream());
-        tracked.bind(&records, RecordOrder::Soa).unwrap();
-        tracked
-    };
-    drop(bound());
-    let inner = bound().into_inner().unwrap();
-    assert_eq!(inner.memory(), memory(100_003 * 25));
-    drop(inner);
-    // Other code may call the trait's methods directly.
-    let mut memory = on_stream();
-    let plan = memory.plan(&records.clone().from(RecordOrder::Aos).to(RecordOrder::Soa)).unwrap();
-    memory.marshal(&plan).unwrap();
-    assert_eq!(on_stream().marshal(&plan), Err(CudaError::OtherGpu.into()));
-    #[expect(
-        clippy::drop_non_drop,
-        reason = "if the plan owned the workspace, it would be freed here"
-    )]
-    drop(plan);
-    drop(memory);
 }

@@ -17,7 +17,6 @@ mod decisions;
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 mod gpu;
-mod grids;
 mod layouts;
 mod leading;
 mod library;
@@ -26,7 +25,6 @@ mod out_of_place;
 mod permutations;
 mod records;
 mod routes;
-mod tracked;
 mod tuned;
 
 /// Returns the largest side for exhaustive tests of small shapes: 20, or 36 if

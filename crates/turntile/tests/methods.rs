@@ -44,7 +44,7 @@ fn maps() -> Vec<StageMap> {
         StageMap::TransposeRows(LeadingDims::row_slide(30, 20, 24, 28).unwrap()),
         StageMap::Reshape(leading(20, 40)),
         StageMap::TileRows(TileRows::new(&leading(24, 40), 8).unwrap()),
-        StageMap::Gaps { gaps, direction },
+        StageMap::Gaps { gaps: *gaps, direction },
         StageMap::SwapGaps { rows: rows(30, 20, 24), direction },
     ]
 }

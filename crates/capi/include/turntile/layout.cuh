@@ -11,14 +11,7 @@
  * fields<sizes...>, in the order of their columns; gaps that alignment leaves are fields too, the last ones. Where a structure
  * has its fields in another order, or gaps, aos_of takes places<offsets...> beside them. T is a power of two, for shifts and masks.
  *
- * A grid whose dimensions are cut into strips and permuted is a flattening of parts, the outermost first. A part is strip_of a
- * dimension: its index divided by Over, modulo Strip; without Strip the rest of the index, or all of it. For strips of 32 rows
- * and 128 columns of float[ny][nx][4]:
- *
- *     turntile::flattening<strip_of<0, 32>, strip_of<1, 128>, strip_of<2>, strip_of<0, 1, 32>, strip_of<1, 1, 128>> grid{{ny, nx, 4}};
- *     cells[grid.at(j, i, f)] = 0;
- *
- * The same formulas as `turntile::layout::Relayout::offset` and `Flattening::offset` of the Rust library. C++17, on the host and on the device; it
+ * The formulas are those of `turntile::layout::RecordConversion::offset` of the Rust library. C++17, on the host and on the device; it
  * includes nothing. */
 #ifndef TURNTILE_LAYOUT_CUH
 #define TURNTILE_LAYOUT_CUH
@@ -91,41 +84,6 @@ template <class Fields, size_t T> struct asta_of {
     TURNTILE_HD constexpr size_t at(size_t i, size_t f) const {
         const size_t within = i & (T - 1), first = i - within, held = n - first < T ? n - first : T;
         return first * Fields::bytes + held * Fields::begin(f) + within * Fields::size(f);
-    }
-};
-
-/* A part of dimension Dim: its index over Over, modulo Strip; 0 is no strip, but what is left. */
-template <size_t Dim, size_t Over = 1, size_t Strip = 0> struct strip_of {
-    static_assert(Over > 0, "a strip has an index");
-    static constexpr size_t dim = Dim;
-
-    TURNTILE_HD static constexpr size_t extent(size_t dim_extent) {
-        return Strip > 0 ? Strip : dim_extent / Over + (dim_extent % Over > 0);
-    }
-    TURNTILE_HD static constexpr size_t at(size_t index) { return Strip > 0 ? index / Over % Strip : index / Over; }
-};
-
-/* Dimensions up to the last one that there is a part of. */
-template <size_t... Dims> TURNTILE_HD constexpr size_t rank_of() {
-    size_t rank = 0;
-    ((rank = Dims < rank ? rank : Dims + 1), ...);
-    return rank;
-}
-
-/* Dimensions in parts, the last one innermost. */
-template <class... Parts> struct flattening {
-    static constexpr size_t rank = rank_of<Parts::dim...>();
-    size_t dims[rank];
-
-    /* Elements that the grid takes. */
-    TURNTILE_HD constexpr size_t span() const { return (Parts::extent(dims[Parts::dim]) * ... * size_t(1)); }
-    /* Where the element of an index lies. */
-    template <class... Index> TURNTILE_HD constexpr size_t at(Index... indices) const {
-        static_assert(sizeof...(Index) == rank, "an index a dimension");
-        const size_t index[] = {size_t(indices)...};
-        size_t offset = 0;
-        ((offset = offset * Parts::extent(dims[Parts::dim]) + Parts::at(index[Parts::dim])), ...);
-        return offset;
     }
 };
 

@@ -59,6 +59,7 @@ pub(crate) use pad::slide_block;
 pub(crate) use pitched::cut_places;
 pub use scale::{Number, Scaling};
 pub(crate) use scale::{scale, scaled_square};
+pub use tiles::Squares;
 pub(crate) use tiles::{LINE, apart, cube_tiles};
 pub(crate) use wide::grid_register_bytes;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use turntile_perm::{Elementary, PeerSquares};
+use turntile_perm::Elementary;
 
 use super::fit::{At, Lowered, Size, field, groups, vector_bytes};
 use crate::args::{ApartArgs, CubeArgs, SquareArgs, TilesArgs, zeroed};
@@ -119,16 +119,27 @@ const APART_ROW: usize = 16;
 const APART_HELD: usize = 4;
 const APART_BLOCKS: usize = 2;
 
+/// Square tiles of a block of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Squares {
+    /// Number of elements along a side of a square.
+    pub side: usize,
+    /// Numbers of rows and columns of squares in the block.
+    pub across: [usize; 2],
+    /// Number of elements from the start of a row of the matrix to the next.
+    pub pitch: usize,
+}
+
 /// Blocks of these squares of words, and their mirror images elsewhere: the first half of the pairs of tiles, the second, and all
 /// of a block that is its own. Rows must be whole granules, both places as aligned, and of several squares each as large as a tile.
-pub fn apart(squares: &PeerSquares, at: At) -> Lowered<[Call; 3]> {
-    let ((word, unit), side) = (at.words(1), squares.side());
+pub fn apart(squares: Squares, at: At) -> Lowered<[Call; 3]> {
+    let ((word, unit), side) = (at.words(1), squares.side);
     let bytes = |words: usize| words.checked_mul(word).ok_or(LowerError::NoKernel);
-    let (row, pitch) = (bytes(side)?, bytes(squares.pitch())?);
+    let (row, pitch) = (bytes(side)?, bytes(squares.pitch)?);
     if unit != 1 || word < 4 || widest_word(&[at.alignment, row, pitch]) < GRANULE {
         return Err(LowerError::NoKernel);
     }
-    let (tile, [down, beside]) = (APART_ROW * GRANULE / word, squares.across());
+    let (tile, [down, beside]) = (APART_ROW * GRANULE / word, squares.across);
     if side < tile && down * beside > 1 {
         return Err(LowerError::NoKernel);
     }

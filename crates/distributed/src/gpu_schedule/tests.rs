@@ -13,12 +13,11 @@ use turntile_cuda::Chip;
 use turntile_cuda::args::{ApartArgs, Args};
 use turntile_cuda::call::Limits;
 use turntile_cuda::peers::Swap;
-use turntile_perm::{Partition, PeerSquares};
 
 use super::*;
 use crate::local::plan_stages;
 use crate::tile_choice::fastest_tiles;
-use crate::{Redistribution, thread_comm};
+use crate::{Partition, Redistribution, thread_comm};
 
 /// Number of commands of each stream that are known to have finished.
 type Done = HashMap<(usize, bool), usize>;
@@ -146,7 +145,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
 /// Checks that every byte moves exactly once. Then runs the remaining local stages.
 fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
     let (ranks, elem) = (data.len(), change.elem_bytes());
-    let launches = Swap::lower(squares, elem, &Limits::H200).unwrap();
+    let launches = Swap::lower(squares.squares, elem, &Limits::H200).unwrap();
     let planner = turntile::plan::Planner::new(Chip::h200());
     let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
     let blocks = change.stage_requests(0).unwrap().blocks.unwrap();
@@ -239,8 +238,9 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
         data.truncate(planned[r].len_after());
         data
     });
-    let lowers =
-        |squares: &PeerSquares| Swap::lower(squares, change.elem_bytes(), &Limits::H200).is_ok();
+    let lowers = |squares: &PeerSquares| {
+        Swap::lower(squares.squares, change.elem_bytes(), &Limits::H200).is_ok()
+    };
     let squares = change.squares().filter(lowers).map(Ok);
     for variant in [false, true].into_iter().map(Err).chain(squares) {
         let mut data = data.clone();
@@ -276,7 +276,7 @@ fn tiles_have_the_side_of_a_part_when_parts_are_square() {
         for elem in [4, 8, 16] {
             let change = Redistribution::transpose(parts.clone(), parts.clone(), elem).threads(1);
             assert_eq!(
-                fastest_tiles(&change, &[&Chip::h200()]).map(|squares| squares.side()),
+                fastest_tiles(&change, &[&Chip::h200()]).map(|squares| squares.squares.side),
                 Some(side)
             );
             check(&change, ranks, 1 << 16);
@@ -302,7 +302,8 @@ fn tile_swaps_give_the_result_of_ranks_for_rectangles_in_equal_parts() {
 #[test]
 fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
     let parts = |extent, ranks| Partition::balanced(extent, ranks);
-    let side = |change: &Redistribution| Some(fastest_tiles(change, &[&Chip::h200()])?.side());
+    let side =
+        |change: &Redistribution| Some(fastest_tiles(change, &[&Chip::h200()])?.squares.side);
     for (rows, cols) in [
         (parts(8, 1), parts(8, 1)),
         (parts(9, 2), parts(9, 2)),
@@ -329,7 +330,7 @@ fn tile_side_is_chosen_by_the_cost_of_the_remaining_local_stage() {
     let parts = |extent| Partition::balanced(extent, 2);
     for (m, n, least, most) in [(65_536, 32_768, 64, 8192), (49_152, 40_960, 64, 4096)] {
         let change = Redistribution::transpose(parts(m), parts(n), 4);
-        let side = fastest_tiles(&change, &[&Chip::h200()]).unwrap().side();
+        let side = fastest_tiles(&change, &[&Chip::h200()]).unwrap().squares.side;
         assert!((least..=most).contains(&side), "{m} x {n}: {side}");
     }
 }

@@ -3,9 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use turntile_perm::Partition;
-
 use super::*;
+use crate::Partition;
 use crate::gpu_schedule::StreamKind;
 
 #[path = "../../../cuda/tests/children.rs"]

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu};
-use turntile::layout::{Flattening, conversion};
 use turntile::plan::{CpuDevice, Plan, Planner, Problem};
 use turntile_cli::device::Device;
 use turntile_cli::measure::{copy, gb_per_s};
@@ -21,6 +20,7 @@ use super::timing::{Timing, right};
 use crate::applications::State;
 use crate::error::{Refused, is_infeasible};
 use crate::flags::FlagLayout;
+use crate::layout::{Flattening, conversion};
 use crate::moved::{self, Held};
 use crate::program::{Program, Step};
 use crate::samples::{difference, image, load};

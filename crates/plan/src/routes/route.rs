@@ -126,7 +126,7 @@ impl fmt::Debug for RouteSpec {
 impl RouteSpec {
     /// Returns the stages that move elements, for one of the phase's tiles. Out of place, all
     /// stages do.
-    pub fn stages_that_move(&self, part: &PhaseProblem, tile: TileSize) -> Vec<StageSpec> {
+    pub(crate) fn stages_that_move(&self, part: &PhaseProblem, tile: TileSize) -> Vec<StageSpec> {
         let mut stages = match (part.mirrored, self.mirrored_stages) {
             (false, _) => (self.stages)(part, tile),
             (true, Some(mirrored)) => mirrored(part, tile),

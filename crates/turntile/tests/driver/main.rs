@@ -16,7 +16,6 @@ mod naive;
 
 mod calls;
 mod draw;
-mod grids;
 mod guarded;
 mod matrices;
 mod planners;
@@ -44,14 +43,13 @@ const DRAWS: u64 = if cfg!(miri) { 60 } else { 4000 };
 /// A kind of draws: its name, its weight, and what it does. Returns what became of the draw.
 type Kind = (&'static str, usize, fn(&mut Draw) -> &'static str);
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 8] = [
     ("request", 40, requests::draw),
     ("planner", 30, planners::draw),
     ("call", 14, calls::draw),
     ("imatcopy", 8, matrices::draw),
     ("records of a type", 3, records::draw),
     ("stored", 2, stored::draw),
-    ("grid", 2, grids::draw),
     ("huge", 3, planners::draw_huge),
     ("wisdom", 1, wisdom::draw),
 ];

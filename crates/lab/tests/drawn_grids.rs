@@ -1,17 +1,23 @@
-//! Grids from one layout to another.
+//! Drawn conversions of grids, valid and not.
 
-use turntile::layout::{Flattening, Grid};
+use std::collections::BTreeMap;
 
-use crate::about;
+use turntile_lab::layout::{Flattening, Grid};
+
 use crate::draw::Draw;
 
-pub fn draw(draw: &mut Draw) -> &'static str {
-    let most = if cfg!(miri) { 30 } else { 3000 };
-    let mut dims = draw.extents(most);
+#[test]
+fn drawn_grids_are_converted_or_rejected_unchanged() {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    (0..300).for_each(|number| *seen.entry(convert(&mut Draw::new(1, number))).or_default() += 1);
+    assert!(seen.contains_key("ran") && seen.contains_key("rejected"), "{seen:?}");
+}
+
+fn convert(draw: &mut Draw) -> &'static str {
+    let mut dims = draw.extents(3000);
     dims.truncate(4);
     let [from, to] = [(); 2].map(|()| layout(draw, &dims));
-    about(format_args!("a grid of {dims:?} from {from:?} to {to:?}"));
-    let (Some(from), Some(to)) = (from, to) else { return "refused" };
+    let (Some(from), Some(to)) = (from, to) else { return "rejected" };
     let span = from.span().max(to.span());
     if span > 1 << 20 {
         return "too large";
@@ -27,22 +33,22 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         index
     };
     if short && data.len() < from.span() {
-        assert!(Grid::new(&mut data, from).is_err(), "a buffer too short");
-        return "refused";
+        assert!(Grid::new(&mut data, from).is_err(), "{dims:?} to {to:?}: buffer too short");
+        return "rejected";
     }
     (0..len).for_each(|k| data[from.offset(&index(k)).unwrap()] = k as u32);
     let before = data.clone();
     let mut grid = Grid::new(&mut data, from.clone()).unwrap();
     let result = grid.convert(&to);
     if short {
-        assert!(result.is_err(), "a buffer too short");
+        assert!(result.is_err(), "{from:?} to {to:?}: buffer too short");
         assert_eq!(*grid.layout(), from);
-        assert!(data == before, "refused, and touched");
-        return "refused";
+        assert!(data == before, "rejected, but changed: {dims:?} from {from:?} to {to:?}");
+        return "rejected";
     }
     result.unwrap();
     for k in 0..len {
-        assert_eq!(grid.get(&index(k)), Some(&(k as u32)), "{:?}", index(k));
+        assert_eq!(grid.get(&index(k)), Some(&(k as u32)), "{:?}, {from:?} to {to:?}", index(k));
     }
     "ran"
 }

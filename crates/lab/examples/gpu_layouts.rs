@@ -1,4 +1,4 @@
-//! Converts records check_conversions layouts on a GPU, and compares every byte with the host's
+//! Converts records between layouts on a GPU, and compares every byte with the host's
 //! conversion. Then runs the trace of section 5.5 of the thesis: tracked memory, two kernels that
 //! use tiles, and a host that reads records.
 //!
@@ -6,9 +6,10 @@
 #![allow(unsafe_code)]
 
 use turntile::RawElements;
+use turntile::gpu::Gpu;
 use turntile::gpu::cust::{self, prelude::*};
-use turntile::gpu::{Gpu, OnStream};
-use turntile::layout::{RecordConversion, RecordOrder, Tracked};
+use turntile::layout::{RecordConversion, RecordOrder};
+use turntile_lab::layout::{OnStream, Tracked};
 
 type BoxedError = Box<dyn std::error::Error>;
 
@@ -80,7 +81,7 @@ fn trace(gpu: &Gpu, stream: &Stream) -> Result<usize, BoxedError> {
     let asta = RecordOrder::Asta(32);
     // SAFETY: memory and stream belong to the GPU's context and outlive `f`. The memory is only
     // read when the stream is done.
-    let mut f = Tracked::new(unsafe { OnStream::new(gpu, &mut memory, stream) });
+    let mut f = Tracked::new(unsafe { OnStream::new(gpu, &mut memory, stream.as_inner().cast()) });
     let mut wrong = 0;
     let events = [(asta, 1), (asta, 1), (RecordOrder::Soa, 2), (RecordOrder::Aos, 3), (asta, 4)];
     for (layout, marshals) in events {

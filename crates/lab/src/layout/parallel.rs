@@ -1,6 +1,6 @@
 //! A grid's layout chosen from the bits of its addresses (thesis section 6.3).
 
-use turntile_perm::{Flattening, FlatteningError, LayoutAxis};
+use super::{Flattening, FlatteningError, LayoutAxis};
 
 /// A device's memory, as bits of a byte's address. The steering bits follow the coalescing bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub fn common_pattern(
 /// odd factor only changes which value the bits have.
 ///
 /// ```
-/// use turntile::layout::parallel::{Index, Memory, select};
+/// use turntile_lab::layout::parallel::{Index, Memory, select};
 ///
 /// // grid[blockIdx.x + 1][threadIdx.x + 1][field], of floats.
 /// let access = [1, 0, 1, 0, 1, 1, 0, 0, 2];
@@ -132,7 +132,7 @@ pub fn common_pattern(
 /// let layout = select(Memory::T10, 4, &[64, 256, 4], &indices, &[&access])?;
 /// let extents: Vec<usize> = layout.parts().iter().map(|part| part.extent).collect();
 /// assert_eq!(extents, [2, 2, 4, 32, 128]);
-/// # Ok::<(), turntile::layout::parallel::SelectError>(())
+/// # Ok::<(), turntile_lab::layout::parallel::SelectError>(())
 /// ```
 ///
 /// # Errors

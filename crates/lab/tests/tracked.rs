@@ -1,8 +1,9 @@
 //! Buffers that track the layout of their records: every event in every state, and the thesis's
 //! trace.
 
-use turntile::layout::{RecordConversion, RecordOrder, Tracked};
+use turntile::layout::{RecordConversion, RecordOrder};
 use turntile::{Error, RawElements};
+use turntile_lab::layout::Tracked;
 
 const LAYOUTS: [RecordOrder; 4] =
     [RecordOrder::Aos, RecordOrder::Soa, RecordOrder::Asta(2), RecordOrder::Asta(4)];

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::leading::PitchedRows;
-use crate::permutation::{AxisPermutation, PermutationError};
+use turntile_perm::{AxisPermutation, PermutationError, PitchedRows};
 
 /// An axis of a layout: of index `i` of a dimension, `⌊i / over⌋ mod extent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,13 +20,13 @@ pub struct LayoutAxis {
 /// Two are equal that have the same dimensions and the same axes in the same order.
 ///
 /// ```
-/// use turntile_perm::Flattening;
+/// use turntile_lab::layout::Flattening;
 ///
 /// // A[j][i] to A[j / 16][i][j % 16].
 /// let layout = Flattening::row_major(&[40, 5])?.strip_mined(0, 16)?.permuted(&[0, 2, 1])?;
 /// assert_eq!(layout.offset(&[17, 3]), Some(5 * 16 + 3 * 16 + 1));
 /// assert_eq!((layout.len(), layout.span()), (200, 240));
-/// # Ok::<(), turntile_perm::FlatteningError>(())
+/// # Ok::<(), turntile_lab::layout::FlatteningError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flattening {
@@ -275,5 +274,5 @@ impl fmt::Display for GridStep {
 }
 
 #[cfg(test)]
-#[path = "grid_tests.rs"]
+#[path = "flattening_tests.rs"]
 mod tests;

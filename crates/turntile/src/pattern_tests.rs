@@ -78,7 +78,7 @@ fn groups(parts: &[(String, usize)]) -> Vec<ParsedSide> {
 fn orders(count: usize) -> Vec<Vec<usize>> {
     let all = (0..count.pow(count as u32))
         .map(|number| (0..count).map(|k| number / count.pow(k as u32) % count).collect::<Vec<_>>());
-    all.filter(|order| crate::AxisPermutation::check_order(count, order).is_ok()).collect()
+    all.filter(|order| turntile_perm::AxisPermutation::check_order(count, order).is_ok()).collect()
 }
 
 #[test]
@@ -179,7 +179,7 @@ proptest! {
     ) {
         if let Ok(all) = Rearrangement::new(&pattern, &shape, &[("a", size)][..usize::from(pattern.contains('a'))]) {
             prop_assert_eq!(all.extents().iter().product::<usize>(), shape.iter().product::<usize>());
-            prop_assert!(crate::AxisPermutation::check_order(all.extents().len(), all.order()).is_ok());
+            prop_assert!(turntile_perm::AxisPermutation::check_order(all.extents().len(), all.order()).is_ok());
         }
     }
 }

@@ -15,8 +15,8 @@
 //!
 //! Memory in Rust is never uninitialised; the thesis's buffers that are, are untransformed here.
 
-use crate::record_conversion::{RecordConversion, RecordOrder};
-use crate::{Data, Error, RawElements, Transpose, Transposer};
+use turntile::layout::{RecordConversion, RecordOrder};
+use turntile::{Data, Error, RawElements, Transpose, Transposer};
 
 /// Memory whose records can be converted: a host's bytes, or a GPU's on a stream.
 pub trait Marshal {
@@ -55,7 +55,8 @@ where
 ///
 /// ```
 /// use turntile::RawElements;
-/// use turntile::layout::{RecordOrder, RecordConversion, Tracked};
+/// use turntile::layout::{RecordConversion, RecordOrder};
+/// use turntile_lab::layout::Tracked;
 ///
 /// let foos = RecordConversion::new(3, &[1, 2]);
 /// let mut buffer = Tracked::new(RawElements(b"aA1bB2cC3".to_vec()));

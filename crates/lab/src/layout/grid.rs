@@ -1,15 +1,26 @@
 //! A grid whose layout is part of its type (thesis section 6.3.4).
 
-use turntile_perm::{Flattening, FlatteningError, GridStep};
+use turntile::mode::Leading;
+use turntile::{Error, RunOptions, Transpose, Transposer, Workspace};
 
-use crate::mode::Leading;
-use crate::{Error, RunOptions, Transpose, Transposer, Workspace};
+use super::{Flattening, FlatteningError, GridStep};
+
+/// Error of the layout of a grid, or of a conversion to it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GridError {
+    /// The layout is not valid for the grid or its buffer.
+    #[error(transparent)]
+    Flattening(#[from] FlatteningError),
+    /// A step of the conversion could not be planned or run.
+    #[error(transparent)]
+    Step(#[from] Error),
+}
 
 /// Elements of a grid, and how they lie: what is assigned, swapped or lent takes its layout along, and only a conversion
 /// changes it.
 ///
 /// ```
-/// use turntile::layout::{Flattening, Grid};
+/// use turntile_lab::layout::{Flattening, Grid};
 ///
 /// let (dims, mut buffer) = ([20, 3], vec![0; 96]);
 /// buffer[..60].iter_mut().zip(0..).for_each(|(cell, k)| *cell = k);
@@ -17,7 +28,7 @@ use crate::{Error, RunOptions, Transpose, Transposer, Workspace};
 /// let strips = Flattening::row_major(&dims)?.strip_mined(0, 16)?.permuted(&[0, 2, 1])?;
 /// grid.convert(&strips)?;
 /// assert_eq!((grid.get(&[17, 2]), strips.span()), (Some(&53), 96));
-/// # Ok::<(), turntile::Error>(())
+/// # Ok::<(), turntile_lab::layout::GridError>(())
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Grid<'a, T> {
@@ -63,9 +74,9 @@ impl<'a, T: Copy> Grid<'a, T> {
     /// Brings the elements into another layout, in place. What is in the padding of a layout means nothing.
     ///
     /// # Errors
-    /// [`Error::Grid`] where the layout is of another grid or the buffer is shorter than it, as [`Transposer::run`]; data and
-    /// layout are then as they were.
-    pub fn convert(&mut self, layout: &Flattening) -> Result<(), Error> {
+    /// [`GridError::Flattening`] if the layout belongs to another grid or the buffer is shorter than it; the errors of
+    /// [`Transposer::run`]. Data and layout are then unchanged.
+    pub fn convert(&mut self, layout: &Flattening) -> Result<(), GridError> {
         let steps = conversion(&self.layout, layout, size_of::<T>())?;
         let (need, got) = (layout.span().max(self.layout.span()), self.data.len());
         if got < need {
@@ -75,9 +86,9 @@ impl<'a, T: Copy> Grid<'a, T> {
             // Everything that can fail comes before the first step.
             let plan = |(step, elements): (Transpose<Leading>, usize)| Ok((step.plan()?, elements));
             let planned: Vec<(Transposer<Leading>, usize)> =
-                steps.into_iter().map(plan).collect::<Result<_, Error>>()?;
+                steps.into_iter().map(plan).collect::<Result<_, GridError>>()?;
             let most = planned.iter().map(|(plan, _)| plan.workspace_bytes()).max();
-            let mut workspace = Workspace::new(most.unwrap_or(0))?;
+            let mut workspace = Workspace::new(most.unwrap_or(0)).map_err(Error::from)?;
             for (plan, elements) in &planned {
                 let options = RunOptions::new().workspace(&mut workspace);
                 plan.run_with(&mut self.data[..*elements], options)?;

@@ -12,19 +12,18 @@
 //! 2. Each rank permutes its runs of `s` elements: `a'` and `b'` swap across `(b, i)`. This pass is
 //!    empty if `m = n = s`.
 
-use num_integer::Integer;
+use turntile_cuda::peers::Squares;
+use turntile_perm::AxisPermutation;
+use turntile_perm::divisors::divisors;
 
-use crate::divisors::divisors;
 use crate::partition::Partition;
-use crate::permutation::AxisPermutation;
 
 /// Square tiles of a matrix and of its transpose, both partitioned over the same ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerSquares {
     ranks: usize,
-    side: usize,
-    rows: usize,
-    cols: usize,
+    /// Tiles of each block of a rank.
+    pub squares: Squares,
 }
 
 impl PeerSquares {
@@ -35,36 +34,25 @@ impl PeerSquares {
         let equal = ranks == cols.ranks() && rows.are_equal() && cols.are_equal();
         let [m, n] = if equal && ranks > 0 { [rows.len(0), cols.len(0)] } else { [0, 0] };
         let counted = m.checked_mul(n).and_then(|area| area.checked_mul(ranks));
-        let sides = divisors(if counted.is_some_and(|all| all > 0) { m.gcd(&n) as u64 } else { 0 });
-        let of_side = move |side| PeerSquares { ranks, side, rows: m / side, cols: n / side };
-        sides.into_iter().rev().map(move |side| of_side(side as usize))
-    }
-
-    /// Returns the number of elements along a side of a square.
-    pub fn side(&self) -> usize {
-        self.side
-    }
-
-    /// Returns the numbers of rows and columns of squares in a block.
-    pub fn across(&self) -> [usize; 2] {
-        [self.rows, self.cols]
-    }
-
-    /// Returns the number of elements of a row of a rank.
-    pub fn pitch(&self) -> usize {
-        self.ranks * self.cols * self.side
+        let sides = divisors(if counted.is_some_and(|all| all > 0) { m as u64 } else { 0 });
+        let sides = sides.into_iter().rev().map(|side| side as usize);
+        sides.filter(move |side| n.is_multiple_of(*side)).map(move |side| {
+            let across = [m / side, n / side];
+            PeerSquares { ranks, squares: Squares { side, across, pitch: ranks * n } }
+        })
     }
 
     /// Returns the column at which the block for rank `rank` begins.
     pub fn begin(&self, rank: usize) -> usize {
-        rank * self.cols * self.side
+        rank * self.squares.across[1] * self.squares.side
     }
 
     /// Returns the local permutation of each rank after the squares have been swapped, or `None` if
     /// a block is a single square.
     pub fn after(&self) -> Option<AxisPermutation> {
-        let shape = [self.rows, self.side * self.ranks, self.cols, self.side];
-        let moves = self.rows * self.cols > 1;
+        let Squares { side, across: [rows, cols], .. } = self.squares;
+        let shape = [rows, side * self.ranks, cols, side];
+        let moves = rows * cols > 1;
         moves.then(|| {
             AxisPermutation::new(&shape, &[2, 1, 0, 3])
                 .expect("the elements of a part have been counted")
@@ -78,8 +66,8 @@ mod tests {
 
     /// Simulates the algorithm of the module documentation element by element.
     fn check(squares: &PeerSquares, [m, n]: [usize; 2]) {
-        let (ranks, side) = (squares.ranks, squares.side);
-        let [rows, cols] = squares.across();
+        let ranks = squares.ranks;
+        let Squares { side, across: [rows, cols], pitch } = squares.squares;
         assert_eq!([rows * side, cols * side], [m, n]);
         let of_rank = |i: usize| (0..m * ranks * n).map(move |k| i * m * ranks * n + k);
         let mut data: Vec<Vec<usize>> = (0..ranks).map(|i| of_rank(i).collect()).collect();
@@ -91,7 +79,7 @@ mod tests {
                     touched[i] += usize::from(r % side == c % side);
                     continue;
                 }
-                let at = |rank, [r, c]: [usize; 2]| r * squares.pitch() + squares.begin(rank) + c;
+                let at = |rank, [r, c]: [usize; 2]| r * pitch + squares.begin(rank) + c;
                 let (here, there) = (at(j, [r, c]), at(i, mirror));
                 let saved = data[i][here];
                 data[i][here] = std::mem::replace(&mut data[j][there], saved);
@@ -118,7 +106,7 @@ mod tests {
         {
             let [rows, cols] = [m, n].map(|part| Partition::balanced(ranks * part, ranks));
             let all: Vec<PeerSquares> = PeerSquares::all(&rows, &cols).collect();
-            assert!(all.windows(2).all(|pair| pair[0].side > pair[1].side));
+            assert!(all.windows(2).all(|pair| pair[0].squares.side > pair[1].squares.side));
             let dividing = (1..=12).filter(|side| m % side + n % side == 0);
             assert_eq!(all.len(), dividing.count());
             all.iter().for_each(|squares| check(squares, [m, n]));
@@ -126,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn unequal_or_empty_parts_have_no_squares() {
+    fn unequal_empty_or_huge_parts_have_no_squares() {
         let parts = |extent, ranks| Partition::balanced(extent, ranks);
         for (rows, cols) in [
             (parts(9, 2), parts(8, 2)),
@@ -135,6 +123,8 @@ mod tests {
             (parts(0, 2), parts(8, 2)),
             (parts(8, 2), parts(0, 2)),
             (parts(0, 0), parts(0, 0)),
+            // The number of elements overflows.
+            (parts(8 << 31, 8), parts(8 << 31, 8)),
         ] {
             assert_eq!(PeerSquares::all(&rows, &cols).count(), 0, "{rows:?} {cols:?}");
         }

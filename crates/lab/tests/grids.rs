@@ -3,10 +3,9 @@
 use std::mem;
 
 use proptest::prelude::*;
-use turntile::Error;
-use turntile::layout::parallel::{Index, Memory, SelectError, common_pattern, select};
-use turntile::layout::{Flattening, FlatteningError, Grid, conversion};
 use turntile::plan::{Chip, Planner};
+use turntile_lab::layout::parallel::{Index, Memory, SelectError, common_pattern, select};
+use turntile_lab::layout::{Flattening, FlatteningError, Grid, GridError, conversion};
 
 const N: i64 = 0;
 const E: i64 = 1;
@@ -163,11 +162,14 @@ fn convert_fails_when_buffer_is_short() {
     let mut buffer = numbered(&[70, 30], 70 * 32 - 1);
     let before = buffer.clone();
     let mut grid = Grid::new(&mut buffer, plain.clone()).unwrap();
-    let short = Error::Grid(FlatteningError::Short { need: 2240, got: 2239 });
+    let short = GridError::Flattening(FlatteningError::Short { need: 2240, got: 2239 });
     assert_eq!(grid.convert(&layout), Err(short));
     assert_eq!(grid.layout(), &plain);
     let other = Flattening::row_major(&[30, 70]).unwrap();
-    assert!(matches!(grid.convert(&other), Err(Error::Grid(FlatteningError::Dims { .. }))));
+    assert!(matches!(
+        grid.convert(&other),
+        Err(GridError::Flattening(FlatteningError::Dims { .. }))
+    ));
     assert_eq!(buffer, before);
     let short = Grid::new(&mut buffer, layout);
     assert_eq!(short.unwrap_err(), FlatteningError::Short { need: 2240, got: 2239 });

@@ -1,0 +1,56 @@
+//! Measurement and verification on a GPU, in memory of a [`Stopwatch`].
+
+use std::time::Duration;
+
+use turntile_cuda::Gpu;
+pub use turntile_cuda::Stopwatch;
+use turntile_plan::{Measurement, Plan, ProblemError};
+
+use super::{GpuTransposer, measure_on_seen};
+use crate::Error;
+use crate::mode::Mode;
+
+/// Runs `plans` on `gpu` for about `budget` and returns those that ran, fastest first. Returns at
+/// least one unless `plans` is empty.
+///
+/// They run on device memory allocated here, as large as the largest plan needs.
+///
+/// # Errors
+/// [`Error::Cuda`] if a plan is invalid or was made for another device, or if the memory cannot be
+/// allocated.
+pub fn measure_on(
+    gpu: &Gpu,
+    plans: Vec<Plan>,
+    budget: Duration,
+) -> Result<Vec<Measurement>, Error> {
+    measure_on_seen(gpu, plans, budget, &mut |_, _, _| {})
+}
+
+impl<M: Mode> GpuTransposer<M> {
+    /// Returns the bytes of a [`Stopwatch`]'s memory that a run needs: the matrices, or both
+    /// buffers.
+    pub fn measured_bytes(&self) -> usize {
+        self.prepared.work().measured_bytes()
+    }
+
+    /// Runs on a stopwatch's memory and workspace, and returns the time measured on the device.
+    ///
+    /// # Errors
+    /// [`Error::Cuda`] if the memory is shorter than [`measured_bytes`](Self::measured_bytes) or
+    /// belongs to another GPU, or if the workspace cannot be allocated.
+    pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
+        Ok(watch.time(&self.prepared)?)
+    }
+
+    /// Runs on numbered elements in a stopwatch's memory, and returns the number of elements in a
+    /// wrong position.
+    ///
+    /// # Errors
+    /// Those of [`time`](Self::time), and [`Error::Problem`] if the plan has leading dimensions.
+    pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
+        if self.plan.problem.leading().is_some() {
+            return Err(ProblemError::Leading { with: "numbered elements" }.into());
+        }
+        Ok(watch.wrong_elements(&self.plan.problem, &self.prepared)?)
+    }
+}

@@ -1,0 +1,73 @@
+//! Rearrangement by patterns: axes are split, permuted and joined in place.
+
+use crate::error::check_length;
+use crate::pattern::Rearrangement;
+use crate::{Error, Transpose, permute_in_place};
+
+/// Splits, permutes and joins the axes of a row-major array in place, like einops' `rearrange`, and
+/// returns the shape of the row-major result.
+///
+/// A pattern names the axes of `shape`, then after an arrow the axes of the result:
+/// - Parentheses split an axis on the left and join axes on the right.
+/// - `1` and `()` are axes of extent 1.
+/// - `...` stands for all unnamed axes.
+///
+/// If an axis is split, `sizes` gives the extents of all but one of its parts. After the split, the
+/// rearrangement is a single permutation of axes, so it takes no more time and memory than
+/// [`permute_in_place`].
+///
+/// ```
+/// // Split each image into patches of 2 x 2 pixels, one vector per patch.
+/// let mut images: Vec<u32> = (0..2 * 4 * 6).collect();
+/// let shape = turntile::rearrange(
+///     &mut images,
+///     &[2, 4, 6],
+///     "c (h p) (w q) -> (h w) (p q c)",
+///     &[("p", 2), ("q", 2)],
+/// )?;
+/// assert_eq!(shape, [6, 8]);
+/// assert_eq!(images[..8], [0, 24, 1, 25, 6, 30, 7, 31]);
+/// # Ok::<(), turntile::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Pattern`] if the pattern is malformed, repeats or drops axes, or does not match `shape`
+/// and `sizes`; also the errors of [`permute_in_place`]. On an error `data` is unchanged.
+///
+/// # Aborts
+/// Like [`permute_in_place`].
+pub fn rearrange<T>(
+    data: &mut [T],
+    shape: &[usize],
+    pattern: &str,
+    sizes: &[(&str, usize)],
+) -> Result<Vec<usize>, Error> {
+    let all = Rearrangement::new(pattern, shape, sizes)?;
+    check_length(data.len(), shape)?;
+    permute_in_place(data, all.extents(), all.order())?;
+    Ok(all.shape())
+}
+
+impl Transpose {
+    /// Creates the rearrangement of one row-major array of elements of type `T` by a pattern: see
+    /// [`rearrange`]. [`Rearrangement::shape`] returns the shape of the result.
+    ///
+    /// ```
+    /// // NCHW to blocks of 32 channels:
+    /// let blocked = "b (c k) h w -> b c h w k";
+    /// let planned = turntile::Transpose::rearrange::<f32>(&[8, 64, 7, 5], blocked, &[("k", 32)])?.plan()?;
+    /// planned.run(&mut vec![0f32; 8 * 64 * 7 * 5])?;
+    /// # Ok::<(), turntile::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
+    pub fn rearrange<T>(
+        shape: &[usize],
+        pattern: &str,
+        sizes: &[(&str, usize)],
+    ) -> Result<Self, Error> {
+        let all = Rearrangement::new(pattern, shape, sizes)?;
+        Ok(Self::permute::<T>(all.extents(), all.order()))
+    }
+}
