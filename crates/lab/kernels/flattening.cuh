@@ -19,7 +19,7 @@ namespace turntile {
 
 using size_t = decltype(sizeof(0));
 
-/* A part of dimension Dim: its index over Over, modulo Strip; 0 is no strip, but what is left. */
+/* Part of dimension Dim: its index divided by Over, modulo Strip. Strip 0: not reduced. */
 template <size_t Dim, size_t Over = 1, size_t Strip = 0> struct strip_of {
     static_assert(Over > 0, "a strip has an index");
     static constexpr size_t dim = Dim;
@@ -30,21 +30,21 @@ template <size_t Dim, size_t Over = 1, size_t Strip = 0> struct strip_of {
     TURNTILE_HD static constexpr size_t at(size_t index) { return Strip > 0 ? index / Over % Strip : index / Over; }
 };
 
-/* Dimensions up to the last one that there is a part of. */
+/* Returns the number of dimensions: 1 plus the largest of Dims. */
 template <size_t... Dims> TURNTILE_HD constexpr size_t rank_of() {
     size_t rank = 0;
     ((rank = Dims < rank ? rank : Dims + 1), ...);
     return rank;
 }
 
-/* Dimensions in parts, the last one innermost. */
+/* Grid whose dimensions are cut into parts, innermost part last. */
 template <class... Parts> struct flattening {
     static constexpr size_t rank = rank_of<Parts::dim...>();
     size_t dims[rank];
 
-    /* Elements that the grid takes. */
+    /* Returns the number of elements, including padding. */
     TURNTILE_HD constexpr size_t span() const { return (Parts::extent(dims[Parts::dim]) * ... * size_t(1)); }
-    /* Where the element of an index lies. */
+    /* Returns the offset of the element at an index. */
     template <class... Index> TURNTILE_HD constexpr size_t at(Index... indices) const {
         static_assert(sizeof...(Index) == rank, "an index a dimension");
         const size_t index[] = {size_t(indices)...};

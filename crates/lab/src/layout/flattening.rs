@@ -1,23 +1,23 @@
-//! Where the elements of a grid lie: dimensions strip-mined and permuted (thesis section 6.2).
+//! Layouts of grids: dimensions strip-mined and permuted (thesis section 6.2).
 
 use std::fmt;
 
 use turntile_perm::{AxisPermutation, PermutationError, PitchedRows};
 
-/// An axis of a layout: of index `i` of a dimension, `⌊i / over⌋ mod extent`.
+/// Axis of a layout. Index `i` of dimension `dim` has the coordinate `⌊i / over⌋ mod extent` on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LayoutAxis {
-    /// The dimension.
+    /// Dimension of the grid.
     pub dim: usize,
-    /// Indices that one step goes over.
+    /// Number of indices per step.
     pub over: usize,
-    /// Steps there are.
+    /// Number of steps.
     pub extent: usize,
 }
 
-/// A layout of a grid: its dimensions, and the axes that they are cut into, the last one innermost.
+/// Layout of a grid: its dimensions, and the axes into which they are cut, innermost axis last.
 ///
-/// Two are equal that have the same dimensions and the same axes in the same order.
+/// Layouts are equal if they have the same dimensions and the same axes in the same order.
 ///
 /// ```
 /// use turntile_lab::layout::Flattening;
@@ -34,67 +34,67 @@ pub struct Flattening {
     parts: Vec<LayoutAxis>,
 }
 
-/// A step from a row-major grid to another layout, in place.
+/// Step from a row-major grid to another layout, in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::large_enum_variant, reason = "steps are few, and are copied")]
 pub enum GridStep {
-    /// Rows that lay together are moved this pitch apart: the last strip of a dimension is padded.
+    /// Moves contiguous rows to this pitch: pads the last strip of a dimension.
     Pad(PitchedRows),
-    /// Axes are permuted.
+    /// Permutes axes.
     Permute(AxisPermutation),
 }
 
-/// Why a grid has no such layout.
+/// Error: the layout is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlatteningError {
-    /// There is no such axis.
+    /// The axis does not exist.
     #[error("axis {axis} of {axes}")]
     Axis {
-        /// As given.
+        /// Axis given.
         axis: usize,
-        /// Axes there are.
+        /// Number of axes.
         axes: usize,
     },
-    /// Strips of no index, or of an axis that has an outer one and would not be cut evenly.
+    /// The strip is 0, or does not divide an axis that is inside a strip.
     #[error(
         "an axis of {extent} is not cut into strips of {strip}: 1 or more, evenly inside a strip"
     )]
     Strip {
-        /// As given.
+        /// Indices per strip, as given.
         strip: usize,
-        /// The axis's extent.
+        /// Extent of the axis.
         extent: usize,
     },
-    /// The order is none of the axes, or more of them move apart than can.
+    /// The order is not a permutation of the axes, or too many axes move apart.
     #[error(transparent)]
     Axes(#[from] PermutationError),
-    /// The elements cannot be counted.
+    /// The span overflows `usize`.
     #[error("a grid of {dims:?} has a span that cannot be counted")]
     TooLarge {
-        /// The grid's dimensions.
+        /// Dimensions of the grid.
         dims: Vec<usize>,
     },
     /// The buffer is shorter than the layout.
     #[error("the layout spans {need} elements, the buffer has {got}")]
     Short {
-        /// The layout's span.
+        /// Span of the layout, in elements.
         need: usize,
-        /// Elements given.
+        /// Number of elements given.
         got: usize,
     },
-    /// Layouts of different grids.
+    /// The layouts belong to different grids.
     #[error("a grid of {from:?} has no layout of one of {to:?}")]
     Dims {
-        /// The grid's dimensions.
+        /// Dimensions of the grid.
         from: Vec<usize>,
-        /// Those of the layout.
+        /// Dimensions of the layout.
         to: Vec<usize>,
     },
 }
 
 impl Flattening {
-    /// The dimensions one inside the other, the last one innermost.
+    /// Creates the row-major layout.
     ///
     /// # Errors
     /// [`FlatteningError::TooLarge`].
@@ -112,8 +112,8 @@ impl Flattening {
         }
     }
 
-    /// Axis `axis` cut into strips of `strip`: it becomes two, the number of the strip and the place in it. The last strip is
-    /// padded.
+    /// Cuts axis `axis` into strips of `strip` indices. The axis becomes two: the number of the strip and the position in
+    /// it. The last strip is padded.
     ///
     /// # Errors
     /// [`FlatteningError`].
@@ -121,7 +121,7 @@ impl Flattening {
         let axes = self.parts.len();
         let part = *self.parts.get(axis).ok_or(FlatteningError::Axis { axis, axes })?;
         let LayoutAxis { dim, over, extent } = part;
-        // Below an outer axis indices wrap around, and a last strip that is shorter would be met again and again.
+        // Inside an outer axis indices wrap around: a shorter last strip would recur in each of its steps.
         let whole = extent.checked_mul(over).is_none_or(|all| all >= self.dims[dim]);
         if strip == 0 || !(whole || extent.is_multiple_of(strip)) {
             return Err(FlatteningError::Strip { strip, extent });
@@ -134,7 +134,7 @@ impl Flattening {
         self.counted()
     }
 
-    /// The axes in another order: axis `k` is axis `order[k]` of before.
+    /// Permutes the axes: axis `k` of the result is axis `order[k]`.
     ///
     /// # Errors
     /// [`FlatteningError::Axes`].
@@ -144,38 +144,38 @@ impl Flattening {
         Ok(Flattening { parts, ..self })
     }
 
-    /// The grid's dimensions.
+    /// Returns the dimensions of the grid.
     pub fn dims(&self) -> &[usize] {
         &self.dims
     }
 
-    /// The axes, the last one innermost; their extents are the layout's vector of dimensions.
+    /// Returns the axes, innermost last.
     pub fn parts(&self) -> &[LayoutAxis] {
         &self.parts
     }
 
-    /// Elements of the grid.
+    /// Returns the number of elements of the grid.
     pub fn len(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if the grid has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements that the layout takes, padding included.
+    /// Returns the number of elements of the layout, including padding.
     pub fn span(&self) -> usize {
         self.parts.iter().map(|part| part.extent).product()
     }
 
-    /// Whether it is [`row_major`](Self::row_major).
+    /// Returns `true` if the layout is [`row_major`](Self::row_major).
     pub fn is_row_major(&self) -> bool {
         let plain = |(k, part): (usize, &LayoutAxis)| (part.dim, part.over) == (k, 1);
         self.parts.len() == self.dims.len() && self.parts.iter().enumerate().all(plain)
     }
 
-    /// Where the element of an index lies; `None` outside the grid.
+    /// Returns the offset of the element at an index; `None` outside the grid.
     #[inline]
     pub fn offset(&self, index: &[usize]) -> Option<usize> {
         let inside =
@@ -185,7 +185,7 @@ impl Flattening {
         inside.then(|| self.parts.iter().fold(0, fold))
     }
 
-    /// The index of the element at an offset; `None` in the padding and behind it.
+    /// Returns the index of the element at an offset; `None` in the padding and after the end.
     pub fn index(&self, offset: usize) -> Option<Vec<usize>> {
         (offset < self.span()).then_some(())?;
         let (mut index, mut rest) = (vec![0; self.dims.len()], offset);
@@ -196,22 +196,22 @@ impl Flattening {
         index.iter().zip(&self.dims).all(|(i, d)| i < d).then_some(index)
     }
 
-    /// What two ways to one place have in common: the layout where both have the same, else none.
+    /// Returns the common layout of two control flow paths: the layout if both are equal, else `None`.
     #[must_use]
     pub fn meet(&self, other: &Self) -> Option<Self> {
         (self == other).then(|| self.clone())
     }
 
-    /// What brings a row-major grid into this layout, in place within [`span`](Self::span) elements: padding from the innermost
-    /// dimension outwards, then axes permuted two groups at a time, from the innermost place outwards.
+    /// Returns the steps that convert a row-major grid to this layout, in place within [`span`](Self::span) elements: padding
+    /// from the innermost dimension outwards, then permutations of two groups of axes, from the innermost position outwards.
     ///
     /// # Errors
-    /// [`FlatteningError::Axes`] where more axes move apart than can.
+    /// [`FlatteningError::Axes`] if too many axes move apart.
     pub fn steps(&self) -> Result<Vec<GridStep>, FlatteningError> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
-        // The axes as they lie in a row-major grid, each dimension's from the outermost inwards.
+        // Axes in row-major order: by dimension, outermost axis of a dimension first.
         let mut source: Vec<usize> = (0..self.parts.len()).collect();
         let inwards = |part: &LayoutAxis| (part.dim, usize::MAX - part.over);
         source.sort_by_key(|&axis| inwards(&self.parts[axis]));
@@ -243,7 +243,7 @@ impl Flattening {
     }
 }
 
-/// The step that puts the axis of the innermost place that is not right there, and what is left to do.
+/// Returns the step that moves the correct axis to the innermost wrong position, and the remaining permutation.
 fn innermost(
     all: &AxisPermutation,
 ) -> Result<Option<(AxisPermutation, AxisPermutation)>, PermutationError> {
@@ -262,7 +262,7 @@ fn innermost(
 }
 
 impl fmt::Display for GridStep {
-    /// `010!(128*128x4)`, `pad(64x500 to 512)`.
+    /// Writes `010!(128*128x4)` or `pad(64x500 to 512)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GridStep::Permute(axes) => axes.fmt(f),

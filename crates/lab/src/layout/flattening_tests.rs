@@ -83,7 +83,7 @@ fn figure_6_5() {
         let layout = cut.permuted(&[0, 2, 1]).unwrap();
         let batch = if dj > 16 { format!("{}*", dj / 16) } else { String::new() };
         let wanted = [format!("010!({batch}16x{di})")];
-        // A single column is where it was.
+        // A single column does not move.
         assert_eq!(told(&layout), wanted[usize::from(di == 1)..]);
         // The high part of j has the bits from 4 to log2 of j's own dimension, not i's.
         assert_eq!(layout.parts()[0], LayoutAxis { dim: 0, over: 16, extent: dj / 16 });
@@ -99,7 +99,7 @@ fn strips_have_an_index_at_least() {
         Err(FlatteningError::Strip { strip: 0, extent: 6 }),
         "the thesis says 0 <= T"
     );
-    // Longer than the dimension: one strip, mostly padding.
+    // Longer than the dimension: one strip, with padding.
     let long = plain.clone().strip_mined(1, 16).unwrap();
     assert_eq!((long.span(), long.offset(&[1, 0])), (96, Some(16)));
     follow(&long);
@@ -134,7 +134,7 @@ fn the_meet_is_the_layout_where_equal() {
     let plain = Flattening::row_major(&[64, 256, 4]).unwrap();
     let layout = listing(64, 256);
     assert_eq!(layout.meet(&layout.clone()), Some(layout.clone()));
-    // Other dimensions, another order; of another rank, though every element lies where it did.
+    // Other dimensions, another order, and another rank with the same offsets.
     for other in [plain.clone(), listing(64, 512), plain.clone().strip_mined(0, 32).unwrap()] {
         assert_eq!(layout.meet(&other), None);
         assert_eq!(other.meet(&layout), None);

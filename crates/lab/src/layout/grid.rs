@@ -16,8 +16,8 @@ pub enum GridError {
     Step(#[from] Error),
 }
 
-/// Elements of a grid, and how they lie: what is assigned, swapped or lent takes its layout along, and only a conversion
-/// changes it.
+/// Elements of a grid with their layout. Assignments, swaps and borrows keep the two together; only a conversion changes
+/// the layout.
 ///
 /// ```
 /// use turntile_lab::layout::{Flattening, Grid};
@@ -37,7 +37,7 @@ pub struct Grid<'a, T> {
 }
 
 impl<'a, T: Copy> Grid<'a, T> {
-    /// Of elements that lie so, at the start of `data`.
+    /// Creates a grid from elements in this layout at the start of `data`.
     ///
     /// # Errors
     /// [`FlatteningError::Short`].
@@ -50,28 +50,27 @@ impl<'a, T: Copy> Grid<'a, T> {
         }
     }
 
-    /// How they lie.
+    /// Returns the layout.
     pub fn layout(&self) -> &Flattening {
         &self.layout
     }
 
-    /// The element of an index.
+    /// Returns the element at an index.
     pub fn get(&self, index: &[usize]) -> Option<&T> {
         self.layout.offset(index).map(|at| &self.data[at])
     }
 
-    /// The same to be changed.
+    /// Returns the element at an index, mutably.
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T> {
         self.layout.offset(index).map(|at| &mut self.data[at])
     }
 
-    /// Elements from the `from`-th on, as a pointer into the grid has them: only where it is row-major. Elsewhere nothing is
-    /// known of how they lie.
+    /// Returns the elements from element `from` on, like a pointer into the grid. Returns `None` unless the grid is row-major.
     pub fn tail(&self, from: usize) -> Option<&[T]> {
         self.data.get(from..self.layout.len()).filter(|_| self.layout.is_row_major())
     }
 
-    /// Brings the elements into another layout, in place. What is in the padding of a layout means nothing.
+    /// Converts the elements to another layout, in place. The contents of padding are unspecified.
     ///
     /// # Errors
     /// [`GridError::Flattening`] if the layout belongs to another grid or the buffer is shorter than it; the errors of
@@ -99,8 +98,8 @@ impl<'a, T: Copy> Grid<'a, T> {
     }
 }
 
-/// What brings a grid of elements of `elem_bytes` bytes from layout to layout, to be planned on a host or a GPU: one after the
-/// other, each on so many elements at the start of the buffer.
+/// Returns the steps that convert a grid of elements of `elem_bytes` bytes between two layouts, for a host or a GPU. Each
+/// step is a transposition and the number of elements at the start of the buffer to which it applies.
 ///
 /// # Errors
 /// [`FlatteningError`].

@@ -1,41 +1,41 @@
-//! A grid's layout chosen from the bits of its addresses (thesis section 6.3).
+//! Selection of a grid's layout from the bits of its addresses (thesis section 6.3).
 
 use super::{Flattening, FlatteningError, LayoutAxis};
 
-/// A device's memory, as bits of a byte's address. The steering bits follow the coalescing bits.
+/// Memory of a device, as masks of the bits of a byte address. The steering bits follow the coalescing bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// In which threads of a warp differ whose requests become one.
+    /// Bits in which the requests of a warp may differ and still become one request.
     pub coalescing: u64,
-    /// That spread requests over channels and banks.
+    /// Bits that spread requests over channels and banks.
     pub steering: u64,
 }
 
 impl Memory {
-    /// A Tesla T10, as the thesis measured it.
+    /// Tesla T10, as measured in the thesis.
     pub const T10: Memory = Memory { coalescing: 0x3c, steering: 0x3fc0 };
-    /// An H200: lines of 128 bytes. No pitch from 256 bytes to 3 MiB is slower than another, so no bit steers.
+    /// H200: lines of 128 bytes. No pitch from 256 bytes to 3 MiB is slower than another, so no bit steers.
     pub const H200: Memory = Memory { coalescing: 0x7c, steering: 0 };
 
-    /// How many of its bits tell elements apart.
+    /// Returns the number of bits of a mask that distinguish elements.
     fn bits(mask: u64, elem_bytes: usize) -> u32 {
         (mask >> elem_bytes.ilog2()).count_ones()
     }
 }
 
-/// An index of an access, with the values that it has in concurrent requests.
+/// Index of an access, with the number of values that it has in concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// A thread's along an axis of its block, which has so many; the first is `threadIdx.x`.
+    /// Thread index along an axis of the block, with its extent; the first is `threadIdx.x`.
     Thread(usize),
-    /// A block's along an axis of the grid of blocks, of which so many are active at once.
+    /// Block index along an axis of the grid of blocks, with the number of blocks that are active at once.
     Block(usize),
-    /// A sequential loop's, or an auxiliary one in place of a term that is not affine.
+    /// Index of a sequential loop, or an auxiliary index that replaces a non-affine term.
     Other,
 }
 
 impl Index {
-    /// Block indices in three axes, where `active` blocks run at once: they are issued in order, x fastest.
+    /// Returns the block indices along three axes if `active` blocks run at once. Blocks are issued in order, x fastest.
     pub fn blocks(active: usize, grid: [usize; 3]) -> [Index; 3] {
         let mut left = active;
         grid.map(|extent| {
@@ -45,7 +45,7 @@ impl Index {
         })
     }
 
-    /// Low bits that differ, all their values being met: log2, rounded down.
+    /// Returns the number of low bits that take all their values: log2, rounded down.
     fn busy(self) -> u32 {
         match self {
             Index::Thread(n) | Index::Block(n) => n.max(1).ilog2(),
@@ -54,45 +54,45 @@ impl Index {
     }
 }
 
-/// Why no layout was chosen.
+/// Error: no layout was selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectError {
-    /// There is nothing to choose by.
+    /// No access is given.
     #[error("no access is given")]
     NoAccess,
-    /// A matrix that is none of this grid.
+    /// The access matrix does not fit the grid.
     #[error("access {access} has {got} coefficients, a row a dimension has {need} in all")]
     Matrix {
-        /// Which, from 0.
+        /// Number of the access, from 0.
         access: usize,
-        /// Dimensions, times one more than indices.
+        /// Required coefficients: dimensions times the number of indices plus one.
         need: usize,
-        /// As given.
+        /// Number of coefficients given.
         got: usize,
     },
-    /// The grid is not eligible: coefficients differ.
+    /// The grid is not eligible: coefficients of accesses differ.
     #[error("access {access} has another pattern than the first: only constants may differ")]
     Pattern {
-        /// Which, from 0.
+        /// Number of the access, from 0.
         access: usize,
     },
-    /// No dimension follows `threadIdx.x`.
+    /// No dimension is indexed by `threadIdx.x`.
     #[error("no dimension is indexed by threadIdx.x, the first of the threads' indices")]
     NoThread,
-    /// Bits are those of elements of a power of two of bytes.
+    /// The element size is not a power of two.
     #[error("elements of {bytes} bytes: a power of two is needed")]
     Element {
-        /// As given.
+        /// Bytes per element, as given.
         bytes: usize,
     },
-    /// There is no such layout.
+    /// The layout is not valid.
     #[error(transparent)]
     Grid(#[from] FlatteningError),
 }
 
-/// What all accesses to a grid have in common: a row a dimension, a column an index. An access is such a matrix, row by row,
-/// with a column of constants behind.
+/// Returns the coefficients that all accesses to a grid share: one row per dimension, one column per index. An access is
+/// such a matrix in row-major order, with a last column of constants.
 ///
 /// # Errors
 /// [`SelectError`]: the grid is not eligible.
@@ -115,13 +115,13 @@ pub fn common_pattern(
     Ok(first.chunks(indices + 1).map(|row| row[..indices].to_vec()).collect())
 }
 
-/// The layout in which concurrent requests to a grid of row-major dimensions `dims` become few, and meet different channels and
-/// banks.
+/// Selects a layout in which concurrent requests to a grid with row-major dimensions `dims` coalesce, and are spread over
+/// channels and banks.
 ///
-/// The lowest bits of the dimension that `threadIdx.x` indexes become coalescing bits, from its lowest busy one on. Then
-/// busy bits become steering bits while there are any: that dimension's first, then those of the others, from the innermost
-/// outwards, low bits first. What is left stays in its order outside. A coefficient shifts by the power of two in it: an
-/// odd factor only changes which value the bits have.
+/// The lowest bits of the dimension that `threadIdx.x` indexes become coalescing bits, from its lowest busy bit on. Busy
+/// bits then become steering bits until these are complete: first bits of that dimension, then bits of the other dimensions,
+/// from the innermost outwards, low bits first. The remaining bits keep their order, outside. A coefficient shifts by the
+/// power of two in it: an odd factor only changes the values of the bits.
 ///
 /// ```
 /// use turntile_lab::layout::parallel::{Index, Memory, select};
@@ -180,7 +180,7 @@ pub fn select(
     Ok(taken.layout(dims)?)
 }
 
-/// Bits of indices that go inward: dimension, first bit and end, the innermost first.
+/// Bits of indices that move inwards: dimension, first bit and end, innermost first.
 #[derive(Default)]
 struct Taken(Vec<(usize, u32, u32)>);
 

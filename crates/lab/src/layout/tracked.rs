@@ -1,38 +1,38 @@
-//! Buffers that know how their records lie, and are converted when a use wants them to lie otherwise: the run-time part of DL
-//! (thesis section 5.5.2), with explicit calls where DL intercepts those of OpenCL. DL's compiler (5.5.1) and the paged
-//! coherence of 5.2 are not built.
+//! Buffers that track the layout of their records and are converted if a use needs another: the run-time part of DL (thesis
+//! section 5.5.2). Explicit calls replace DL's interception of OpenCL. DL's compiler (5.5.1) and the paged coherence of 5.2
+//! are not built.
 //!
 //! | before | event | conversion | afterwards |
 //! |---|---|---|---|
 //! | any | [`write`](Tracked::write) | none | untransformed |
-//! | any | [`raw`](Tracked::raw), [`read`](Tracked::read): no layout, or a part | back | untransformed |
-//! | as wanted | [`bind`](Tracked::bind), [`fill`](Tracked::fill) | none | the same |
-//! | untransformed | [`bind`](Tracked::bind) | to what is wanted | as wanted |
-//! | the same records in another layout | [`bind`](Tracked::bind) | straight to what is wanted | as wanted |
-//! | other records | [`bind`](Tracked::bind) | back, then to what is wanted | as wanted |
-//! | any | [`fill`](Tracked::fill): all is written anew | none | as wanted |
-//! | any | [`copied_to`](Tracked::copied_to) | none | the copy lies as its source |
+//! | any | [`raw`](Tracked::raw), [`read`](Tracked::read): no layout, or a part | to AoS | untransformed |
+//! | requested layout | [`bind`](Tracked::bind), [`fill`](Tracked::fill) | none | unchanged |
+//! | untransformed | [`bind`](Tracked::bind) | to the requested layout | requested layout |
+//! | another layout of these records | [`bind`](Tracked::bind) | directly to the requested layout | requested layout |
+//! | other records | [`bind`](Tracked::bind) | to AoS, then to the requested layout | requested layout |
+//! | any | [`fill`](Tracked::fill): all records are overwritten | none | requested layout |
+//! | any | [`copied_to`](Tracked::copied_to) | none | the copy has its source's layout |
 //!
-//! Memory in Rust is never uninitialised; the thesis's buffers that are, are untransformed here.
+//! Memory in Rust is never uninitialised: buffers that are uninitialised in the thesis are untransformed here.
 
 use turntile::layout::{RecordConversion, RecordOrder};
 use turntile::{Data, Error, RawElements, Transpose, Transposer};
 
-/// Memory whose records can be converted: a host's bytes, or a GPU's on a stream.
+/// Memory whose records can be converted: bytes of a host, or GPU memory with a stream.
 pub trait Marshal {
-    /// A conversion, planned.
+    /// Planned conversion.
     type Plan;
 
     /// Plans a conversion.
     ///
     /// # Errors
-    /// There is no such plan.
+    /// Those of planning.
     fn plan(&mut self, conversion: &Transpose) -> Result<Self::Plan, Error>;
 
-    /// Converts the memory, or queues that.
+    /// Converts the memory, or queues the conversion.
     ///
     /// # Errors
-    /// The memory is not what was planned for, and as it was.
+    /// The memory does not fit the plan. It is unchanged.
     fn marshal(&mut self, plan: &Self::Plan) -> Result<(), Error>;
 }
 
@@ -51,7 +51,7 @@ where
     }
 }
 
-/// Memory that knows how its records lie.
+/// Memory that tracks the layout of its records.
 ///
 /// ```
 /// use turntile::RawElements;
@@ -71,36 +71,36 @@ where
 #[derive(Debug)]
 pub struct Tracked<M: Marshal> {
     memory: M,
-    /// The records that lie otherwise than one after the other, and how; none are untransformed.
+    /// Records that are not in AoS order, and their order. `None`: the memory is untransformed.
     lies: Option<(RecordConversion, RecordOrder)>,
-    /// Every conversion that was made, from and to, with its plan.
+    /// Conversions planned so far, with their plans.
     plans: Vec<(Transposed, M::Plan)>,
     marshals: usize,
 }
 
-/// Records that go from a layout to another.
+/// Records, their order before and their order after.
 type Transposed = (RecordConversion, RecordOrder, RecordOrder);
 
 impl<M: Marshal> Tracked<M> {
-    /// Memory that is untransformed.
+    /// Creates untransformed memory.
     pub fn new(memory: M) -> Self {
         Tracked { memory, lies: None, plans: Vec::new(), marshals: 0 }
     }
 
-    /// How the records lie, and which; `None` of memory that is untransformed.
+    /// Returns the records and their order; `None` if the memory is untransformed.
     pub fn layout(&self) -> Option<(&RecordConversion, RecordOrder)> {
         self.lies.as_ref().map(|(records, layout)| (records, *layout))
     }
 
-    /// Conversions that were run.
+    /// Returns the number of conversions that were run.
     pub fn marshals(&self) -> usize {
         self.marshals
     }
 
-    /// Plans what [`bind`](Self::bind) will ask for, so that it allocates nothing but workspace.
+    /// Plans a conversion in advance. [`bind`](Self::bind) then allocates at most the workspace.
     ///
     /// # Errors
-    /// The records have no such layout, or there is no plan.
+    /// The records do not have such a layout, or no plan is feasible.
     pub fn plan(
         &mut self,
         records: &RecordConversion,
@@ -110,11 +110,11 @@ impl<M: Marshal> Tracked<M> {
         self.planned(records, from, to).map(drop)
     }
 
-    /// For a use that reads or changes those records in that layout.
+    /// Returns the memory for a use that reads or changes these records in this order.
     ///
     /// # Errors
-    /// The records have no such layout, there is no plan, or the memory is not of their size: it is as it was, or
-    /// untransformed.
+    /// The records do not have such a layout, no plan is feasible, or the memory has another size. The memory is then
+    /// unchanged or untransformed.
     pub fn bind(
         &mut self,
         records: &RecordConversion,
@@ -125,7 +125,7 @@ impl<M: Marshal> Tracked<M> {
             Some((known, lies)) if *known == records => *lies,
             None => RecordOrder::Aos,
             Some(_) => {
-                // What is wanted is planned first: what there is none of leaves everything as it is.
+                // The requested conversion is planned first: if that fails, everything is unchanged.
                 self.planned(&records, RecordOrder::Aos, layout)?;
                 self.raw()?;
                 RecordOrder::Aos
@@ -135,17 +135,17 @@ impl<M: Marshal> Tracked<M> {
         Ok(&mut self.memory)
     }
 
-    /// For a use that writes all records anew, in that layout: what is there is not converted.
+    /// Returns the memory for a use that overwrites all records, in this order. The old contents are not converted.
     pub fn fill(&mut self, records: &RecordConversion, layout: RecordOrder) -> &mut M {
         self.lies = Some((records.clone().from(RecordOrder::Aos), layout));
         self.lies.take_if(|(_, layout)| *layout == RecordOrder::Aos);
         &mut self.memory
     }
 
-    /// For a use that wants no layout, or a part of the memory.
+    /// Returns the memory, untransformed, for a use that needs no layout or uses a part of the memory.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind).
+    /// Those of [`bind`](Self::bind).
     pub fn raw(&mut self) -> Result<&mut M, Error> {
         if let Some((records, layout)) = self.lies.clone() {
             self.convert(&records, layout, RecordOrder::Aos)?;
@@ -153,29 +153,29 @@ impl<M: Marshal> Tracked<M> {
         Ok(&mut self.memory)
     }
 
-    /// To be read, record after record.
+    /// Returns the memory, untransformed, to be read.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind).
+    /// Those of [`bind`](Self::bind).
     pub fn read(&mut self) -> Result<&M, Error> {
         self.raw().map(|memory| &*memory)
     }
 
-    /// To be written as a whole, record after record: what is there is not converted.
+    /// Returns the memory, to be overwritten completely in AoS order. The old contents are not converted.
     pub fn write(&mut self) -> &mut M {
         self.lies = None;
         &mut self.memory
     }
 
-    /// Says that `copy` now has what this memory has, byte by byte.
+    /// Records that `copy` now has the same bytes as this memory.
     pub fn copied_to(&self, copy: &mut Self) {
         copy.lies = self.lies.clone();
     }
 
-    /// The memory, record after record.
+    /// Returns the memory itself, untransformed.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind).
+    /// Those of [`bind`](Self::bind).
     pub fn into_inner(mut self) -> Result<M, Error> {
         self.raw()?;
         Ok(self.memory)
@@ -196,7 +196,7 @@ impl<M: Marshal> Tracked<M> {
         Ok(())
     }
 
-    /// The place of that conversion's plan.
+    /// Returns the position of the conversion's plan in `plans`, planning it if needed.
     fn planned(
         &mut self,
         records: &RecordConversion,
