@@ -6,9 +6,10 @@ use std::sync::{Mutex, OnceLock};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use turntile::error::RunError;
 use turntile::mode::Dynamic;
 use turntile::plan::Problem;
-use turntile::{RunError, RunOptions, Transpose, Transposer, bytes};
+use turntile::{RunOptions, Transpose, Transposer, bytes};
 
 use crate::errors::{exception, value};
 use crate::layout::Arranged;

@@ -7,6 +7,8 @@
 use turntile_cpu::{RunError, SMALL_BYTES, pool};
 use turntile_plan::Problem;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::{Error, RawElements, elements, plan_cache};
 
 /// Returns `true` if [`permute_in_place`] uses a buffer on the stack, on the calling thread,
@@ -20,9 +22,9 @@ pub fn is_small(problem: &Problem) -> bool {
 /// [`turntile::transpose_in_place`](crate::transpose_in_place).
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] if the matrix is not valid, [`Error::Run`] if the
-/// length of `data` does not match or the workspace cannot be allocated. On an error `data` is
-/// unchanged.
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the matrix is not valid,
+/// [`ErrorKind::Length`] if the length of `data` does not match, [`ErrorKind::OutOfMemory`] if the
+/// workspace cannot be allocated.
 pub fn transpose_in_place(
     data: &mut [u8],
     rows: usize,
@@ -50,9 +52,9 @@ pub fn transpose_in_place(
 /// ```
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] if the array or `axes` are not valid, [`Error::Run`]
-/// if the length of `data` does not match or the workspace cannot be allocated. On an error `data`
-/// is unchanged.
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the array or `axes` are not valid,
+/// [`ErrorKind::Length`] if the length of `data` does not match, [`ErrorKind::OutOfMemory`] if the
+/// workspace cannot be allocated.
 pub fn permute_in_place(
     data: &mut [u8],
     shape: &[usize],
@@ -70,9 +72,10 @@ pub fn permute_in_place(
 /// [`turntile::transpose_into`](crate::transpose_into).
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] if the matrix is not valid. [`Error::Run`] if the
-/// length of `src` or `dst` does not match, or if the buffers cannot be allocated: per thread, at
-/// most 128 KiB or one element. On an error `dst` is unchanged.
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the matrix is not valid,
+/// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
+/// [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated: per thread, at most 128 KiB or
+/// one element.
 pub fn transpose_into(
     src: &[u8],
     dst: &mut [u8],

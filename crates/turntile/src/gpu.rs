@@ -58,6 +58,8 @@ use crate::tune::candidates;
 use crate::{Error, Transpose};
 
 // Same condition as in turntile-cuda: with the feature, on Linux.
+#[cfg(doc)]
+use crate::ErrorKind;
 #[cfg(all(
     feature = "cuda",
     target_os = "linux",
@@ -160,16 +162,15 @@ impl<M: Mode> Transpose<M> {
     ///
     /// The thread count is ignored. The workspace cap applies to device memory and defaults to the
     /// larger of 2% of the matrices and 16 MiB. With leading dimensions the workspace also has room
-    /// for the padding elements that must be saved. If the cap is too small for them,
-    /// [`PlanError::Infeasible`](crate::plan::PlanError::Infeasible) reports how many bytes they
-    /// need.
+    /// for the padding elements that must be saved. If the cap is too small for them, the text of
+    /// the error says how many bytes they need.
     ///
     /// An out-of-place operation gets a second plan if its launches differ. The first is for
     /// buffers with the [alignment](Self::alignment) that was set (default 16), the second for
     /// buffers that only have an element's alignment.
     ///
     /// # Errors
-    /// Those of [`plan`](Self::plan), and [`Error::Cuda`] if the driver reports an error.
+    /// Those of [`plan`](Self::plan), and [`ErrorKind::Gpu`] if the driver reports an error.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<GpuTransposer<M>, Error> {
         let request = &self.request;
         let planner = request.planner_on(gpu.chip())?;
@@ -207,7 +208,7 @@ impl<M: Mode> Transpose<M> {
     /// the alignment that was set.
     ///
     /// # Errors
-    /// Those of [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
+    /// Those of [`plan_on`](Self::plan_on), and [`ErrorKind::GpuOutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measurement>, Error> {
         self.tune_on_seen(gpu, budget, &mut |_, _, _| {})
     }
@@ -258,8 +259,8 @@ impl Request {
 /// They run on device memory allocated here, as large as the largest plan needs.
 ///
 /// # Errors
-/// [`Error::Cuda`] if a plan is invalid or was made for another device, or if the memory cannot be
-/// allocated.
+/// [`ErrorKind::Plan`] if a plan is invalid, [`ErrorKind::Gpu`] if it was made for another device,
+/// [`ErrorKind::GpuOutOfMemory`] if the memory cannot be allocated.
 pub fn measure_on(
     gpu: &Gpu,
     plans: Vec<Plan>,
@@ -324,7 +325,7 @@ impl<M: Mode> GpuTransposer<M> {
     /// Allocates a workspace that is owned by the result. Runs that use it must not overlap.
     ///
     /// # Errors
-    /// [`Error::Cuda`] if the memory cannot be allocated.
+    /// [`ErrorKind::GpuOutOfMemory`].
     pub fn with_own_workspace(self) -> Result<Self, Error> {
         Ok(GpuTransposer { prepared: self.prepared.with_own_workspace()?, ..self })
     }
@@ -354,8 +355,9 @@ impl<M: Mode> GpuTransposer<M> {
     /// Runs on a stopwatch's memory and workspace, and returns the time measured on the device.
     ///
     /// # Errors
-    /// [`Error::Cuda`] if the memory is shorter than [`measured_bytes`](Self::measured_bytes) or
-    /// belongs to another GPU, or if the workspace cannot be allocated.
+    /// [`ErrorKind::Length`] if the memory is shorter than
+    /// [`measured_bytes`](Self::measured_bytes), [`ErrorKind::Gpu`] if it belongs to another GPU,
+    /// [`ErrorKind::GpuOutOfMemory`] if the workspace cannot be allocated.
     pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
         Ok(watch.time(&self.prepared)?)
     }
@@ -364,7 +366,7 @@ impl<M: Mode> GpuTransposer<M> {
     /// wrong position.
     ///
     /// # Errors
-    /// Those of [`time`](Self::time), and [`Error::Problem`] if the plan has leading dimensions.
+    /// Those of [`time`](Self::time), and [`ErrorKind::Options`] if the plan has leading dimensions.
     pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
         if self.plan.problem.leading().is_some() {
             return Err(ProblemError::Leading { with: "numbered elements" }.into());
@@ -381,11 +383,14 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     /// Kernel errors are reported at the caller's next synchronisation.
     ///
     /// # Errors
-    /// [`Error::Cuda`]:
-    /// - `data` is too short, or is not aligned to 16 bytes or the
+    /// - [`ErrorKind::Length`]: `data` is too short.
+    /// - [`ErrorKind::Alignment`]: `data` is not aligned to 16 bytes, or to the
     ///   [alignment](Transpose::alignment) that was set.
-    /// - A workspace is needed and none is owned ([`CudaError::Workspace`]).
-    /// - After [`CudaError::Partial`] the data are incomplete.
+    /// - [`ErrorKind::Workspace`]: a workspace is needed and none is owned.
+    /// - [`ErrorKind::Overlap`]: the workspace overlaps `data`.
+    /// - [`ErrorKind::Null`]: an address is null.
+    /// - [`ErrorKind::Gpu`]: the driver rejected the first launch.
+    /// - [`ErrorKind::Incomplete`]: the driver rejected a later launch.
     ///
     /// All arguments are checked before anything is queued.
     ///
@@ -428,9 +433,9 @@ impl GpuTransposer<OutOfPlace> {
     /// Allocates nothing and does not wait.
     ///
     /// # Errors
-    /// [`Error::Cuda`] if a buffer is too short or not aligned to its elements, or if the two
-    /// overlap. All arguments are checked before anything is queued. After
-    /// [`CudaError::Partial`] `dst` is incomplete.
+    /// Those of an [in-place run](GpuTransposer::<InPlace>::run), for both buffers. Each is aligned
+    /// at least to its elements, and the two must not overlap. All arguments are checked before
+    /// anything is queued.
     ///
     /// # Safety
     /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
@@ -451,7 +456,7 @@ impl GpuTransposer<Dynamic> {
     /// Queues an out-of-place plan like [`GpuTransposer::run`](GpuTransposer::<OutOfPlace>::run).
     ///
     /// # Errors
-    /// Those of that function, and [`Error::Cuda`] if the plan is in-place.
+    /// Those of that function, and [`ErrorKind::Plan`] if the plan is in-place.
     ///
     /// # Safety
     /// As for that function.

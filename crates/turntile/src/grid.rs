@@ -2,6 +2,8 @@
 
 use turntile_perm::{Flattening, FlatteningError, GridStep};
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::mode::Leading;
 use crate::{Error, RunOptions, Transpose, Transposer, Workspace};
 
@@ -63,8 +65,8 @@ impl<'a, T: Copy> Grid<'a, T> {
     /// Brings the elements into another layout, in place. What is in the padding of a layout means nothing.
     ///
     /// # Errors
-    /// [`Error::Grid`] where the layout is of another grid or the buffer is shorter than it, as [`Transposer::run`]; data and
-    /// layout are then as they were.
+    /// [`ErrorKind::Shape`] if the layout is of another grid, [`ErrorKind::Length`] if the buffer is
+    /// shorter than the layout, and those of [`Transposer::run`].
     pub fn convert(&mut self, layout: &Flattening) -> Result<(), Error> {
         let steps = conversion(&self.layout, layout, size_of::<T>())?;
         let (need, got) = (layout.span().max(self.layout.span()), self.data.len());

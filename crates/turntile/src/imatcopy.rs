@@ -1,5 +1,7 @@
 //! In-place transposition and scaling of matrices with leading dimensions, without a plan.
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::scale::{Scalar, Scale};
 use crate::transposer::RunOptions;
 use crate::{Error, Transpose};
@@ -49,12 +51,11 @@ impl MatrixOp {
 /// [`Transpose::leading`] states what happens to other elements of `data`.
 ///
 /// # Errors
-/// - [`Error::Problem`]: `lda < cols`, or `ldb < rows` (`ldb < cols` if the operation does not
-///   transpose), or the bytes exceed the address space.
-/// - [`Error::Short`]: `data` is shorter than the span of source and result.
-/// - [`Error::Run`]: the workspace cannot be allocated.
-///
-/// On an error `data` is unchanged.
+/// - [`ErrorKind::Shape`]: `lda < cols`, or `ldb < rows` (`ldb < cols` if the operation does not
+///   transpose).
+/// - [`ErrorKind::TooLarge`]: the bytes exceed the address space.
+/// - [`ErrorKind::Length`]: `data` is shorter than the span of source and result.
+/// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
 pub fn imatcopy<S: Scalar>(
     data: &mut [S],
     operation: MatrixOp,

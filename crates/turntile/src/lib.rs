@@ -71,7 +71,7 @@
 //! rayon pools, any lock may be held.
 //!
 //! # Aborts
-//! If a call returns an error, the data are unchanged. No input makes a call panic. If a bug in
+//! No input makes a call panic. If a bug in
 //! this library causes a panic while elements move, some elements may exist twice. Calls that take
 //! elements of any type then print a line to standard error and abort the process, because such
 //! elements could be dropped twice. Calls that take [`RawElements`], or elements known to be `Copy`
@@ -87,7 +87,8 @@
 pub mod bytes;
 mod columns;
 mod elements;
-mod error;
+#[doc(hidden)]
+pub mod error;
 pub mod gpu;
 mod grid;
 mod imatcopy;
@@ -108,12 +109,12 @@ mod transposer;
 mod tune;
 
 pub use elements::{Data, RawElements, Source};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use imatcopy::{MatrixOp, imatcopy};
 pub use num_complex::Complex;
 pub use pattern::rearrange;
 pub use scale::{Scalar, Scale};
 pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
 pub use transposer::{RunOptions, Transposer};
-pub use turntile_cpu::{RunError, Workspace, pool};
+pub use turntile_cpu::{Workspace, pool};
 pub use turntile_plan::Effort;

@@ -2,6 +2,8 @@
 
 use turntile_perm::Rearrangement;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::error::check_length;
 use crate::{Error, Transpose, permute_in_place};
 
@@ -32,8 +34,8 @@ use crate::{Error, Transpose, permute_in_place};
 /// ```
 ///
 /// # Errors
-/// [`Error::Pattern`] if the pattern is malformed, repeats or drops axes, or does not match `shape`
-/// and `sizes`; also the errors of [`permute_in_place`]. On an error `data` is unchanged.
+/// [`ErrorKind::Pattern`] if the pattern is malformed, repeats or drops axes, or does not match
+/// `shape` and `sizes`; also the errors of [`permute_in_place`].
 ///
 /// # Aborts
 /// Like [`permute_in_place`].
@@ -63,7 +65,7 @@ impl Transpose {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
+    /// [`ErrorKind::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
     pub fn rearrange<T>(
         shape: &[usize],
         pattern: &str,

@@ -15,7 +15,9 @@ use turntile_plan::{
     Wisdom, WisdomLookup,
 };
 
-use crate::error::check_length;
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::error::{Reason, check_length};
 use crate::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
 use crate::record_conversion::{LayoutError, RecordConversion, RecordOrder};
 use crate::transposer::Transposer;
@@ -29,9 +31,8 @@ use crate::{Error, elements, plan_cache};
 /// plans of the last 8 problems are cached, so repeated calls cost little more than their runs.
 ///
 /// # Errors
-/// [`Error::Length`] if `data` does not have `rows · cols` elements, [`Error::Overflow`] if that
-/// product overflows, [`Error::Run`] if the workspace cannot be allocated. On an error `data` is
-/// unchanged.
+/// [`ErrorKind::Length`] if `data` does not have `rows · cols` elements, [`ErrorKind::TooLarge`] if
+/// that product overflows, [`ErrorKind::OutOfMemory`] if the workspace cannot be allocated.
 ///
 /// # Aborts
 /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
@@ -63,10 +64,10 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 /// ```
 ///
 /// # Errors
-/// [`Error::Problem`] if `axes` is not a permutation of the axes or there are more than 64,
-/// [`Error::Length`] if the length of `data` does not match `shape`, [`Error::Overflow`] if the
-/// number of elements overflows, [`Error::Run`] if the workspace cannot be allocated. On an error
-/// `data` is unchanged.
+/// [`ErrorKind::Shape`] if `axes` is not a permutation of the axes or there are more than 64,
+/// [`ErrorKind::Length`] if the length of `data` does not match `shape`, [`ErrorKind::TooLarge`] if
+/// the number of elements overflows, [`ErrorKind::OutOfMemory`] if the workspace cannot be
+/// allocated.
 ///
 /// # Aborts
 /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
@@ -101,9 +102,9 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] if `src` or `dst` does not have `rows · cols` elements, [`Error::Overflow`] if
-/// that product overflows, [`Error::Run`] if the buffers cannot be allocated: per thread, at most
-/// 128 KiB or one element. On an error `dst` is unchanged. In a rayon pool, see
+/// [`ErrorKind::Length`] if `src` or `dst` does not have `rows · cols` elements,
+/// [`ErrorKind::TooLarge`] if that product overflows, [`ErrorKind::OutOfMemory`] if the buffers
+/// cannot be allocated: per thread, at most 128 KiB or one element. In a rayon pool, see
 /// [locks](crate#locks).
 pub fn transpose_into<T: Copy>(
     src: &[T],
@@ -365,14 +366,15 @@ impl<M: Mode> Transpose<M> {
     /// Plans the operation for the host.
     ///
     /// # Errors
-    /// - [`Error::Problem`]: the array exceeds the address space, elements have no bytes, or `axes`
-    ///   is not a permutation of the axes of the shape.
-    /// - [`Error::Zero`]: the thread count or the batch is 0.
-    /// - [`Error::Plan`]: the requested route is not feasible within the workspace cap.
-    /// - [`Error::Wisdom`]: the wisdom file cannot be used.
-    /// - [`Error::Costs`]: the cost table belongs to another device.
-    /// - [`Error::Layout`]: the record conversion is not valid.
-    /// - [`Error::Run`]: the memory for planning or measuring cannot be allocated.
+    /// - [`ErrorKind::TooLarge`]: the array exceeds the address space.
+    /// - [`ErrorKind::Shape`]: elements have no bytes, `axes` is not a permutation of the axes of
+    ///   the shape, or a leading dimension is too small.
+    /// - [`ErrorKind::Options`]: the thread count or the batch is 0, or options cannot be combined.
+    /// - [`ErrorKind::NoPlan`]: the requested route is not feasible within the workspace cap.
+    /// - [`ErrorKind::Wisdom`]: the wisdom file cannot be used.
+    /// - [`ErrorKind::CostTable`]: the cost table belongs to another device.
+    /// - [`ErrorKind::Records`]: the record conversion is not valid.
+    /// - [`ErrorKind::OutOfMemory`]: the memory for planning or measuring cannot be allocated.
     pub fn plan(&self) -> Result<Transposer<M>, Error> {
         plan_cache::spare_memory()?;
         let request = &self.request;
@@ -412,8 +414,8 @@ impl<M: Mode> Transpose<M> {
     /// Returns the problem, as planners take it.
     ///
     /// # Errors
-    /// [`Error::Problem`] if the matrices exceed the address space or elements have no bytes;
-    /// [`Error::Zero`] if the thread count or the batch is 0.
+    /// [`ErrorKind::TooLarge`], [`ErrorKind::Shape`], [`ErrorKind::Options`] and
+    /// [`ErrorKind::Records`], as for [`plan`](Self::plan).
     pub fn problem(&self) -> Result<Problem, Error> {
         self.request.problem()
     }
@@ -437,7 +439,7 @@ impl Request {
     pub fn problem(&self) -> Result<Problem, Error> {
         let numbers = [("batch", self.batch), ("threads", self.threads.unwrap_or(1))];
         if let Some(&(what, _)) = numbers.iter().find(|(_, number)| *number == 0) {
-            return Err(Error::Zero { what });
+            return Err(Reason::Zero { what }.into());
         }
         let problem = match &self.records {
             Some(records) => self.records_problem(records)?,
@@ -490,7 +492,7 @@ impl Request {
     /// Returns the problem for an operation (`with`) that does not support leading dimensions.
     ///
     /// # Errors
-    /// Those of [`problem`](Self::problem), and [`Error::Problem`] if leading dimensions are set.
+    /// Those of [`problem`](Self::problem), and [`ErrorKind::Options`] if leading dimensions are set.
     pub(crate) fn dense_problem(&self, with: &'static str) -> Result<Problem, Error> {
         let problem = self.problem()?;
         let dense = problem.leading().is_none().then_some(problem);
@@ -505,7 +507,7 @@ impl Request {
         let fits = |costs: &CostTable| costs.names() == own.names() && of(costs);
         match &self.costs {
             Some(costs) if !fits(costs) => {
-                Err(Error::Costs { of: costs.device().into(), here: device.into() })
+                Err(Reason::Costs { of: costs.device().into(), here: device.into() }.into())
             }
             costs => Ok(costs.clone()),
         }

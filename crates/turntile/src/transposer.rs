@@ -10,8 +10,10 @@ use turntile_plan::wisdom::StaleWisdom;
 use turntile_plan::{Plan, Problem};
 
 use crate::Error;
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::elements::{self, Data, RawElements, Source};
-use crate::error::check_length;
+use crate::error::{Reason, check_length};
 use crate::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
 use crate::scale::{Scalar, Scale};
 
@@ -87,7 +89,7 @@ impl<M: Mode> Transposer<M> {
     /// is allowed: host scratch then replaces the GPU's on-chip memory.
     ///
     /// # Errors
-    /// [`Error::Run`] if the plan is invalid or not of kind `M`. Plans made by the planner are
+    /// [`ErrorKind::Plan`] if the plan is invalid or not of kind `M`. Plans made by the planner are
     /// valid.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
         M::check(&plan.problem).map_err(RunError::from)?;
@@ -126,7 +128,7 @@ impl<M: Mode> Transposer<M> {
     /// runs, one at a time.
     ///
     /// # Errors
-    /// [`Error::Run`] if the memory cannot be allocated.
+    /// [`ErrorKind::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace, Error> {
         Ok(Workspace::new(self.workspace_bytes())?)
     }
@@ -161,13 +163,13 @@ impl<M: Mode> Transposer<M> {
         let problem: &Problem = &self.plan().problem;
         let expected = problem.elem_bytes();
         if expected != got {
-            return Err(Error::ElementSize { expected, got });
+            return Err(Reason::ElementSize { expected, got }.into());
         }
         if problem.leading().is_none() {
             return check_length(len, problem.extents());
         }
         let expected = problem.span();
-        if len < expected { Err(Error::Short { expected, got: len }) } else { Ok(()) }
+        if len < expected { Err(Reason::Short { expected, got: len }.into()) } else { Ok(()) }
     }
 }
 
@@ -176,10 +178,8 @@ impl Transposer {
     /// [`RawElements`](crate::RawElements). The workspace is allocated for the run.
     ///
     /// # Errors
-    /// - [`Error::Length`] and [`Error::ElementSize`]: `data` does not match the plan.
-    /// - [`Error::Run`]: the workspace cannot be allocated.
-    ///
-    /// On an error `data` is unchanged.
+    /// - [`ErrorKind::Length`] and [`ErrorKind::ElementSize`]: `data` does not match the plan.
+    /// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
     ///
     /// # Aborts
     /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a
@@ -204,7 +204,7 @@ impl Transposer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), and [`Error::Run`] if the workspace is too small.
+    /// Those of [`run`](Self::run), and [`ErrorKind::Workspace`] if the workspace is too small.
     ///
     /// # Panics
     /// If [`RunOptions::progress`] panics; the data are transposed by then.
@@ -232,11 +232,11 @@ impl Transposer<Leading> {
     /// [`span`](Problem::span).
     ///
     /// # Errors
-    /// - [`Error::Short`]: `data` is shorter than the span ([`Error::Run`] for raw elements).
-    /// - [`Error::ElementSize`]: the element size differs from the plan's.
-    /// - [`Error::Run`]: the workspace cannot be allocated.
+    /// - [`ErrorKind::Length`]: `data` is shorter than the span.
+    /// - [`ErrorKind::ElementSize`]: the element size differs from the plan's.
+    /// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
     ///
-    /// On an error `data` is unchanged. In a rayon pool, see [locks](crate#locks).
+    /// In a rayon pool, see [locks](crate#locks).
     pub fn run(&self, data: &mut (impl Data + Source + ?Sized)) -> Result<(), Error> {
         self.run_with(data, RunOptions::new())
     }
@@ -245,7 +245,7 @@ impl Transposer<Leading> {
     /// ([`RunOptions`]).
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), and [`Error::Run`] if the workspace is too small.
+    /// Those of [`run`](Self::run), and [`ErrorKind::Workspace`] if the workspace is too small.
     ///
     /// # Panics
     /// If [`RunOptions::progress`] panics; the matrix has been moved by then.
@@ -331,8 +331,8 @@ impl Transposer<OutOfPlace> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::ElementSize`] if `src` or `dst` does not match the plan,
-    /// [`Error::Run`] if the buffers cannot be allocated. On an error `dst` is unchanged.
+    /// [`ErrorKind::Length`] and [`ErrorKind::ElementSize`] if `src` or `dst` does not match the
+    /// plan, [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated.
     pub fn run<S, D>(&self, src: &S, dst: &mut D) -> Result<(), Error>
     where
         S: Source<Element = D::Element> + ?Sized,
@@ -349,9 +349,11 @@ impl Transposer<Dynamic> {
     /// dimensions.
     ///
     /// # Errors
-    /// [`Error::Run`] if the length of `data` does not match (with leading dimensions: is shorter
-    /// than the span), if the workspace is too small or cannot be allocated, or if the plan is
-    /// out-of-place. On an error `data` is unchanged.
+    /// - [`ErrorKind::Length`]: the length of `data` does not match. With leading dimensions it may
+    ///   be longer than the span.
+    /// - [`ErrorKind::Workspace`]: the given workspace is too small.
+    /// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
+    /// - [`ErrorKind::Plan`]: the plan is out-of-place.
     pub fn run(&self, data: &mut [u8], options: RunOptions<'_>) -> Result<(), Error> {
         self.in_workspace(options, |workspace, done| {
             Ok(elements::run_within(&self.executor, &mut RawElements(data), workspace, done)?)
@@ -361,8 +363,9 @@ impl Transposer<Dynamic> {
     /// Runs an out-of-place plan from `src` into `dst`.
     ///
     /// # Errors
-    /// [`Error::Run`] if the length of `src` or `dst` does not match, if the buffers cannot be
-    /// allocated, or if the plan is in-place. On an error `dst` is unchanged.
+    /// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
+    /// [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated, [`ErrorKind::Plan`] if the
+    /// plan is in-place.
     pub fn run_into(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Error> {
         Ok(elements::run_into(&self.executor, &RawElements(src), &mut RawElements(dst))?)
     }

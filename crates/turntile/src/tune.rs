@@ -8,6 +8,8 @@ use turntile_plan::tuner::{self, OnMeasured};
 use turntile_plan::{Measurement, Plan, Planner, Problem};
 
 use crate::Error;
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::mode::Dynamic;
 use crate::transposer::{RunOptions, Transposer};
 
@@ -39,7 +41,7 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
 /// [`Measurement`].
 ///
 /// # Errors
-/// [`Error::Run`] if a plan is invalid or the memory cannot be allocated.
+/// [`ErrorKind::Plan`] if a plan is invalid, [`ErrorKind::OutOfMemory`].
 pub fn measure(
     plans: Vec<Plan>,
     threads: usize,

@@ -3,7 +3,7 @@
 use std::mem;
 
 use proptest::prelude::*;
-use turntile::Error;
+use turntile::error::Reason;
 use turntile::layout::parallel::{Index, Memory, SelectError, common_pattern, select};
 use turntile::layout::{Flattening, FlatteningError, Grid, conversion};
 use turntile::plan::{Chip, Planner};
@@ -163,11 +163,12 @@ fn convert_fails_when_buffer_is_short() {
     let mut buffer = numbered(&[70, 30], 70 * 32 - 1);
     let before = buffer.clone();
     let mut grid = Grid::new(&mut buffer, plain.clone()).unwrap();
-    let short = Error::Grid(FlatteningError::Short { need: 2240, got: 2239 });
+    let short = FlatteningError::Short { need: 2240, got: 2239 }.into();
     assert_eq!(grid.convert(&layout), Err(short));
     assert_eq!(grid.layout(), &plain);
     let other = Flattening::row_major(&[30, 70]).unwrap();
-    assert!(matches!(grid.convert(&other), Err(Error::Grid(FlatteningError::Dims { .. }))));
+    let error = grid.convert(&other).unwrap_err();
+    assert!(matches!(error.reason(), Reason::Grid(FlatteningError::Dims { .. })));
     assert_eq!(buffer, before);
     let short = Grid::new(&mut buffer, layout);
     assert_eq!(short.unwrap_err(), FlatteningError::Short { need: 2240, got: 2239 });

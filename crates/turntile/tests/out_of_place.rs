@@ -1,11 +1,12 @@
 //! Out-of-place transpositions on the host, with and without a plan, compared with the reference.
 
 use proptest::prelude::*;
+use turntile::error::{Reason, RunError};
 use turntile::mode::{Dynamic, InPlace, OutOfPlace};
 use turntile::plan::{
     Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, Route, TileRule,
 };
-use turntile::{Error, RawElements, RunError, RunOptions, Transpose, Transposer, transpose_into};
+use turntile::{RawElements, RunOptions, Transpose, Transposer, transpose_into};
 use turntile_plan::RejectedRoute;
 
 use crate::common::oracle;
@@ -75,13 +76,13 @@ fn run_keeps_result_when_lengths_differ() {
         let mut dst = vec![9u32; dst_len];
         let src: Vec<u32> = src.iter().copied().cycle().take(src_len).collect();
         let result = transpose_into(&src, &mut dst, 2, 3);
-        assert_eq!(result, Err(Error::Length { shape: vec![2, 3], expected: 6, got }));
+        assert_eq!(result, Err(Reason::Length { shape: vec![2, 3], expected: 6, got }.into()));
         let planned = Transpose::new::<u32>(2, 3).out_of_place().plan().unwrap();
         assert_eq!(planned.run(&src, &mut dst), result);
         assert!(dst.iter().all(|&x| x == 9));
     }
     let result = transpose_into(&[0; 2], &mut [0u8; 2], usize::MAX, 3);
-    assert_eq!(result, Err(Error::Overflow { shape: vec![usize::MAX, 3] }));
+    assert_eq!(result, Err(Reason::Overflow { shape: vec![usize::MAX, 3] }.into()));
     transpose_into(&[(); 6], &mut [(); 6], 2, 3).unwrap();
     transpose_into::<u8>(&[], &mut [], 0, usize::MAX).unwrap();
 }
@@ -94,9 +95,8 @@ fn run_fails_when_plan_is_for_other_placement() {
     let in_place = Transpose::new::<u16>(2, 3).plan().unwrap();
     let [of_into, of_in_place] = [into.plan().clone(), in_place.plan().clone()];
     let (mut dst, src) = ([0u16; 6], [1u16, 2, 3, 4, 5, 6]);
-    let flaw = |out_of_place| {
-        Some(Error::Run(RunError::Plan(InvalidPlan::WrongDestination { out_of_place })))
-    };
+    let flaw =
+        |out_of_place| Some(RunError::Plan(InvalidPlan::WrongDestination { out_of_place }).into());
     assert_eq!(Transposer::<InPlace>::new(of_into.clone(), 1).err(), flaw(true));
     let error = Transposer::<OutOfPlace>::new(of_in_place.clone(), 1).err();
     assert_eq!(error, flaw(false));
@@ -107,9 +107,9 @@ fn run_fails_when_plan_is_for_other_placement() {
     assert_eq!(into_bytes.run(&mut [0; 12], RunOptions::new()).err(), flaw(true));
     assert_eq!(in_place_bytes.run_into(&[0; 12], &mut [0; 12]).err(), flaw(false));
     let wider = into.run(&[0; 6], &mut [0u32; 6]);
-    assert_eq!(wider, Err(Error::ElementSize { expected: 2, got: 4 }));
+    assert_eq!(wider, Err(Reason::ElementSize { expected: 2, got: 4 }.into()));
     let short = into.run(&RawElements(&[0; 11]), &mut RawElements(&mut [0; 12]));
-    assert_eq!(short, Err(Error::Run(RunError::Length { expected: 12, got: 11 })));
+    assert_eq!(short, Err(RunError::Length { expected: 12, got: 11 }.into()));
     assert_eq!(dst, [0; 6]);
     // From a vector into a subslice, and as raw bytes.
     into.run(&src.to_vec(), &mut dst[..]).unwrap();
