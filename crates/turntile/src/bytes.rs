@@ -13,6 +13,7 @@ use crate::{Error, RawElements, elements, plan_cache};
 
 /// Returns `true` if [`permute_in_place`] uses a buffer on the stack, on the calling thread,
 /// without a plan or workspace. That is the case up to 16 KiB, if the fused rank is small.
+#[doc(hidden)]
 pub fn is_small(problem: &Problem) -> bool {
     let in_place = !problem.is_out_of_place() && problem.records().is_none();
     problem.bytes() <= SMALL_BYTES && in_place && problem.axes().is_ok()
@@ -86,6 +87,35 @@ pub fn transpose_into(
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, dst)?;
     checked(problem, src)?;
     Ok(elements::run_through(src, dst, [rows, cols], elem_bytes, pool::thread_count())?)
+}
+
+/// Permutes the axes of a row-major array from `src` into `dst`, like
+/// [`turntile::permute_into`](crate::permute_into).
+///
+/// ```
+/// let mut planes = [0; 6];
+/// turntile::bytes::permute_into(b"RGBrgb", &mut planes, &[2, 3], &[1, 0], 1)?;
+/// assert_eq!(&planes, b"RrGgBb");
+/// # Ok::<(), turntile::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the array or `axes` are not valid,
+/// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
+/// [`ErrorKind::OutOfMemory`] as for [`transpose_into`].
+pub fn permute_into(
+    src: &[u8],
+    dst: &mut [u8],
+    shape: &[usize],
+    axes: &[usize],
+    elem_bytes: usize,
+) -> Result<(), Error> {
+    let problem = checked(Problem::permuted(shape, axes, elem_bytes)?, dst)?;
+    let problem = checked(problem, src)?;
+    if src.is_empty() {
+        return Ok(());
+    }
+    elements::run_axes_through(src, dst, &problem, pool::thread_count())
 }
 
 fn checked(problem: Problem, data: &[u8]) -> Result<Problem, Error> {

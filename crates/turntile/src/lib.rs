@@ -112,9 +112,11 @@ pub use elements::{Data, RawElements, Source};
 pub use error::{Error, ErrorKind};
 pub use imatcopy::{MatrixOp, imatcopy};
 pub use num_complex::Complex;
-pub use pattern::rearrange;
+pub use pattern::{rearrange, rearrange_into};
 pub use scale::{Scalar, Scale};
-pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
+pub use transpose::{
+    Transpose, permute_in_place, permute_into, transpose_in_place, transpose_into,
+};
 pub use transposer::{RunOptions, Transposer};
 pub use turntile_cpu::{Workspace, pool};
 pub use turntile_plan::Effort;

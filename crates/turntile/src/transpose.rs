@@ -73,6 +73,16 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
 /// pool, see [locks](crate#locks).
 pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> Result<(), Error> {
+    let problem = axes_problem::<T>(&[data.len()], shape, axes)?;
+    if size_of::<T>() == 0 || elements::run_small_axes(data, &problem) {
+        return Ok(());
+    }
+    plan_cache::planned(problem)?.run(data)
+}
+
+/// Returns the problem of permuting slices of `lens` elements of type `T`. Elements of a zero-sized
+/// type count as one byte.
+fn axes_problem<T>(lens: &[usize], shape: &[usize], axes: &[usize]) -> Result<Problem, Error> {
     let problem = Problem::permuted(shape, axes, size_of::<T>().max(1));
     // If the size overflows, `check_length` reports the error.
     if let Err(error) = &problem
@@ -80,12 +90,8 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
     {
         return Err(error.clone().into());
     }
-    check_length(data.len(), shape)?;
-    let problem = problem?;
-    if size_of::<T>() == 0 || elements::run_small_axes(data, &problem) {
-        return Ok(());
-    }
-    plan_cache::planned(problem)?.run(data)
+    lens.iter().try_for_each(|&len| check_length(len, shape))?;
+    Ok(problem?)
 }
 
 /// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`.
@@ -119,6 +125,39 @@ pub fn transpose_into<T: Copy>(
         elements::run_through(src, dst, [rows, cols], size_of::<T>(), pool::thread_count())?;
     }
     Ok(())
+}
+
+/// Permutes the axes of a row-major array from `src` into `dst`, as NumPy's `transpose(axes)`.
+///
+/// Axis `i` of the result is axis `axes[i]` of `shape`, and the result is row-major too. Like
+/// [`transpose_into`], it makes no plan and requires `Copy` elements.
+///
+/// ```
+/// // 2 x 2 pixels of (r, g, b) become three planes.
+/// let image = [1, 101, 201, 2, 102, 202, 3, 103, 203, 4, 104, 204];
+/// let mut planes = [0; 12];
+/// turntile::permute_into(&image, &mut planes, &[2, 2, 3], &[2, 0, 1])?;
+/// assert_eq!(planes, [1, 2, 3, 4, 101, 102, 103, 104, 201, 202, 203, 204]);
+/// # Ok::<(), turntile::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Shape`] if `axes` is not a permutation of the axes, or there are more than 64, or
+/// more than 28 that do not stay adjacent and have an extent other than 1. [`ErrorKind::Length`] if
+/// the length of `src` or `dst` does not match `shape`, [`ErrorKind::TooLarge`] if the number of
+/// elements overflows, [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated: per thread,
+/// at most 128 KiB or one element. In a rayon pool, see [locks](crate#locks).
+pub fn permute_into<T: Copy>(
+    src: &[T],
+    dst: &mut [T],
+    shape: &[usize],
+    axes: &[usize],
+) -> Result<(), Error> {
+    let problem = axes_problem::<T>(&[src.len(), dst.len()], shape, axes)?;
+    if size_of_val(src) == 0 {
+        return Ok(());
+    }
+    elements::run_axes_through(src, dst, &problem, pool::thread_count())
 }
 
 /// Builder of a transposition or axis permutation. Options that are not set are chosen by the

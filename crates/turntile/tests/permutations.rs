@@ -14,7 +14,7 @@ use crate::common::{check, check_all};
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 
-fn orders(rank: usize) -> Vec<Vec<usize>> {
+pub fn orders(rank: usize) -> Vec<Vec<usize>> {
     (0..rank).fold(vec![vec![]], |all, axis| {
         let longer = |order: &Vec<usize>, at: usize| {
             let mut order = order.clone();
