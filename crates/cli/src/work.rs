@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow, bail};
+use turntile::run::RunOptions;
 use turntile::stored::OutOfCore;
-use turntile::{ErrorKind, RawElements, RunOptions, Transpose, Transposer};
+use turntile::{ErrorKind, RawElements, Transpose, Transposer};
 
 use crate::args::{Common, Settings};
 use crate::error::On;

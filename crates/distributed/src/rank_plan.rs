@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 
-use turntile::{RawElements, RunOptions, Workspace};
+use turntile::RawElements;
+use turntile::run::{RunOptions, Workspace};
 
 use crate::block_exchange::BlockExchange;
 use crate::communicator::{CommError, Communicator};

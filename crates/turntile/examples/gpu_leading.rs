@@ -8,9 +8,10 @@
 use std::fmt::Debug;
 use std::mem::size_of;
 
+use turntile::blas::{Complex, MatrixOp, Scalar, Scale, imatcopy};
 use turntile::gpu::cust::{self, prelude::*};
 use turntile::gpu::{self, Gpu};
-use turntile::{Complex, ErrorKind, MatrixOp, Scalar, Scale, Transpose, imatcopy};
+use turntile::{ErrorKind, Transpose};
 
 /// A number that converts to and from bytes, for copies to GPU memory.
 trait Plain: Scalar + Copy + PartialEq + Debug {

@@ -5,7 +5,8 @@ use turntile_perm::{Flattening, FlatteningError, GridStep};
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::mode::Leading;
-use crate::{Error, RunOptions, Transpose, Transposer, Workspace};
+use crate::run::{RunOptions, Workspace};
+use crate::{Error, Transpose, Transposer};
 
 /// Elements of a grid, and how they lie: what is assigned, swapped or lent takes its layout along, and only a conversion
 /// changes it.

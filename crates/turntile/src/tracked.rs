@@ -16,7 +16,8 @@
 //! Memory in Rust is never uninitialised; the thesis's buffers that are, are untransformed here.
 
 use crate::record_conversion::{RecordConversion, RecordOrder};
-use crate::{Data, Error, RawElements, Transpose, Transposer};
+use crate::run::Data;
+use crate::{Error, RawElements, Transpose, Transposer};
 
 /// Memory whose records can be converted: a host's bytes, or a GPU's on a stream.
 pub trait Marshal {

@@ -248,7 +248,7 @@ impl Transpose {
     /// Element `(i, j)` moves from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a
     /// larger matrix.
     ///
-    /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows are only moved from one leading
+    /// With axes `[0, 1]` ([`permute`](Transpose::permute)) rows are only moved from one leading
     /// dimension to the other.
     ///
     /// Workspace: none if `lda == ldb`, and none required if rows are only moved. A small matrix is

@@ -1,4 +1,4 @@
-//! Plans that are ready to run on the host, and the options of a run.
+//! Plans that are ready to run on the host.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,6 +15,7 @@ use crate::ErrorKind;
 use crate::elements::{self, Data, RawElements, Source};
 use crate::error::{Reason, check_length};
 use crate::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
+use crate::run::RunOptions;
 use crate::scale::{Scalar, Scale};
 
 /// A transposition or axis permutation planned for the host. It can be run any number of times,
@@ -28,60 +29,6 @@ pub struct Transposer<M = InPlace> {
     threads: usize,
     rejected_wisdom: Option<StaleWisdom>,
     mode: PhantomData<M>,
-}
-
-/// Options of a run.
-#[derive(Default)]
-#[must_use]
-pub struct RunOptions<'a> {
-    pub(crate) workspace: Option<&'a mut [MaybeUninit<u64>]>,
-    pub(crate) progress: Option<&'a mut dyn FnMut(usize)>,
-}
-
-impl<'a> RunOptions<'a> {
-    /// Creates the default options: the run allocates its workspace and reports no progress.
-    pub fn new() -> Self {
-        RunOptions::default()
-    }
-
-    /// Sets a workspace that the caller provides ([`Transposer::workspace`]). The run then makes no
-    /// large allocation.
-    pub fn workspace(self, workspace: &'a mut Workspace) -> Self {
-        self.workspace_in(workspace.words_mut())
-    }
-
-    /// Sets any memory of at least [`Transposer::workspace_bytes`] bytes as the workspace.
-    ///
-    /// ```
-    /// use std::mem::MaybeUninit;
-    /// use turntile::{RunOptions, Transpose};
-    ///
-    /// let planned = Transpose::new::<u16>(300, 200).plan()?;
-    /// let mut words = vec![MaybeUninit::<u64>::uninit(); planned.workspace_bytes().div_ceil(8)];
-    /// planned.run_with(&mut vec![0u16; 300 * 200], RunOptions::new().workspace_in(&mut words))?;
-    /// # Ok::<(), turntile::Error>(())
-    /// ```
-    pub fn workspace_in(self, words: &'a mut [MaybeUninit<u64>]) -> Self {
-        RunOptions { workspace: Some(words), ..self }
-    }
-
-    /// Calls `done` after each stage with the number of completed stages, out of
-    /// [`Plan::passes`](crate::plan::Plan::passes).
-    ///
-    /// If `done` panics, it is not called again. The transposition is completed, and then the panic
-    /// continues.
-    pub fn progress(self, done: &'a mut dyn FnMut(usize)) -> Self {
-        RunOptions { progress: Some(done), ..self }
-    }
-}
-
-impl fmt::Debug for RunOptions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunOptions")
-            .field("workspace_bytes", &self.workspace.as_deref().map(size_of_val))
-            .field("progress", &self.progress.is_some())
-            .finish()
-    }
 }
 
 impl<M: Mode> Transposer<M> {
@@ -192,7 +139,8 @@ impl Transposer {
     /// ([`RunOptions`]).
     ///
     /// ```
-    /// use turntile::{RunOptions, Transpose};
+    /// use turntile::Transpose;
+    /// use turntile::run::RunOptions;
     ///
     /// let planned = Transpose::new::<u16>(300, 200).plan()?;
     /// let mut workspace = planned.workspace()?;
@@ -266,7 +214,9 @@ impl Transposer<Leading> {
     /// otherwise one extra pass. An identity `scale` costs nothing.
     ///
     /// ```
-    /// use turntile::{Complex, RunOptions, Scale, Transpose};
+    /// use turntile::Transpose;
+    /// use turntile::blas::{Complex, Scale};
+    /// use turntile::run::RunOptions;
     ///
     /// let mut matrix = [Complex { re: 1.0f32, im: 2.0 }, Complex { re: 3.0, im: 4.0 }];
     /// let planned = Transpose::new::<Complex<f32>>(1, 2).leading(2, 1).plan()?;

@@ -11,7 +11,8 @@ use crate::Error;
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::mode::Dynamic;
-use crate::transposer::{RunOptions, Transposer};
+use crate::run::RunOptions;
+use crate::transposer::Transposer;
 
 /// Maximum ratio of a route's best estimate to the overall best at which the route is tried first.
 /// Plans of slower routes keep their place in the order of estimates.

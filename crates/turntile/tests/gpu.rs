@@ -4,11 +4,12 @@
 
 use std::ptr;
 
+use turntile::blas::{Complex, Scalar, Scale};
 use turntile::error::Reason;
 use turntile::gpu::cust::sys::{self, CUresult};
 use turntile::gpu::{CudaError, DeviceMemory, Gpu, OnStream, StreamHandle};
 use turntile::layout::{Marshal, RecordConversion, RecordOrder, Tracked};
-use turntile::{Complex, ErrorKind, Scalar, Scale, Transpose};
+use turntile::{ErrorKind, Transpose};
 
 use crate::children::runs_on;
 

@@ -1,15 +1,15 @@
 //! Leading dimensions, scaling and conjugation, compared with plain loops.
 
 use proptest::prelude::*;
+use turntile::blas::{Complex, MatrixOp, Scalar, Scale, imatcopy};
 use turntile::error::{Reason, RunError};
 use turntile::mode::{InPlace, Leading};
+use turntile::plan::Effort;
 use turntile::plan::{
     Chip, Infeasible, InvalidPlan, Plan, PlanError, Planner, Problem, ProblemError, Route,
 };
-use turntile::{
-    Complex, Effort, Error, ErrorKind, MatrixOp, RawElements, RunOptions, Scalar, Scale, Transpose,
-    Transposer, imatcopy,
-};
+use turntile::run::RunOptions;
+use turntile::{Error, ErrorKind, RawElements, Transpose, Transposer};
 
 const OPERATIONS: [MatrixOp; 4] =
     [MatrixOp::Keep, MatrixOp::Transpose, MatrixOp::Conjugate, MatrixOp::ConjugateTranspose];

@@ -8,8 +8,9 @@ use turntile::mode::InPlace;
 use turntile::plan::{
     Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, ProblemError, Route,
 };
+use turntile::run::RunOptions;
 use turntile::{
-    ErrorKind, RawElements, RunOptions, Transpose, Transposer, bytes, rearrange, transpose_in_place,
+    ErrorKind, RawElements, Transpose, Transposer, bytes, rearrange, transpose_in_place,
 };
 use turntile_cpu::kernel_config::CpuKernelConfig;
 use turntile_plan::{LaunchConfig, Method};

@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use peak_alloc::PeakAlloc;
+use turntile::blas::Scale;
 use turntile::mode::InPlace;
+use turntile::plan::Effort;
 use turntile::plan::{CpuDevice, Planner, Problem, Route};
+use turntile::run::RunOptions;
 use turntile::{
-    Effort, Error, ErrorKind, RawElements, RunOptions, Scale, Transpose, Transposer,
-    permute_in_place, transpose_in_place, transpose_into,
+    Error, ErrorKind, RawElements, Transpose, Transposer, permute_in_place, transpose_in_place,
+    transpose_into,
 };
 
 static COUNTED: PeakAlloc = PeakAlloc;

@@ -6,8 +6,9 @@ use turntile::mode::{Dynamic, InPlace, OutOfPlace};
 use turntile::plan::{
     Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, Route, TileRule,
 };
+use turntile::run::RunOptions;
 use turntile::{
-    ErrorKind, RawElements, RunOptions, Transpose, Transposer, bytes, permute_into, rearrange_into,
+    ErrorKind, RawElements, Transpose, Transposer, bytes, permute_into, rearrange_into,
     transpose_into,
 };
 use turntile_plan::RejectedRoute;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use proptest::prelude::*;
 use rayon::prelude::*;
-use turntile::Complex;
+use turntile::blas::Complex;
 use turntile::layout::bytemuck::{self, cast_slice};
 use turntile::layout::{
     Aos, Asta, Column, LayoutError, Record, RecordConversion, RecordLayout, RecordOrder,

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use turntile::error::Reason;
+use turntile::plan::Effort;
 use turntile::plan::{Chip, CpuDevice, Route, StaleWisdom, TileRule, WisdomError};
-use turntile::{Effort, ErrorKind, Transpose};
+use turntile::{ErrorKind, Transpose};
 
 use crate::library::naive;
 

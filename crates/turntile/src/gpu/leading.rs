@@ -6,8 +6,8 @@ use super::{DeviceMemory, GpuTransposer, StreamHandle};
 use crate::Error;
 #[cfg(doc)]
 use crate::ErrorKind;
+use crate::blas::{MatrixOp, matrix};
 use crate::error::Reason;
-use crate::imatcopy::{MatrixOp, matrix};
 use crate::mode::InPlaceMode;
 use crate::scale::{Scalar, Scale};
 
@@ -78,7 +78,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
 }
 
 /// Computes `A := alpha · op(A)` once, in place in device memory, like
-/// [`imatcopy`](crate::imatcopy()) on the host.
+/// [`imatcopy`](crate::blas::imatcopy()) on the host.
 ///
 /// It plans, allocates the workspace and waits for the result. For repeated or asynchronous runs,
 /// plan with [`Transpose::plan_on`](crate::Transpose::plan_on). The address must be aligned to the

@@ -33,7 +33,7 @@ mod passes;
 pub use at::{ReadAt, WriteAt};
 pub use error::StoredError;
 
-use turntile_plan::TileRule;
+use turntile_plan::{Effort, TileRule};
 
 #[cfg(doc)]
 use crate::ErrorKind;
@@ -44,7 +44,7 @@ use crate::stored::job::StridedCopy;
 use crate::stored::mover::Context;
 use crate::stored::passes::{Pass, PassKind};
 use crate::transpose::Request;
-use crate::{Effort, Error, Transpose};
+use crate::{Error, Transpose};
 
 /// Out-of-core axis permutation, planned for a given amount of memory.
 #[derive(Clone, Debug)]

@@ -257,7 +257,6 @@ fn run_fails_when_one_reader_fails() {
 /// Options that only apply to plans in memory are rejected, not ignored.
 #[test]
 fn stored_rejects_options_of_plans_in_memory() {
-    use crate::Effort;
     use crate::plan::{Chip, Route, TileRule};
     let of = || Transpose::new::<u32>(30, 50).dynamic();
     for (transpose, with) in [

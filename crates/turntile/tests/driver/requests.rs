@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use turntile::error::Reason;
 use turntile::mode::Dynamic;
+use turntile::plan::Effort;
 use turntile::plan::{Chip, CostTable, CpuDevice, Planner, Route, TileRule};
-use turntile::{Effort, Error, Transpose, Transposer};
+use turntile::{Error, Transpose, Transposer};
 
 use crate::draw::Draw;
 use crate::wishes::{What, Wish, kind};
@@ -103,7 +104,7 @@ impl How {
     }
 
     fn count(&self) -> usize {
-        self.threads.unwrap_or_else(turntile::pool::thread_count)
+        self.threads.unwrap_or_else(turntile::run::pool::thread_count)
     }
 }
 

@@ -4,8 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use turntile::error::Reason;
+use turntile::plan::Effort;
 use turntile::plan::{Route, WisdomError};
-use turntile::{Effort, ErrorKind, RawElements, Transpose};
+use turntile::{ErrorKind, RawElements, Transpose};
 
 use crate::about;
 use crate::draw::Draw;

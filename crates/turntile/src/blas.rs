@@ -1,9 +1,12 @@
-//! In-place transposition and scaling of matrices with leading dimensions, without a plan.
+//! `imatcopy`: in-place transposition and scaling of matrices with leading dimensions. Also the
+//! scalar types of [`Transposer::run_scaled`](crate::Transposer::run_scaled).
+
+pub use num_complex::Complex;
 
 #[cfg(doc)]
 use crate::ErrorKind;
-use crate::scale::{Scalar, Scale};
-use crate::transposer::RunOptions;
+use crate::run::RunOptions;
+pub use crate::scale::{Scalar, Scale};
 use crate::{Error, Transpose};
 
 /// Operation on a matrix, with the letters of the BLAS extensions.
@@ -38,7 +41,7 @@ impl MatrixOp {
 /// defines the result for `alpha` of 0 or 1, and for NaN and infinity.
 ///
 /// ```
-/// use turntile::{MatrixOp, imatcopy};
+/// use turntile::blas::{MatrixOp, imatcopy};
 ///
 /// let mut matrix = [1.0, 2.0, 3.0,
 ///                   4.0, 5.0, 6.0];
