@@ -46,7 +46,7 @@ const PEERS: &[Peer] = &[
                 .expect("there is a plan for every shape");
             let mut workspace = planned.workspace().expect("memory for the workspace");
             Box::new(move |data, _, _| {
-                let options = turntile::RunOptions::new().workspace(&mut workspace);
+                let options = turntile::run::RunOptions::new().workspace(&mut workspace);
                 planned.run_with(&mut turntile::RawElements(bytes(data)), options).expect("it runs")
             })
         },

@@ -3,9 +3,10 @@
 
 use std::ffi::{c_char, c_void};
 
+use turntile::Transposer;
 use turntile::gpu::{DeviceMemory, DeviceSource, GpuTransposer};
 use turntile::mode::Dynamic;
-use turntile::{RunOptions, Transposer};
+use turntile::run::RunOptions;
 
 use crate::answer::answer;
 use crate::desc::{Desc, WORKSPACE_UNIT};

@@ -1,8 +1,6 @@
 //! What can go wrong, as a number for programs and as text for people.
 
-use turntile::gpu::CudaError;
-use turntile::plan::ProblemError;
-use turntile::{Error, RunError};
+use turntile::{Error, ErrorKind};
 
 use crate::version::Version;
 
@@ -134,48 +132,31 @@ impl Failure {
 }
 
 fn of_library(error: &Error) -> Status {
-    match error {
-        Error::Length { .. } | Error::Short { .. } => Status::Length,
-        Error::Overflow { .. }
-        | Error::Problem(ProblemError::TooLarge { .. } | ProblemError::TooFarApart { .. }) => {
-            Status::Overflow
-        }
-        Error::ElementSize { .. } | Error::Problem(_) | Error::Wisdom(_) => Status::Argument,
-        Error::Plan(_) => Status::Plan,
-        Error::Cuda(error) => of_cuda(error),
-        Error::Run(error) => of_run(error),
+    match error.kind() {
+        ErrorKind::Length { .. } => Status::Length,
+        ErrorKind::TooLarge => Status::Overflow,
+        // A caller can only run a plan that was made here in the wrong place.
+        ErrorKind::ElementSize { .. }
+        | ErrorKind::Shape
+        | ErrorKind::Options
+        | ErrorKind::Plan
+        | ErrorKind::Wisdom
+        | ErrorKind::Null => Status::Argument,
+        ErrorKind::NoPlan => Status::Plan,
+        ErrorKind::Workspace { .. } => Status::Workspace,
+        ErrorKind::Alignment => Status::Alignment,
+        ErrorKind::Overlap => Status::Overlap,
+        ErrorKind::OutOfMemory { .. } | ErrorKind::GpuOutOfMemory { .. } => Status::Memory,
+        ErrorKind::Gpu => Status::Device,
+        ErrorKind::Incomplete => Status::Lost,
         _ => Status::Internal,
-    }
-}
-
-fn of_run(error: &RunError) -> Status {
-    match error {
-        // What a caller can do wrong with a plan that was made here: run it in the other place.
-        RunError::Plan(_) => Status::Argument,
-        RunError::Length { .. } | RunError::Span { .. } => Status::Length,
-        RunError::Workspace { .. } => Status::Workspace,
-        RunError::OutOfMemory { .. } => Status::Memory,
-        _ => Status::Internal,
-    }
-}
-
-fn of_cuda(error: &CudaError) -> Status {
-    match error {
-        CudaError::Null { .. } | CudaError::Flawed(_) => Status::Argument,
-        CudaError::Misaligned { .. } => Status::Alignment,
-        CudaError::Length { .. } => Status::Length,
-        CudaError::Workspace { .. } => Status::Workspace,
-        CudaError::Overlap { .. } => Status::Overlap,
-        CudaError::OutOfMemory { .. } => Status::Memory,
-        CudaError::Partial { .. } => Status::Lost,
-        // Whatever else there is or will be is between the driver and the device.
-        _ => Status::Device,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use turntile::gpu::CudaError;
 
     /// Of all that a GPU answers, one status alone says that the data are incomplete.
     #[test]

@@ -83,7 +83,7 @@ pub fn main() -> ExitCode {
     let room = memory::room();
     if cli.command.settings().is_some_and(|settings| settings.threads != NonZeroUsize::new(1)) {
         // They are started here: what memory is free is asked afterwards.
-        turntile::pool::thread_count();
+        turntile::run::pool::thread_count();
     }
     drop(room);
     let (json, done) = match &mut cli.command {

@@ -8,7 +8,8 @@ use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
 use turntile::mode::Dynamic;
 use turntile::plan::{Plan, Problem};
-use turntile::{RunOptions, Transpose, Transposer, Workspace};
+use turntile::run::{RunOptions, Workspace};
+use turntile::{Transpose, Transposer};
 use turntile_plan::tuner::median;
 
 use crate::device::Device;
@@ -28,7 +29,7 @@ pub struct How {
 impl How {
     /// Threads that work.
     pub fn threads(self) -> usize {
-        self.threads.map_or_else(turntile::pool::thread_count, usize::from)
+        self.threads.map_or_else(turntile::run::pool::thread_count, usize::from)
     }
 }
 
@@ -195,7 +196,7 @@ pub fn copy(from: &[u8], to: &mut [u8], threads: usize) {
         return to.copy_from_slice(from);
     }
     let shares = from.chunks(share).zip(to.chunks_mut(share));
-    turntile::pool::for_each(shares, |(from, to)| to.copy_from_slice(from));
+    turntile::run::pool::for_each(shares, |(from, to)| to.copy_from_slice(from));
 }
 
 /// Runs on a GPU that come first and do not count.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use memmap2::MmapMut;
 use serde::Serialize;
-use turntile::{Error, RunError};
+use turntile::Error;
+use turntile::error::RunError;
 
 /// A kind of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]

@@ -222,7 +222,7 @@ fn planner(name: &str, settings: &Settings) -> Result<Planner> {
         (None, _) => Ok(match Device::find(name, threads)? {
             // As many as a run would have.
             Device::Host => {
-                let threads = threads.map_or_else(turntile::pool::thread_count, usize::from);
+                let threads = threads.map_or_else(turntile::run::pool::thread_count, usize::from);
                 Planner::new(CpuDevice::here(threads))
             }
             Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),

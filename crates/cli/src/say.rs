@@ -21,8 +21,8 @@ pub fn notify(what: &dyn Display) {
 
 /// Prints a note if threads could not be started.
 pub fn note_threads() {
-    if let Some(why) = turntile::pool::start_error() {
-        let count = turntile::pool::thread_count();
+    if let Some(why) = turntile::run::pool::start_error() {
+        let count = turntile::run::pool::thread_count();
         let what = "at work, other threads cannot be started";
         notify(&format_args!("note: no more than {count} {what}: {why}"));
     }

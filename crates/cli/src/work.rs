@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow, bail};
+use turntile::run::RunOptions;
 use turntile::stored::OutOfCore;
-use turntile::{RawElements, RunError, RunOptions, Transpose, Transposer};
+use turntile::{ErrorKind, RawElements, Transpose, Transposer};
 
 use crate::args::{Common, Settings};
 use crate::error::On;
@@ -42,8 +43,8 @@ pub fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize>
 
 /// Explains what memory that was refused was for; any other error stays as it is.
 fn of_memory(error: Error, path: &Path, data: usize) -> Error {
-    let is_memory = |error: &turntile::Error| match error {
-        turntile::Error::Run(RunError::OutOfMemory { bytes }) => Some(*bytes),
+    let is_memory = |error: &turntile::Error| match error.kind() {
+        ErrorKind::OutOfMemory { bytes } => Some(bytes),
         _ => None,
     };
     let Some(asked) = error.downcast_ref().and_then(is_memory) else { return error };

@@ -95,7 +95,7 @@ mod workspace;
 pub use device::CpuDevice;
 pub use epilogue::Epilogue;
 pub use executor::Executor;
-pub use out_of_place::transpose_into;
+pub use out_of_place::{permute_into, transpose_into};
 pub use scratch::{SMALL_BYTES, permute_small, transpose_small};
 pub use workspace::{RunError, Workspace};
 

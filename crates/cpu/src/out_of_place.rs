@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use turntile_perm::AxisPermutation;
 use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 
 use crate::epilogue::Epilogue;
@@ -26,13 +27,34 @@ pub fn transpose_into(
     threads: usize,
 ) -> Result<(), RunError> {
     let bytes = rows.checked_mul(cols).and_then(|len| len.checked_mul(elem_bytes));
-    for got in [to.len(), from.len()] {
-        if bytes != Some(got) {
-            return Err(RunError::Length { expected: bytes.unwrap_or(usize::MAX), got });
-        }
-    }
+    check_lengths(to, from, bytes)?;
     let alignment = to.as_ptr().addr() % CACHE_LINE;
     tiles_into(to, from, &PlaneTiling::of_matrices(1, rows, cols, elem_bytes, alignment), threads)
+}
+
+/// Permutes the axes of a row-major array of elements of `elem_bytes` bytes from `from` into `to`,
+/// on at most `threads` threads.
+///
+/// # Errors
+/// Those of [`transpose_into`].
+pub fn permute_into(
+    to: &mut [Byte],
+    from: &[Byte],
+    axes: &AxisPermutation,
+    elem_bytes: usize,
+    threads: usize,
+) -> Result<(), RunError> {
+    let bytes = axes.len().checked_mul(elem_bytes);
+    check_lengths(to, from, bytes)?;
+    let alignment = to.as_ptr().addr() % CACHE_LINE;
+    tiles_into(to, from, &PlaneTiling::into_buffer(axes, elem_bytes, alignment), threads)
+}
+
+fn check_lengths(to: &[Byte], from: &[Byte], bytes: Option<usize>) -> Result<(), RunError> {
+    match [to.len(), from.len()].into_iter().find(|&got| bytes != Some(got)) {
+        Some(got) => Err(RunError::Length { expected: bytes.unwrap_or(usize::MAX), got }),
+        None => Ok(()),
+    }
 }
 
 /// Writes the tiles of `from` to `to`, on at most `threads` threads.

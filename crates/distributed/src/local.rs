@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use turntile::Transpose;
+use turntile::{ErrorKind, Transpose};
 
 /// Alternative implementations of one local stage, preferred ones first. Each is a list of
 /// transposes that run one after another.
@@ -12,7 +12,7 @@ pub type Alternatives = Vec<Vec<OnBytes<Transpose>>>;
 pub type OnBytes<T> = (Range<usize>, T);
 
 /// Plans each stage by its first alternative that `plan` does not reject with
-/// [`turntile::Error::Plan`].
+/// [`ErrorKind::NoPlan`].
 ///
 /// # Errors
 /// Returns the error of the last alternative if all are rejected, or the first other error.
@@ -31,7 +31,8 @@ pub fn plan_stages<P>(
         let mut result = Ok(Vec::new());
         for requests in alternatives {
             result = plan_all(requests);
-            if !matches!(result, Err(turntile::Error::Plan(_))) {
+            let kind = result.as_ref().err().map(turntile::Error::kind);
+            if kind != Some(ErrorKind::NoPlan) {
                 break;
             }
         }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 
-use turntile::{RawElements, RunOptions, Workspace};
+use turntile::RawElements;
+use turntile::run::{RunOptions, Workspace};
 
 use crate::block_exchange::BlockExchange;
 use crate::communicator::{CommError, Communicator};
@@ -92,7 +93,8 @@ impl RankPlan {
     fn workspace(&self) -> Result<(Workspace, Vec<u8>), Error> {
         let mut bounce = Vec::new();
         let bytes = self.bounce_bytes();
-        let out_of_memory = |_| turntile::Error::from(turntile::RunError::OutOfMemory { bytes });
+        let out_of_memory =
+            |_| turntile::Error::from(turntile::error::RunError::OutOfMemory { bytes });
         bounce.try_reserve_exact(bytes).map_err(out_of_memory)?;
         bounce.resize(bytes, 0);
         Ok((Workspace::new(self.local_workspace_bytes()).map_err(turntile::Error::from)?, bounce))

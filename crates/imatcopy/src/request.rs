@@ -1,6 +1,6 @@
 //! Arguments of a call: validated as in OpenBLAS and MKL, and converted to row-major form.
 
-use turntile::MatrixOp;
+use turntile::blas::MatrixOp;
 
 /// The storage order of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 
 use std::io::Write as _;
 
-use turntile::Scalar;
+use turntile::blas::Scalar;
 
 use crate::request::Arguments;
 
 /// Single-precision complex number, with the layout of C and Fortran.
-pub type C32 = turntile::Complex<f32>;
+pub type C32 = turntile::blas::Complex<f32>;
 /// Double-precision complex number, with the layout of C and Fortran.
-pub type C64 = turntile::Complex<f64>;
+pub type C64 = turntile::blas::Complex<f64>;
 
 /// An element type.
 pub trait Element: Scalar + Copy {
@@ -72,8 +72,15 @@ pub unsafe fn run<T: Element>(arguments: Arguments, alpha: T, data: *mut T) {
     // that they fit in the address space.
     let data = unsafe { std::slice::from_raw_parts_mut(data, request.span) };
     let (rows, cols) = (request.rows, request.cols);
-    let result =
-        turntile::imatcopy(data, request.operation, rows, cols, alpha, request.lda, request.ldb);
+    let result = turntile::blas::imatcopy(
+        data,
+        request.operation,
+        rows,
+        cols,
+        alpha,
+        request.lda,
+        request.ldb,
+    );
     // The workspace could not be allocated. The interface has no return value to report it.
     if let Err(error) = result {
         print_error(&format!(" ** {}IMATCOPY left the matrix as it was: {error}", T::LETTER));

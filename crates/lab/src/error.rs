@@ -1,5 +1,6 @@
 //! Errors that a program handles differently from others; the rest is reported as it is.
 
+use turntile::error::Reason;
 use turntile::gpu::CudaError;
 use turntile::plan::PlanError;
 use turntile_plan::ProblemError;
@@ -33,10 +34,9 @@ pub struct Refused(pub String);
 /// Whether a device lacks what was asked for, which is no failure: there is no kernel, or no plan.
 pub fn is_infeasible(error: &anyhow::Error) -> bool {
     let no_kernel = |error: &CudaError| matches!(error, CudaError::Infeasible { .. });
-    let cuda = match (error.downcast_ref(), error.downcast_ref()) {
-        (Some(turntile::Error::Cuda(error)), _) | (_, Some(KernelError::Cuda(error))) => {
-            Some(error)
-        }
+    let reason = error.downcast_ref().map(turntile::Error::reason);
+    let cuda = match (reason, error.downcast_ref()) {
+        (Some(Reason::Cuda(error)), _) | (_, Some(KernelError::Cuda(error))) => Some(error),
         _ => error.downcast_ref(),
     };
     cuda.is_some_and(no_kernel) || error.is::<PlanError>() || error.is::<Refused>()

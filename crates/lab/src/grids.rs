@@ -303,10 +303,7 @@ mod tests {
         let all = cube.layouts(16).unwrap();
         let mut data = cube.start(0).from;
         let short = FlatteningError::Short { need: 40 * 40 * 56, got: 64000 };
-        assert_eq!(
-            convert(&mut data, &all[0].at, &all[1].at, 1),
-            Err(GridError::Flattening(short))
-        );
+        assert_eq!(convert(&mut data, &all[0].at, &all[1].at, 1), Err(short.into()));
         let cube = Cube { side: 80, ..cube };
         let all = cube.layouts(16).unwrap();
         assert_eq!(cube.program(&all[1], 80 * 80 * 96 - 1), None);

@@ -179,6 +179,7 @@ pub fn tasks(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use turntile::error::Reason;
     use turntile::plan::ProblemError;
 
     #[test]
@@ -231,10 +232,8 @@ mod tests {
         assert_eq!(one[0].problem, of(&[3, 5, 7], &[2, 0, 1]));
         let two = super::tasks(&arrays, &GPU, &[8], 2).unwrap();
         assert_eq!(two[0].problem, of(&[2, 3, 5, 7], &[0, 3, 1, 2]));
-        let most = super::tasks(&asked[..1], &GPU, &[], usize::MAX);
-        assert!(
-            matches!(most, Err(turntile::Error::Problem(ProblemError::TooLarge { .. }))),
-            "{most:?}"
-        );
+        let most = super::tasks(&asked[..1], &GPU, &[], usize::MAX).unwrap_err();
+        let most = most.reason();
+        assert!(matches!(most, Reason::Problem(ProblemError::TooLarge { .. })), "{most:?}");
     }
 }

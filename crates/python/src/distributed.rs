@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError
 use pyo3::prelude::*;
 use pyo3::types::PyMemoryView;
 use pyo3::{create_exception, ffi};
-use turntile::RunError;
+use turntile::ErrorKind;
 use turntile_distributed::{CommError, Communicator, Error, Partition, Redistribution};
 
 use crate::errors::{PlanError, value};
@@ -174,12 +174,14 @@ pub fn exception(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
         return raised.clone_ref(py);
     }
     let text = error.to_string();
-    let exception = match error {
-        Error::Lost(_) => LostError::new_err(text),
-        Error::Local(turntile::Error::Run(RunError::OutOfMemory { .. })) => {
-            PyMemoryError::new_err(text)
-        }
-        Error::Local(turntile::Error::Plan(_)) => PlanError::new_err(text),
+    let kind = match &error {
+        Error::Local(error) => Some(error.kind()),
+        _ => None,
+    };
+    let exception = match (error, kind) {
+        (Error::Lost(_), _) => LostError::new_err(text),
+        (_, Some(ErrorKind::OutOfMemory { .. })) => PyMemoryError::new_err(text),
+        (_, Some(ErrorKind::NoPlan)) => PlanError::new_err(text),
         _ => RefusedError::new_err(text),
     };
     exception.set_cause(py, raised);

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use turntile::Error as LocalError;
+use turntile::error::RunError;
 use turntile::gpu::GpuTransposer;
-use turntile::{Error as LocalError, RunError};
 use turntile_distributed::Message;
 
 use crate::distributed::{Asked, LostError, Ranks, asked, exception};

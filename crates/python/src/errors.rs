@@ -3,8 +3,9 @@
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::{PyErr, create_exception};
+use turntile::error::Reason;
 use turntile::gpu::CudaError as Cuda;
-use turntile::{Error, RunError};
+use turntile::{Error, ErrorKind};
 
 create_exception!(
     turntile,
@@ -24,25 +25,20 @@ create_exception!(turntile, PlanError, PyValueError, "No kernel serves the probl
 /// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
 pub const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
 
-/// The exception for an error. The data are unchanged, except after `Cuda::Partial`, whose text says so.
+/// The exception for an error. The data are unchanged, except after `ErrorKind::Incomplete`, whose text says so.
 pub fn exception(error: Error) -> PyErr {
     let text = error.to_string();
-    match error {
-        Error::Run(RunError::OutOfMemory { .. }) => PyMemoryError::new_err(text),
-        Error::Plan(_) => PlanError::new_err(text),
-        Error::Cuda(error) => match error {
-            Cuda::Driver { code, .. } | Cuda::Launch { code, .. }
-                if OF_CAPTURES.contains(&code) =>
-            {
-                CaptureError::new_err(text)
-            }
-            Cuda::Misaligned { .. }
-            | Cuda::Length { .. }
-            | Cuda::Workspace { .. }
-            | Cuda::Overlap { .. }
-            | Cuda::Null { .. } => PyValueError::new_err(text),
-            _ => CudaError::new_err(text),
-        },
+    match (error.kind(), error.reason()) {
+        (ErrorKind::OutOfMemory { .. }, _) => PyMemoryError::new_err(text),
+        (ErrorKind::NoPlan, _) => PlanError::new_err(text),
+        (_, Reason::Cuda(Cuda::Driver { code, .. } | Cuda::Launch { code, .. }))
+            if OF_CAPTURES.contains(code) =>
+        {
+            CaptureError::new_err(text)
+        }
+        (ErrorKind::Gpu | ErrorKind::GpuOutOfMemory { .. } | ErrorKind::Incomplete, _) => {
+            CudaError::new_err(text)
+        }
         _ => PyValueError::new_err(text),
     }
 }

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
+use turntile::Transpose;
+use turntile::error::RunError;
 use turntile::stored::{OutOfCore, ReadAt, StoredError, WriteAt};
-use turntile::{RunError, Transpose};
 
 use crate::errors::exception;
 use crate::host;

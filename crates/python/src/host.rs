@@ -6,9 +6,11 @@ use std::sync::{Mutex, OnceLock};
 use pyo3::exceptions::{PyMemoryError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use turntile::error::RunError;
 use turntile::mode::Dynamic;
 use turntile::plan::Problem;
-use turntile::{RunError, RunOptions, Transpose, Transposer, bytes};
+use turntile::run::RunOptions;
+use turntile::{Transpose, Transposer, bytes};
 
 use crate::errors::{exception, value};
 use crate::layout::Arranged;
@@ -18,7 +20,7 @@ use crate::records;
 
 /// Host memory that runs use beside an array, allocated once and used as often as wanted, by one run at a time.
 #[pyclass(frozen, module = "turntile")]
-pub struct Workspace(Mutex<turntile::Workspace>, usize);
+pub struct Workspace(Mutex<turntile::run::Workspace>, usize);
 
 #[pymethods]
 impl Workspace {
@@ -37,7 +39,8 @@ impl Workspace {
         }
         // More than there can be is more than there is.
         let nbytes = usize::try_from(number).unwrap_or(usize::MAX);
-        let memory = turntile::Workspace::new(nbytes).map_err(|error| exception(error.into()))?;
+        let memory =
+            turntile::run::Workspace::new(nbytes).map_err(|error| exception(error.into()))?;
         Ok(Workspace(Mutex::new(memory), nbytes))
     }
 
@@ -107,8 +110,8 @@ pub fn asked(
 pub fn threads(asked: Option<usize>) -> usize {
     match asked {
         Some(1) => 1,
-        Some(asked) => asked.min(turntile::pool::thread_count()),
-        None => turntile::pool::thread_count(),
+        Some(asked) => asked.min(turntile::run::pool::thread_count()),
+        None => turntile::run::pool::thread_count(),
     }
 }
 

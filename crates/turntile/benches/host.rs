@@ -7,7 +7,8 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use turntile::{RunOptions, Transpose};
+use turntile::Transpose;
+use turntile::run::RunOptions;
 
 const SHAPES: [(usize, usize); 7] = [
     (64, 48),

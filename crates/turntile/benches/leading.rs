@@ -7,8 +7,10 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use turntile::blas::{Complex, Scalar, Scale};
 use turntile::mode::Leading;
-use turntile::{Complex, RunOptions, Scalar, Scale, Transpose, Transposer};
+use turntile::run::RunOptions;
+use turntile::{Transpose, Transposer};
 use turntile_plan::tuner::median;
 
 /// Number of repetitions per case.

@@ -5,9 +5,10 @@
 
 use std::time::Instant;
 
+use turntile::Transpose;
 use turntile::gpu::Gpu;
 use turntile::gpu::cust::{self, prelude::*};
-use turntile::{Effort, Transpose};
+use turntile::plan::Effort;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sides: Vec<usize> =

@@ -11,7 +11,8 @@
 use std::time::{Duration, Instant};
 
 use turntile::plan::CpuDevice;
-use turntile::{RawElements, RunOptions, Transpose, Transposer, Workspace};
+use turntile::run::{RunOptions, Workspace};
+use turntile::{RawElements, Transpose, Transposer};
 
 /// Rows, columns and bytes per element.
 const SHAPES: [(usize, usize, usize); 30] = [

@@ -7,10 +7,13 @@
 use turntile_cpu::{RunError, SMALL_BYTES, pool};
 use turntile_plan::Problem;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::{Error, RawElements, elements, plan_cache};
 
 /// Returns `true` if [`permute_in_place`] uses a buffer on the stack, on the calling thread,
 /// without a plan or workspace. That is the case up to 16 KiB, if the fused rank is small.
+#[doc(hidden)]
 pub fn is_small(problem: &Problem) -> bool {
     let in_place = !problem.is_out_of_place() && problem.records().is_none();
     problem.bytes() <= SMALL_BYTES && in_place && problem.axes().is_ok()
@@ -20,9 +23,9 @@ pub fn is_small(problem: &Problem) -> bool {
 /// [`turntile::transpose_in_place`](crate::transpose_in_place).
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] if the matrix is not valid, [`Error::Run`] if the
-/// length of `data` does not match or the workspace cannot be allocated. On an error `data` is
-/// unchanged.
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the matrix is not valid,
+/// [`ErrorKind::Length`] if the length of `data` does not match, [`ErrorKind::OutOfMemory`] if the
+/// workspace cannot be allocated.
 pub fn transpose_in_place(
     data: &mut [u8],
     rows: usize,
@@ -50,9 +53,9 @@ pub fn transpose_in_place(
 /// ```
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] if the array or `axes` are not valid, [`Error::Run`]
-/// if the length of `data` does not match or the workspace cannot be allocated. On an error `data`
-/// is unchanged.
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the array or `axes` are not valid,
+/// [`ErrorKind::Length`] if the length of `data` does not match, [`ErrorKind::OutOfMemory`] if the
+/// workspace cannot be allocated.
 pub fn permute_in_place(
     data: &mut [u8],
     shape: &[usize],
@@ -70,9 +73,10 @@ pub fn permute_in_place(
 /// [`turntile::transpose_into`](crate::transpose_into).
 ///
 /// # Errors
-/// [`Error::Problem`] or [`Error::Overflow`] if the matrix is not valid. [`Error::Run`] if the
-/// length of `src` or `dst` does not match, or if the buffers cannot be allocated: per thread, at
-/// most 128 KiB or one element. On an error `dst` is unchanged.
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the matrix is not valid,
+/// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
+/// [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated: per thread, at most 128 KiB or
+/// one element.
 pub fn transpose_into(
     src: &[u8],
     dst: &mut [u8],
@@ -83,6 +87,35 @@ pub fn transpose_into(
     let problem = checked(Problem::new(rows, cols, elem_bytes)?, dst)?;
     checked(problem, src)?;
     Ok(elements::run_through(src, dst, [rows, cols], elem_bytes, pool::thread_count())?)
+}
+
+/// Permutes the axes of a row-major array from `src` into `dst`, like
+/// [`turntile::permute_into`](crate::permute_into).
+///
+/// ```
+/// let mut planes = [0; 6];
+/// turntile::bytes::permute_into(b"RGBrgb", &mut planes, &[2, 3], &[1, 0], 1)?;
+/// assert_eq!(&planes, b"RrGgBb");
+/// # Ok::<(), turntile::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the array or `axes` are not valid,
+/// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
+/// [`ErrorKind::OutOfMemory`] as for [`transpose_into`].
+pub fn permute_into(
+    src: &[u8],
+    dst: &mut [u8],
+    shape: &[usize],
+    axes: &[usize],
+    elem_bytes: usize,
+) -> Result<(), Error> {
+    let problem = checked(Problem::permuted(shape, axes, elem_bytes)?, dst)?;
+    let problem = checked(problem, src)?;
+    if src.is_empty() {
+        return Ok(());
+    }
+    elements::run_axes_through(src, dst, &problem, pool::thread_count())
 }
 
 fn checked(problem: Problem, data: &[u8]) -> Result<Problem, Error> {

@@ -13,10 +13,12 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::{
-    Byte, Epilogue, Executor, RunError, permute_small, transpose_into, transpose_small,
+    Byte, Epilogue, Executor, RunError, permute_into, permute_small, transpose_into,
+    transpose_small,
 };
-use turntile_plan::{InvalidPlan, Problem};
+use turntile_plan::{InvalidPlan, Problem, ProblemError};
 
+use crate::Error;
 use crate::scale::{Scalar, Scale};
 
 /// Untyped elements: a byte buffer, interpreted with the element size of the plan.
@@ -325,6 +327,24 @@ pub fn run_through<T: Copy>(
     // or nothing is touched.
     let to = unsafe { bytes_mut(to) };
     transpose_into(to, bytes(from), sides, elem_bytes, threads)
+}
+
+/// Permutes the axes of an array of `Copy` elements from one slice into another, on up to `threads`
+/// threads.
+///
+/// # Errors
+/// Those of [`permute_into`] and [`Problem::axes`].
+pub fn run_axes_through<T: Copy>(
+    from: &[T],
+    to: &mut [T],
+    problem: &Problem,
+    threads: usize,
+) -> Result<(), Error> {
+    assert!(problem.elem_bytes().is_multiple_of(size_of::<T>().max(1)));
+    let axes = problem.axes().map_err(ProblemError::from)?;
+    // SAFETY: as in `run_through`.
+    let to = unsafe { bytes_mut(to) };
+    Ok(permute_into(to, bytes(from), &axes, problem.elem_bytes(), threads)?)
 }
 
 /// Moves elements of data `D` by calling `moves`. If `moves` panics, the process is aborted unless

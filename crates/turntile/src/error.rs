@@ -1,17 +1,141 @@
-//! Errors of the crate.
+//! Errors of the crate. Outside it only [`Error`] and [`ErrorKind`] are stable.
 
-use turntile_cpu::RunError;
+use std::fmt;
+
+pub use turntile_cpu::RunError;
 use turntile_cuda::CudaError;
+use turntile_perm::PermutationError;
 use turntile_plan::{PlanError, ProblemError, WisdomError};
 
 use crate::pattern::PatternError;
 use crate::record_conversion::LayoutError;
 
-/// Error of a transposition or permutation. The data are unchanged, except after
-/// [`CudaError::Partial`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Error of a call. The data are unchanged, except after [`ErrorKind::Incomplete`].
+///
+/// `Display` prints the reason with its numbers. [`kind`](Self::kind) is for programs.
+///
+/// ```
+/// use turntile::{ErrorKind, transpose_in_place};
+///
+/// let error = transpose_in_place(&mut [1, 2, 3, 4, 5], 2, 3).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Length { expected: 6, got: 5 });
+/// assert_eq!(error.to_string(), "shape 2 x 3 has 6 elements, the data have 5");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Reason>);
+
+/// Kind of an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum ErrorKind {
+    /// The data or a buffer do not have the required length. The unit is elements, or bytes for
+    /// raw elements and GPU memory.
+    Length {
+        /// Required length. The minimum for leading dimensions and GPU memory.
+        expected: usize,
+        /// Length given.
+        got: usize,
+    },
+    /// The element size differs from the plan's.
+    ElementSize {
+        /// Bytes per element in the plan.
+        expected: usize,
+        /// Bytes per element of the data.
+        got: usize,
+    },
+    /// The array exceeds the address space.
+    TooLarge,
+    /// The shape, the axes, the leading dimensions or the element size are not valid.
+    Shape,
+    /// An option is not valid, or cannot be combined with another.
+    Options,
+    /// The pattern is malformed or does not match the shape.
+    Pattern,
+    /// The record layout is not valid.
+    Records,
+    /// The elements of an ndarray array are not contiguous.
+    NotContiguous,
+    /// No plan is feasible, for example by the requested route within the workspace cap.
+    NoPlan,
+    /// The given plan is invalid, or does not support the call.
+    Plan,
+    /// The wisdom file cannot be used.
+    Wisdom,
+    /// The cost table belongs to another device.
+    CostTable,
+    /// Host memory could not be allocated.
+    OutOfMemory {
+        /// Bytes requested.
+        bytes: usize,
+    },
+    /// The given workspace is too small, or a GPU plan needs one and has none.
+    Workspace {
+        /// Bytes needed.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
+    /// The address of GPU memory is null.
+    Null,
+    /// The address of GPU memory is not aligned.
+    Alignment,
+    /// Ranges of GPU memory overlap.
+    Overlap,
+    /// GPU memory could not be allocated.
+    GpuOutOfMemory {
+        /// Bytes requested.
+        bytes: usize,
+    },
+    /// No GPU or driver is available, or the driver reported an error.
+    Gpu,
+    /// A GPU run failed after part of its work was queued: the data are incomplete.
+    Incomplete,
+}
+
+impl Error {
+    /// Returns the kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind()
+    }
+
+    /// Returns the reason in detail. It may change in any version.
+    #[doc(hidden)]
+    pub fn reason(&self) -> &Reason {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&*self.0)
+    }
+}
+
+#[doc(hidden)]
+impl<E> From<E> for Error
+where
+    Reason: From<E>,
+{
+    fn from(error: E) -> Self {
+        Error(Box::new(error.into()))
+    }
+}
+
+/// Reason of an [`Error`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
     /// The length of the data does not match the shape.
     #[error("shape {} has {expected} elements, the data have {got}", by_x(shape))]
     Length {
@@ -97,17 +221,139 @@ pub enum Error {
     Run(#[from] RunError),
 }
 
+impl Reason {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Reason::Length { expected, got, .. } | Reason::Short { expected, got } => {
+                ErrorKind::Length { expected: *expected, got: *got }
+            }
+            Reason::Overflow { .. } => ErrorKind::TooLarge,
+            Reason::ElementSize { expected, got } => {
+                ErrorKind::ElementSize { expected: *expected, got: *got }
+            }
+            Reason::Zero { .. } | Reason::Stored { .. } => ErrorKind::Options,
+            Reason::Gaps => ErrorKind::NotContiguous,
+            Reason::Problem(error) => problem_kind(error),
+            Reason::Pattern(_) => ErrorKind::Pattern,
+            Reason::Layout(LayoutError::TooLarge { .. }) => ErrorKind::TooLarge,
+            Reason::Layout(LayoutError::With { .. }) => ErrorKind::Options,
+            Reason::Layout(_) => ErrorKind::Records,
+            Reason::Plan(_) => ErrorKind::NoPlan,
+            Reason::Wisdom(_) => ErrorKind::Wisdom,
+            Reason::Costs { .. } => ErrorKind::CostTable,
+            Reason::Cuda(error) => cuda_kind(error),
+            Reason::Run(error) => run_kind(error),
+        }
+    }
+}
+
+fn problem_kind(error: &ProblemError) -> ErrorKind {
+    match error {
+        ProblemError::TooLarge { .. }
+        | ProblemError::TooFarApart { .. }
+        | ProblemError::Axes(PermutationError::Overflow { .. }) => ErrorKind::TooLarge,
+        ProblemError::Leading { .. } | ProblemError::OutOfPlace { .. } => ErrorKind::Options,
+        _ => ErrorKind::Shape,
+    }
+}
+
+fn run_kind(error: &RunError) -> ErrorKind {
+    match *error {
+        RunError::Length { expected, got } | RunError::Span { expected, got } => {
+            ErrorKind::Length { expected, got }
+        }
+        RunError::Workspace { need, have } => ErrorKind::Workspace { need, have },
+        RunError::OutOfMemory { bytes } => ErrorKind::OutOfMemory { bytes },
+        _ => ErrorKind::Plan,
+    }
+}
+
+fn cuda_kind(error: &CudaError) -> ErrorKind {
+    match *error {
+        CudaError::Partial { .. } => ErrorKind::Incomplete,
+        CudaError::OutOfMemory { bytes } => ErrorKind::GpuOutOfMemory { bytes },
+        CudaError::Length { need, have, .. } => ErrorKind::Length { expected: need, got: have },
+        CudaError::Workspace { need, have } => ErrorKind::Workspace { need, have },
+        CudaError::Null { .. } => ErrorKind::Null,
+        CudaError::Misaligned { .. } => ErrorKind::Alignment,
+        CudaError::Overlap { .. } => ErrorKind::Overlap,
+        CudaError::Flawed(_) => ErrorKind::Plan,
+        // Every other error is of the driver or the device.
+        _ => ErrorKind::Gpu,
+    }
+}
+
 /// Checks that `got` is the number of elements of `shape`.
 pub(crate) fn check_length(got: usize, shape: &[usize]) -> Result<(), Error> {
     let count = |all: usize, &extent: &usize| all.checked_mul(extent);
     match shape.iter().try_fold(1, count) {
         Some(expected) if expected == got => Ok(()),
-        Some(expected) => Err(Error::Length { shape: shape.to_vec(), expected, got }),
-        None => Err(Error::Overflow { shape: shape.to_vec() }),
+        Some(expected) => Err(Reason::Length { shape: shape.to_vec(), expected, got }.into()),
+        None => Err(Reason::Overflow { shape: shape.to_vec() }.into()),
     }
 }
 
 fn by_x(shape: &[usize]) -> String {
     let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
     if extents.is_empty() { "1".to_owned() } else { extents.join(" x ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use turntile_plan::InvalidPlan;
+
+    #[test]
+    fn error_is_one_pointer() {
+        assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
+    }
+
+    #[test]
+    fn kinds_carry_numbers_of_reasons() {
+        let numbers = ErrorKind::Length { expected: 9, got: 7 };
+        let launch = CudaError::OutOfMemory { bytes: 5 };
+        let half = CudaError::Partial { launch: 2, launches: 3, why: launch.clone().into() };
+        let rows: [(Error, ErrorKind); 18] = [
+            (Reason::Length { shape: vec![9], expected: 9, got: 7 }.into(), numbers),
+            (Reason::Short { expected: 9, got: 7 }.into(), numbers),
+            (RunError::Length { expected: 9, got: 7 }.into(), numbers),
+            (RunError::Span { expected: 9, got: 7 }.into(), numbers),
+            (CudaError::Length { what: "matrix", need: 9, have: 7 }.into(), numbers),
+            (RunError::OutOfMemory { bytes: 5 }.into(), ErrorKind::OutOfMemory { bytes: 5 }),
+            (launch.into(), ErrorKind::GpuOutOfMemory { bytes: 5 }),
+            (half.into(), ErrorKind::Incomplete),
+            (
+                RunError::Workspace { need: 2, have: 1 }.into(),
+                ErrorKind::Workspace { need: 2, have: 1 },
+            ),
+            (
+                CudaError::Workspace { need: 2, have: 1 }.into(),
+                ErrorKind::Workspace { need: 2, have: 1 },
+            ),
+            (RunError::Plan(InvalidPlan::RequiresCopy).into(), ErrorKind::Plan),
+            (CudaError::Flawed(InvalidPlan::RequiresCopy).into(), ErrorKind::Plan),
+            (CudaError::NoDevice.into(), ErrorKind::Gpu),
+            (ProblemError::ZeroSizedElement.into(), ErrorKind::Shape),
+            (ProblemError::Leading { with: "a batch" }.into(), ErrorKind::Options),
+            (LayoutError::With { with: "a batch" }.into(), ErrorKind::Options),
+            (LayoutError::NoFields.into(), ErrorKind::Records),
+            (LayoutError::TooLarge { records: 1 }.into(), ErrorKind::TooLarge),
+        ];
+        for (error, kind) in rows {
+            assert_eq!(error.kind(), kind, "{error}");
+        }
+    }
+
+    #[test]
+    fn error_has_text_and_source_of_reason() {
+        use std::error::Error as _;
+
+        let error = Error::from(RunError::Plan(InvalidPlan::RequiresCopy));
+        assert_eq!(error.to_string(), error.reason().to_string());
+        assert_eq!(
+            error.source().map(ToString::to_string),
+            error.reason().source().map(ToString::to_string)
+        );
+        assert_eq!(format!("{error:?}"), format!("{:?}", error.reason()));
+    }
 }

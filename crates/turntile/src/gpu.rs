@@ -60,6 +60,8 @@ use crate::tune::candidates;
 use crate::{Error, Transpose};
 
 // Same condition as in turntile-cuda: with the feature, on Linux.
+#[cfg(doc)]
+use crate::ErrorKind;
 #[cfg(all(
     feature = "cuda",
     target_os = "linux",
@@ -162,16 +164,15 @@ impl<M: Mode> Transpose<M> {
     ///
     /// The thread count is ignored. The workspace cap applies to device memory and defaults to the
     /// larger of 2% of the matrices and 16 MiB. With leading dimensions the workspace also has room
-    /// for the padding elements that must be saved. If the cap is too small for them,
-    /// [`PlanError::Infeasible`](crate::plan::PlanError::Infeasible) reports how many bytes they
-    /// need.
+    /// for the padding elements that must be saved. If the cap is too small for them, the text of
+    /// the error says how many bytes they need.
     ///
     /// An out-of-place operation gets a second plan if its launches differ. The first is for
     /// buffers with the [alignment](Self::alignment) that was set (default 16), the second for
     /// buffers that only have an element's alignment.
     ///
     /// # Errors
-    /// Those of [`plan`](Self::plan), and [`Error::Cuda`] if the driver reports an error.
+    /// Those of [`plan`](Self::plan), and [`ErrorKind::Gpu`] if the driver reports an error.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<GpuTransposer<M>, Error> {
         let request = &self.request;
         let planner = request.planner_on(gpu.chip())?;
@@ -209,7 +210,7 @@ impl<M: Mode> Transpose<M> {
     /// the alignment that was set.
     ///
     /// # Errors
-    /// Those of [`plan_on`](Self::plan_on); out of memory is [`CudaError::OutOfMemory`].
+    /// Those of [`plan_on`](Self::plan_on), and [`ErrorKind::GpuOutOfMemory`].
     pub fn tune_on(&self, gpu: &Gpu, budget: Duration) -> Result<Vec<Measurement>, Error> {
         self.tune_on_seen(gpu, budget, &mut |_, _, _| {})
     }
@@ -311,7 +312,7 @@ impl<M: Mode> GpuTransposer<M> {
     /// Allocates a workspace that is owned by the result. Runs that use it must not overlap.
     ///
     /// # Errors
-    /// [`Error::Cuda`] if the memory cannot be allocated.
+    /// [`ErrorKind::GpuOutOfMemory`].
     pub fn with_own_workspace(self) -> Result<Self, Error> {
         Ok(GpuTransposer { prepared: self.prepared.with_own_workspace()?, ..self })
     }
@@ -341,11 +342,14 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     /// Kernel errors are reported at the caller's next synchronisation.
     ///
     /// # Errors
-    /// [`Error::Cuda`]:
-    /// - `data` is too short, or is not aligned to 16 bytes or the
+    /// - [`ErrorKind::Length`]: `data` is too short.
+    /// - [`ErrorKind::Alignment`]: `data` is not aligned to 16 bytes, or to the
     ///   [alignment](Transpose::alignment) that was set.
-    /// - A workspace is needed and none is owned ([`CudaError::Workspace`]).
-    /// - After [`CudaError::Partial`] the data are incomplete.
+    /// - [`ErrorKind::Workspace`]: a workspace is needed and none is owned.
+    /// - [`ErrorKind::Overlap`]: the workspace overlaps `data`.
+    /// - [`ErrorKind::Null`]: an address is null.
+    /// - [`ErrorKind::Gpu`]: the driver rejected the first launch.
+    /// - [`ErrorKind::Incomplete`]: the driver rejected a later launch.
     ///
     /// All arguments are checked before anything is queued.
     ///
@@ -388,9 +392,9 @@ impl GpuTransposer<OutOfPlace> {
     /// Allocates nothing and does not wait.
     ///
     /// # Errors
-    /// [`Error::Cuda`] if a buffer is too short or not aligned to its elements, or if the two
-    /// overlap. All arguments are checked before anything is queued. After
-    /// [`CudaError::Partial`] `dst` is incomplete.
+    /// Those of an [in-place run](GpuTransposer::<InPlace>::run), for both buffers. Each is aligned
+    /// at least to its elements, and the two must not overlap. All arguments are checked before
+    /// anything is queued.
     ///
     /// # Safety
     /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
@@ -411,7 +415,7 @@ impl GpuTransposer<Dynamic> {
     /// Queues an out-of-place plan like [`GpuTransposer::run`](GpuTransposer::<OutOfPlace>::run).
     ///
     /// # Errors
-    /// Those of that function, and [`Error::Cuda`] if the plan is in-place.
+    /// Those of that function, and [`ErrorKind::Plan`] if the plan is in-place.
     ///
     /// # Safety
     /// As for that function.

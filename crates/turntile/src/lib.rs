@@ -26,20 +26,20 @@
 //!
 //! | to | call |
 //! |---|---|
-//! | transpose once, in place or into another buffer | [`transpose_in_place`], [`transpose_into`] |
-//! | permute the axes of an array once, in place | [`permute_in_place`]; for ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
-//! | split, permute and join axes by a pattern, once | [`rearrange`]; for ndarray's `Array`, `ndarray::rearrange` |
-//! | transpose, scale and conjugate a matrix with leading dimensions once, like BLAS's `imatcopy` extension | [`imatcopy`] |
+//! | transpose a matrix once | in place [`transpose_in_place`], into another buffer [`transpose_into`] |
+//! | permute the axes of an array once | [`permute_in_place`], [`permute_into`]; for ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
+//! | split, permute and join axes by a pattern, once | [`rearrange`](rearrange()), [`rearrange_into`]; for ndarray's `Array`, `ndarray::rearrange` |
+//! | transpose, scale and conjugate a matrix with leading dimensions once, like BLAS's `imatcopy` extension | [`blas::imatcopy`] |
 //! | convert records between layouts (AoS, SoA, ASTA) | [`layout::Records`] for typed records, [`layout::RecordConversion`] for bytes |
 //! | describe a transposition or permutation, with options | [`Transpose`] |
 //! | plan it | [`Transpose::plan`], on a GPU [`plan_on`](Transpose::plan_on) |
-//! | run it in place | [`Transposer::run`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run) |
-//! | run it with leading dimensions ([`Transpose::leading`]) | [`Transposer::run_within`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run) |
-//! | run it into another buffer | [`Transposer::run_into`], on a GPU [`GpuTransposer::run_into`](gpu::GpuTransposer::run_into) |
+//! | run it, in place, with leading dimensions or into another buffer | [`Transposer::run`], on a GPU [`GpuTransposer::run`](gpu::GpuTransposer::run); the [`mode`] says what `run` takes |
+//! | run it with a given workspace or progress reports | [`Transposer::run_with`] with [`run::RunOptions`] |
 //! | process an array larger than memory, from one file or memory map into another | [`Transpose::stored`] |
 //! | plan with your own cost table | [`Transpose::costs`] |
 //! | measure instead of estimating | [`Transpose::effort`], [`Transpose::tune`], [`Transpose::wisdom`] |
 //! | inspect the plan for any device | [`plan`](mod@plan) |
+//! | act on an error | [`Error::kind`] |
 //!
 //! # Order
 //! Matrices are row-major. A column-major matrix of `rows` by `cols` has the same bytes as a
@@ -49,7 +49,7 @@
 //! # Elements
 //! Elements may have any type and size. They are moved as bytes, and are never inspected, dropped
 //! or cloned. If only their size is known, use the functions of [`bytes`], which need no plan, or
-//! plan with [`Transpose::of_bytes`] and run on [`RawElements`].
+//! plan with [`Transpose::elem_bytes`] and run on [`RawElements`].
 //!
 //! # Leading dimensions
 //! Consecutive rows may start `lda` elements apart in the source and `ldb` elements apart in the
@@ -59,9 +59,9 @@
 //! # Threads
 //! A call uses the rayon pool in which it is made. With `threads(1)`, or in a pool of one thread,
 //! it runs on the calling thread only. Calls made outside rayon pools share a pool of this library
-//! ([`pool`]), which the first such call starts. Rayon's global pool is left to the application. To
-//! run in your own pool, call from within it (`pool.install`). If the system starts fewer threads
-//! than requested, calls run on the threads available.
+//! ([`run::pool`]), which the first such call starts. Rayon's global pool is left to the
+//! application. To run in your own pool, call from within it (`pool.install`). If the system starts
+//! fewer threads than requested, calls run on the threads available.
 //!
 //! # Locks
 //! In a task of a rayon pool, do not hold a lock during a call if other tasks of that pool may wait
@@ -69,13 +69,16 @@
 //! the pool. A task that then wants the lock waits for it forever. With `threads(1)`, or outside
 //! rayon pools, any lock may be held.
 //!
+//! # Errors
+//! Calls return [`Error`], and the data are then unchanged, except after
+//! [`ErrorKind::Incomplete`]. [`Error::kind`] is for programs, the text for people.
+//!
 //! # Aborts
-//! If a call returns an error, the data are unchanged. No input makes a call panic. If a bug in
-//! this library causes a panic while elements move, some elements may exist twice. Calls that take
-//! elements of any type then print a line to standard error and abort the process, because such
-//! elements could be dropped twice. Calls that take [`RawElements`], or elements known to be `Copy`
-//! ([`transpose_into`], [`Transposer::run_within`], [`Transposer::run_into`], [`imatcopy`]), unwind
-//! and leave the data in an unspecified order.
+//! No input makes a call panic. If a bug in this library causes a panic while elements move, some
+//! elements may exist twice. Calls that take elements of any type then print a line to standard
+//! error and abort the process, because such elements could be dropped twice. Calls that take [`RawElements`], or elements known to be `Copy`
+//! ([`transpose_into`], [`permute_into`], [`rearrange_into`], [`blas::imatcopy`], plans of kinds
+//! other than [`mode::InPlace`]), unwind and leave the data in an unspecified order.
 //!
 //! # GPUs
 //! With feature `cuda` the same plans run on NVIDIA GPUs: see [`gpu`].
@@ -83,12 +86,13 @@
 //! # Speed
 //! GB/s always means `2 · rows · cols · element bytes / time`, which is comparable with a copy.
 
+pub mod blas;
 pub mod bytes;
 mod columns;
 mod elements;
-mod error;
+#[doc(hidden)]
+pub mod error;
 pub mod gpu;
-mod imatcopy;
 pub mod layout;
 pub mod mode;
 #[cfg(feature = "ndarray")]
@@ -99,19 +103,17 @@ mod plan_cache;
 mod rearrange;
 mod record_conversion;
 mod records;
+pub mod run;
 mod scale;
 pub mod stored;
 mod transpose;
 mod transposer;
 mod tune;
 
-pub use elements::{Data, RawElements, Source};
-pub use error::Error;
-pub use imatcopy::{MatrixOp, imatcopy};
-pub use num_complex::Complex;
-pub use rearrange::rearrange;
-pub use scale::{Scalar, Scale};
-pub use transpose::{Transpose, permute_in_place, transpose_in_place, transpose_into};
-pub use transposer::{RunOptions, Transposer};
-pub use turntile_cpu::{RunError, Workspace, pool};
-pub use turntile_plan::Effort;
+pub use elements::RawElements;
+pub use error::{Error, ErrorKind};
+pub use rearrange::{rearrange, rearrange_into};
+pub use transpose::{
+    Transpose, permute_in_place, permute_into, transpose_in_place, transpose_into,
+};
+pub use transposer::Transposer;

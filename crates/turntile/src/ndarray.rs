@@ -35,6 +35,9 @@ use ::ndarray::{Array, ArrayD, Dimension, IntoDimension};
 use turntile_perm::AxisPermutation;
 use turntile_plan::ProblemError;
 
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::error::Reason;
 use crate::pattern::Rearrangement;
 use crate::{Error, permute_in_place};
 
@@ -104,10 +107,10 @@ pub fn permute<T, D: Dimension>(
 ///
 /// # Errors
 /// [`RejectedArray`] with the unchanged array and one of these errors:
-/// - [`Error::Gaps`]: the elements are not contiguous, for example after slicing, or an axis is
-///   inverted.
-/// - [`Error::Problem`]: the array has more than 64 axes.
-/// - [`Error::Run`]: the workspace cannot be allocated.
+/// - [`ErrorKind::NotContiguous`]: the elements are not contiguous, for example after slicing, or
+///   an axis is inverted.
+/// - [`ErrorKind::Shape`]: the array has more than 64 axes.
+/// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
 pub fn standard_layout<T, D: Dimension>(
     array: Array<T, D>,
 ) -> Result<Array<T, D>, RejectedArray<T, D>> {
@@ -133,7 +136,7 @@ pub fn standard_layout<T, D: Dimension>(
 /// ```
 ///
 /// # Errors
-/// [`RejectedArray`] with the unchanged array, with [`Error::Pattern`] or an error of
+/// [`RejectedArray`] with the unchanged array, with [`ErrorKind::Pattern`] or an error of
 /// [`standard_layout`].
 pub fn rearrange<T, D: Dimension>(
     array: Array<T, D>,
@@ -163,7 +166,7 @@ fn rearrange_elements<T, D: Dimension>(
         Some(elements) if forward => {
             permute_in_place(elements, in_memory.extents(), in_memory.order())
         }
-        _ => Err(Error::Gaps),
+        _ => Err(Reason::Gaps.into()),
     };
     if let Err(error) = moved {
         return Err(RejectedArray { error, array });
@@ -181,6 +184,8 @@ mod tests {
     use super::*;
     use ::ndarray::{Array2, Array3, Array4, Axis, Ix4, IxDyn, ShapeBuilder, arr0, s};
     use turntile_cpu::RunError;
+
+    use crate::ErrorKind;
 
     /// Non-`Copy` elements, in every layout without gaps: the result equals ndarray's, in the same
     /// memory.
@@ -236,7 +241,8 @@ mod tests {
             }
         }
         let rejected = rearrange(Array2::<u8>::zeros((2, 3)), "a b -> a", &[]).unwrap_err();
-        assert!(matches!(rejected.error, Error::Pattern(_)) && rejected.array.shape() == [2, 3]);
+        assert_eq!(rejected.error.kind(), ErrorKind::Pattern);
+        assert_eq!(rejected.array.shape(), [2, 3]);
     }
 
     #[test]
@@ -266,6 +272,6 @@ mod tests {
             assert_eq!((rejected.to_string(), &rejected.array), (order, &dynamic));
         }
         let _: fn(RejectedArray<u8, Ix4>) -> Error = Error::from;
-        assert_ne!(Error::Gaps, RunError::OutOfMemory { bytes: 1 }.into());
+        assert_ne!(Error::from(Reason::Gaps), RunError::OutOfMemory { bytes: 1 }.into());
     }
 }

@@ -15,8 +15,8 @@ pub use turntile_cpu::CpuDevice;
 pub use turntile_cuda::Chip;
 pub use turntile_plan::wisdom::StaleWisdom;
 pub use turntile_plan::{
-    CostTable, CostTableError, Infeasible, InvalidPlan, Measurement, Plan, PlanError, Planner,
-    Problem, ProblemError, Route, Stage, TileRule, TileSize, Wisdom, WisdomError,
+    CostTable, CostTableError, Effort, Infeasible, InvalidPlan, Measurement, Plan, PlanError,
+    Planner, Problem, ProblemError, Route, Stage, TileRule, TileSize, Wisdom, WisdomError,
 };
 
 #[cfg(feature = "measure")]

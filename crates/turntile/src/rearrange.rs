@@ -1,8 +1,10 @@
 //! Rearrangement by patterns: axes are split, permuted and joined in place.
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::error::check_length;
 use crate::pattern::Rearrangement;
-use crate::{Error, Transpose, permute_in_place};
+use crate::{Error, Transpose, permute_in_place, permute_into};
 
 /// Splits, permutes and joins the axes of a row-major array in place, like einops' `rearrange`, and
 /// returns the shape of the row-major result.
@@ -31,8 +33,8 @@ use crate::{Error, Transpose, permute_in_place};
 /// ```
 ///
 /// # Errors
-/// [`Error::Pattern`] if the pattern is malformed, repeats or drops axes, or does not match `shape`
-/// and `sizes`; also the errors of [`permute_in_place`]. On an error `data` is unchanged.
+/// [`ErrorKind::Pattern`] if the pattern is malformed, repeats or drops axes, or does not match
+/// `shape` and `sizes`; also the errors of [`permute_in_place`].
 ///
 /// # Aborts
 /// Like [`permute_in_place`].
@@ -48,9 +50,41 @@ pub fn rearrange<T>(
     Ok(all.shape())
 }
 
+/// Splits, permutes and joins the axes of a row-major array from `src` into `dst`, like
+/// [`rearrange`], and returns the shape of the result.
+///
+/// Like [`permute_into`], it makes no plan and requires `Copy` elements.
+///
+/// ```
+/// let pixels = [1, 101, 201, 2, 102, 202, 3, 103, 203, 4, 104, 204];
+/// let mut planes = [0; 12];
+/// let shape = turntile::rearrange_into(&pixels, &mut planes, &[2, 6], "h (w c) -> c h w", &[("c", 3)])?;
+/// assert_eq!(shape, [3, 2, 2]);
+/// assert_eq!(planes, [1, 2, 3, 4, 101, 102, 103, 104, 201, 202, 203, 204]);
+/// # Ok::<(), turntile::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Pattern`] as for [`rearrange`]; also the errors of [`permute_into`].
+pub fn rearrange_into<T: Copy>(
+    src: &[T],
+    dst: &mut [T],
+    shape: &[usize],
+    pattern: &str,
+    sizes: &[(&str, usize)],
+) -> Result<Vec<usize>, Error> {
+    let all = Rearrangement::new(pattern, shape, sizes)?;
+    for got in [src.len(), dst.len()] {
+        check_length(got, shape)?;
+    }
+    permute_into(src, dst, all.extents(), all.order())?;
+    Ok(all.shape())
+}
+
 impl Transpose {
     /// Creates the rearrangement of one row-major array of elements of type `T` by a pattern: see
-    /// [`rearrange`]. [`Rearrangement::shape`] returns the shape of the result.
+    /// [`rearrange`]. [`Rearrangement::shape`](crate::layout::Rearrangement::shape) returns the
+    /// shape of the result.
     ///
     /// ```
     /// // NCHW to blocks of 32 channels:
@@ -61,7 +95,7 @@ impl Transpose {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
+    /// [`ErrorKind::Pattern`] if the pattern is malformed or does not match `shape` and `sizes`.
     pub fn rearrange<T>(
         shape: &[usize],
         pattern: &str,

@@ -7,6 +7,8 @@ use std::ops::{Deref, DerefMut};
 use bytemuck::{TransparentWrapper, cast_slice, cast_slice_mut};
 use rayon::prelude::*;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::columns::{Record, RecordTile};
 use crate::record_conversion::{RecordConversion, RecordOrder};
 use crate::{Error, RawElements};
@@ -88,8 +90,8 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
     /// Converts the records to an array of structures, in place.
     ///
     /// # Errors
-    /// [`RejectedRecords`] with the unchanged records; its error is [`Error::Run`] if the workspace
-    /// cannot be allocated.
+    /// [`RejectedRecords`] with the unchanged records; its error is [`ErrorKind::OutOfMemory`] if
+    /// the workspace cannot be allocated.
     pub fn into_aos(self) -> Result<Records<R, Aos>, RejectedRecords<R, L>> {
         self.into_layout()
     }
@@ -251,13 +253,13 @@ mod tests {
         let records = Records::from(b"abcdef".as_chunks().0.to_vec());
         let address = records.as_bytes().as_ptr();
         let rejected = records.into_soa().unwrap_err();
-        assert_eq!(rejected.error, Error::Layout(LayoutError::NoFields));
+        assert_eq!(rejected.error, LayoutError::NoFields.into());
         assert_eq!(rejected.to_string(), rejected.error.to_string());
         assert!(format!("{rejected:?}").contains("2 records as aos"), "{rejected:?}");
         assert_eq!(
             (rejected.records.as_bytes(), rejected.records.as_ptr().cast()),
             (&b"abcdef"[..], address)
         );
-        assert_eq!(Error::from(rejected), Error::Layout(LayoutError::NoFields));
+        assert_eq!(Error::from(rejected), LayoutError::NoFields.into());
     }
 }

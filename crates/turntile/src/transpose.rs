@@ -15,7 +15,9 @@ use turntile_plan::{
     Wisdom, WisdomLookup,
 };
 
-use crate::error::check_length;
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::error::{Reason, check_length};
 use crate::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
 use crate::record_conversion::{LayoutError, RecordConversion, RecordOrder};
 use crate::transposer::Transposer;
@@ -29,9 +31,8 @@ use crate::{Error, elements, plan_cache};
 /// plans of the last 8 problems are cached, so repeated calls cost little more than their runs.
 ///
 /// # Errors
-/// [`Error::Length`] if `data` does not have `rows · cols` elements, [`Error::Overflow`] if that
-/// product overflows, [`Error::Run`] if the workspace cannot be allocated. On an error `data` is
-/// unchanged.
+/// [`ErrorKind::Length`] if `data` does not have `rows · cols` elements, [`ErrorKind::TooLarge`] if
+/// that product overflows, [`ErrorKind::OutOfMemory`] if the workspace cannot be allocated.
 ///
 /// # Aborts
 /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
@@ -63,15 +64,25 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 /// ```
 ///
 /// # Errors
-/// [`Error::Problem`] if `axes` is not a permutation of the axes or there are more than 64,
-/// [`Error::Length`] if the length of `data` does not match `shape`, [`Error::Overflow`] if the
-/// number of elements overflows, [`Error::Run`] if the workspace cannot be allocated. On an error
-/// `data` is unchanged.
+/// [`ErrorKind::Shape`] if `axes` is not a permutation of the axes or there are more than 64,
+/// [`ErrorKind::Length`] if the length of `data` does not match `shape`, [`ErrorKind::TooLarge`] if
+/// the number of elements overflows, [`ErrorKind::OutOfMemory`] if the workspace cannot be
+/// allocated.
 ///
 /// # Aborts
 /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
 /// pool, see [locks](crate#locks).
 pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> Result<(), Error> {
+    let problem = axes_problem::<T>(&[data.len()], shape, axes)?;
+    if size_of::<T>() == 0 || elements::run_small_axes(data, &problem) {
+        return Ok(());
+    }
+    plan_cache::planned(problem)?.run(data)
+}
+
+/// Returns the problem of permuting slices of `lens` elements of type `T`. Elements of a zero-sized
+/// type count as one byte.
+fn axes_problem<T>(lens: &[usize], shape: &[usize], axes: &[usize]) -> Result<Problem, Error> {
     let problem = Problem::permuted(shape, axes, size_of::<T>().max(1));
     // If the size overflows, `check_length` reports the error.
     if let Err(error) = &problem
@@ -79,12 +90,8 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
     {
         return Err(error.clone().into());
     }
-    check_length(data.len(), shape)?;
-    let problem = problem?;
-    if size_of::<T>() == 0 || elements::run_small_axes(data, &problem) {
-        return Ok(());
-    }
-    plan_cache::planned(problem)?.run(data)
+    lens.iter().try_for_each(|&len| check_length(len, shape))?;
+    Ok(problem?)
 }
 
 /// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`.
@@ -101,9 +108,9 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
 /// ```
 ///
 /// # Errors
-/// [`Error::Length`] if `src` or `dst` does not have `rows · cols` elements, [`Error::Overflow`] if
-/// that product overflows, [`Error::Run`] if the buffers cannot be allocated: per thread, at most
-/// 128 KiB or one element. On an error `dst` is unchanged. In a rayon pool, see
+/// [`ErrorKind::Length`] if `src` or `dst` does not have `rows · cols` elements,
+/// [`ErrorKind::TooLarge`] if that product overflows, [`ErrorKind::OutOfMemory`] if the buffers
+/// cannot be allocated: per thread, at most 128 KiB or one element. In a rayon pool, see
 /// [locks](crate#locks).
 pub fn transpose_into<T: Copy>(
     src: &[T],
@@ -118,6 +125,39 @@ pub fn transpose_into<T: Copy>(
         elements::run_through(src, dst, [rows, cols], size_of::<T>(), pool::thread_count())?;
     }
     Ok(())
+}
+
+/// Permutes the axes of a row-major array from `src` into `dst`, as NumPy's `transpose(axes)`.
+///
+/// Axis `i` of the result is axis `axes[i]` of `shape`, and the result is row-major too. Like
+/// [`transpose_into`], it makes no plan and requires `Copy` elements.
+///
+/// ```
+/// // 2 x 2 pixels of (r, g, b) become three planes.
+/// let image = [1, 101, 201, 2, 102, 202, 3, 103, 203, 4, 104, 204];
+/// let mut planes = [0; 12];
+/// turntile::permute_into(&image, &mut planes, &[2, 2, 3], &[2, 0, 1])?;
+/// assert_eq!(planes, [1, 2, 3, 4, 101, 102, 103, 104, 201, 202, 203, 204]);
+/// # Ok::<(), turntile::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Shape`] if `axes` is not a permutation of the axes, or there are more than 64, or
+/// more than 28 that do not stay adjacent and have an extent other than 1. [`ErrorKind::Length`] if
+/// the length of `src` or `dst` does not match `shape`, [`ErrorKind::TooLarge`] if the number of
+/// elements overflows, [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated: per thread,
+/// at most 128 KiB or one element. In a rayon pool, see [locks](crate#locks).
+pub fn permute_into<T: Copy>(
+    src: &[T],
+    dst: &mut [T],
+    shape: &[usize],
+    axes: &[usize],
+) -> Result<(), Error> {
+    let problem = axes_problem::<T>(&[src.len(), dst.len()], shape, axes)?;
+    if size_of_val(src) == 0 {
+        return Ok(());
+    }
+    elements::run_axes_through(src, dst, &problem, pool::thread_count())
 }
 
 /// Builder of a transposition or axis permutation. Options that are not set are chosen by the
@@ -208,7 +248,7 @@ impl Transpose {
     /// Element `(i, j)` moves from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a
     /// larger matrix.
     ///
-    /// With axes `[0, 1]` ([`of_axes`](Transpose::of_axes)) rows are only moved from one leading
+    /// With axes `[0, 1]` ([`permute`](Transpose::permute)) rows are only moved from one leading
     /// dimension to the other.
     ///
     /// Workspace: none if `lda == ldb`, and none required if rows are only moved. A small matrix is
@@ -365,14 +405,15 @@ impl<M: Mode> Transpose<M> {
     /// Plans the operation for the host.
     ///
     /// # Errors
-    /// - [`Error::Problem`]: the array exceeds the address space, elements have no bytes, or `axes`
-    ///   is not a permutation of the axes of the shape.
-    /// - [`Error::Zero`]: the thread count or the batch is 0.
-    /// - [`Error::Plan`]: the requested route is not feasible within the workspace cap.
-    /// - [`Error::Wisdom`]: the wisdom file cannot be used.
-    /// - [`Error::Costs`]: the cost table belongs to another device.
-    /// - [`Error::Layout`]: the record conversion is not valid.
-    /// - [`Error::Run`]: the memory for planning or measuring cannot be allocated.
+    /// - [`ErrorKind::TooLarge`]: the array exceeds the address space.
+    /// - [`ErrorKind::Shape`]: elements have no bytes, `axes` is not a permutation of the axes of
+    ///   the shape, or a leading dimension is too small.
+    /// - [`ErrorKind::Options`]: the thread count or the batch is 0, or options cannot be combined.
+    /// - [`ErrorKind::NoPlan`]: the requested route is not feasible within the workspace cap.
+    /// - [`ErrorKind::Wisdom`]: the wisdom file cannot be used.
+    /// - [`ErrorKind::CostTable`]: the cost table belongs to another device.
+    /// - [`ErrorKind::Records`]: the record conversion is not valid.
+    /// - [`ErrorKind::OutOfMemory`]: the memory for planning or measuring cannot be allocated.
     pub fn plan(&self) -> Result<Transposer<M>, Error> {
         plan_cache::spare_memory()?;
         let request = &self.request;
@@ -412,8 +453,8 @@ impl<M: Mode> Transpose<M> {
     /// Returns the problem, as planners take it.
     ///
     /// # Errors
-    /// [`Error::Problem`] if the matrices exceed the address space or elements have no bytes;
-    /// [`Error::Zero`] if the thread count or the batch is 0.
+    /// [`ErrorKind::TooLarge`], [`ErrorKind::Shape`], [`ErrorKind::Options`] and
+    /// [`ErrorKind::Records`], as for [`plan`](Self::plan).
     pub fn problem(&self) -> Result<Problem, Error> {
         self.request.problem()
     }
@@ -437,7 +478,7 @@ impl Request {
     pub fn problem(&self) -> Result<Problem, Error> {
         let numbers = [("batch", self.batch), ("threads", self.threads.unwrap_or(1))];
         if let Some(&(what, _)) = numbers.iter().find(|(_, number)| *number == 0) {
-            return Err(Error::Zero { what });
+            return Err(Reason::Zero { what }.into());
         }
         let problem = match &self.records {
             Some(records) => self.records_problem(records)?,
@@ -490,7 +531,7 @@ impl Request {
     /// Returns the problem for an operation (`with`) that does not support leading dimensions.
     ///
     /// # Errors
-    /// Those of [`problem`](Self::problem), and [`Error::Problem`] if leading dimensions are set.
+    /// Those of [`problem`](Self::problem), and [`ErrorKind::Options`] if leading dimensions are set.
     pub(crate) fn dense_problem(&self, with: &'static str) -> Result<Problem, Error> {
         let problem = self.problem()?;
         let dense = problem.leading().is_none().then_some(problem);
@@ -505,7 +546,7 @@ impl Request {
         let fits = |costs: &CostTable| costs.names() == own.names() && of(costs);
         match &self.costs {
             Some(costs) if !fits(costs) => {
-                Err(Error::Costs { of: costs.device().into(), here: device.into() })
+                Err(Reason::Costs { of: costs.device().into(), here: device.into() }.into())
             }
             costs => Ok(costs.clone()),
         }

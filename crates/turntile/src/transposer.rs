@@ -1,4 +1,4 @@
-//! Plans that are ready to run on the host, and the options of a run.
+//! Plans that are ready to run on the host.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,9 +10,12 @@ use turntile_plan::wisdom::StaleWisdom;
 use turntile_plan::{Plan, Problem};
 
 use crate::Error;
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::elements::{self, Data, RawElements, Source};
-use crate::error::check_length;
+use crate::error::{Reason, check_length};
 use crate::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
+use crate::run::RunOptions;
 use crate::scale::{Scalar, Scale};
 
 /// A transposition or axis permutation planned for the host. It can be run any number of times,
@@ -28,66 +31,12 @@ pub struct Transposer<M = InPlace> {
     mode: PhantomData<M>,
 }
 
-/// Options of a run.
-#[derive(Default)]
-#[must_use]
-pub struct RunOptions<'a> {
-    pub(crate) workspace: Option<&'a mut [MaybeUninit<u64>]>,
-    pub(crate) progress: Option<&'a mut dyn FnMut(usize)>,
-}
-
-impl<'a> RunOptions<'a> {
-    /// Creates the default options: the run allocates its workspace and reports no progress.
-    pub fn new() -> Self {
-        RunOptions::default()
-    }
-
-    /// Sets a workspace that the caller provides ([`Transposer::workspace`]). The run then makes no
-    /// large allocation.
-    pub fn workspace(self, workspace: &'a mut Workspace) -> Self {
-        self.workspace_in(workspace.words_mut())
-    }
-
-    /// Sets any memory of at least [`Transposer::workspace_bytes`] bytes as the workspace.
-    ///
-    /// ```
-    /// use std::mem::MaybeUninit;
-    /// use turntile::{RunOptions, Transpose};
-    ///
-    /// let planned = Transpose::new::<u16>(300, 200).plan()?;
-    /// let mut words = vec![MaybeUninit::<u64>::uninit(); planned.workspace_bytes().div_ceil(8)];
-    /// planned.run_with(&mut vec![0u16; 300 * 200], RunOptions::new().workspace_in(&mut words))?;
-    /// # Ok::<(), turntile::Error>(())
-    /// ```
-    pub fn workspace_in(self, words: &'a mut [MaybeUninit<u64>]) -> Self {
-        RunOptions { workspace: Some(words), ..self }
-    }
-
-    /// Calls `done` after each stage with the number of completed stages, out of
-    /// [`Plan::passes`](crate::plan::Plan::passes).
-    ///
-    /// If `done` panics, it is not called again. The transposition is completed, and then the panic
-    /// continues.
-    pub fn progress(self, done: &'a mut dyn FnMut(usize)) -> Self {
-        RunOptions { progress: Some(done), ..self }
-    }
-}
-
-impl fmt::Debug for RunOptions<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunOptions")
-            .field("workspace_bytes", &self.workspace.as_deref().map(size_of_val))
-            .field("progress", &self.progress.is_some())
-            .finish()
-    }
-}
-
 impl<M: Mode> Transposer<M> {
     /// Creates a transposer that runs `plan` on the host with `threads` threads. A plan for a GPU
     /// is allowed: host scratch then replaces the GPU's on-chip memory.
     ///
     /// # Errors
-    /// [`Error::Run`] if the plan is invalid or not of kind `M`. Plans made by the planner are
+    /// [`ErrorKind::Plan`] if the plan is invalid or not of kind `M`. Plans made by the planner are
     /// valid.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
         M::check(&plan.problem).map_err(RunError::from)?;
@@ -126,7 +75,7 @@ impl<M: Mode> Transposer<M> {
     /// runs, one at a time.
     ///
     /// # Errors
-    /// [`Error::Run`] if the memory cannot be allocated.
+    /// [`ErrorKind::OutOfMemory`].
     pub fn workspace(&self) -> Result<Workspace, Error> {
         Ok(Workspace::new(self.workspace_bytes())?)
     }
@@ -161,13 +110,13 @@ impl<M: Mode> Transposer<M> {
         let problem: &Problem = &self.plan().problem;
         let expected = problem.elem_bytes();
         if expected != got {
-            return Err(Error::ElementSize { expected, got });
+            return Err(Reason::ElementSize { expected, got }.into());
         }
         if problem.leading().is_none() {
             return check_length(len, problem.extents());
         }
         let expected = problem.span();
-        if len < expected { Err(Error::Short { expected, got: len }) } else { Ok(()) }
+        if len < expected { Err(Reason::Short { expected, got: len }.into()) } else { Ok(()) }
     }
 }
 
@@ -176,10 +125,8 @@ impl Transposer {
     /// [`RawElements`](crate::RawElements). The workspace is allocated for the run.
     ///
     /// # Errors
-    /// - [`Error::Length`] and [`Error::ElementSize`]: `data` does not match the plan.
-    /// - [`Error::Run`]: the workspace cannot be allocated.
-    ///
-    /// On an error `data` is unchanged.
+    /// - [`ErrorKind::Length`] and [`ErrorKind::ElementSize`]: `data` does not match the plan.
+    /// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
     ///
     /// # Aborts
     /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a
@@ -192,7 +139,8 @@ impl Transposer {
     /// ([`RunOptions`]).
     ///
     /// ```
-    /// use turntile::{RunOptions, Transpose};
+    /// use turntile::Transpose;
+    /// use turntile::run::RunOptions;
     ///
     /// let planned = Transpose::new::<u16>(300, 200).plan()?;
     /// let mut workspace = planned.workspace()?;
@@ -204,7 +152,7 @@ impl Transposer {
     /// ```
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), and [`Error::Run`] if the workspace is too small.
+    /// Those of [`run`](Self::run), and [`ErrorKind::Workspace`] if the workspace is too small.
     ///
     /// # Panics
     /// If [`RunOptions::progress`] panics; the data are transposed by then.
@@ -232,11 +180,11 @@ impl Transposer<Leading> {
     /// [`span`](Problem::span).
     ///
     /// # Errors
-    /// - [`Error::Short`]: `data` is shorter than the span ([`Error::Run`] for raw elements).
-    /// - [`Error::ElementSize`]: the element size differs from the plan's.
-    /// - [`Error::Run`]: the workspace cannot be allocated.
+    /// - [`ErrorKind::Length`]: `data` is shorter than the span.
+    /// - [`ErrorKind::ElementSize`]: the element size differs from the plan's.
+    /// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
     ///
-    /// On an error `data` is unchanged. In a rayon pool, see [locks](crate#locks).
+    /// In a rayon pool, see [locks](crate#locks).
     pub fn run(&self, data: &mut (impl Data + Source + ?Sized)) -> Result<(), Error> {
         self.run_with(data, RunOptions::new())
     }
@@ -245,7 +193,7 @@ impl Transposer<Leading> {
     /// ([`RunOptions`]).
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), and [`Error::Run`] if the workspace is too small.
+    /// Those of [`run`](Self::run), and [`ErrorKind::Workspace`] if the workspace is too small.
     ///
     /// # Panics
     /// If [`RunOptions::progress`] panics; the matrix has been moved by then.
@@ -266,7 +214,9 @@ impl Transposer<Leading> {
     /// otherwise one extra pass. An identity `scale` costs nothing.
     ///
     /// ```
-    /// use turntile::{Complex, RunOptions, Scale, Transpose};
+    /// use turntile::Transpose;
+    /// use turntile::blas::{Complex, Scale};
+    /// use turntile::run::RunOptions;
     ///
     /// let mut matrix = [Complex { re: 1.0f32, im: 2.0 }, Complex { re: 3.0, im: 4.0 }];
     /// let planned = Transpose::new::<Complex<f32>>(1, 2).leading(2, 1).plan()?;
@@ -331,8 +281,8 @@ impl Transposer<OutOfPlace> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] and [`Error::ElementSize`] if `src` or `dst` does not match the plan,
-    /// [`Error::Run`] if the buffers cannot be allocated. On an error `dst` is unchanged.
+    /// [`ErrorKind::Length`] and [`ErrorKind::ElementSize`] if `src` or `dst` does not match the
+    /// plan, [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated.
     pub fn run<S, D>(&self, src: &S, dst: &mut D) -> Result<(), Error>
     where
         S: Source<Element = D::Element> + ?Sized,
@@ -349,9 +299,11 @@ impl Transposer<Dynamic> {
     /// dimensions.
     ///
     /// # Errors
-    /// [`Error::Run`] if the length of `data` does not match (with leading dimensions: is shorter
-    /// than the span), if the workspace is too small or cannot be allocated, or if the plan is
-    /// out-of-place. On an error `data` is unchanged.
+    /// - [`ErrorKind::Length`]: the length of `data` does not match. With leading dimensions it may
+    ///   be longer than the span.
+    /// - [`ErrorKind::Workspace`]: the given workspace is too small.
+    /// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
+    /// - [`ErrorKind::Plan`]: the plan is out-of-place.
     pub fn run(&self, data: &mut [u8], options: RunOptions<'_>) -> Result<(), Error> {
         self.in_workspace(options, |workspace, done| {
             Ok(elements::run_within(&self.executor, &mut RawElements(data), workspace, done)?)
@@ -361,8 +313,9 @@ impl Transposer<Dynamic> {
     /// Runs an out-of-place plan from `src` into `dst`.
     ///
     /// # Errors
-    /// [`Error::Run`] if the length of `src` or `dst` does not match, if the buffers cannot be
-    /// allocated, or if the plan is in-place. On an error `dst` is unchanged.
+    /// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
+    /// [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated, [`ErrorKind::Plan`] if the
+    /// plan is in-place.
     pub fn run_into(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Error> {
         Ok(elements::run_into(&self.executor, &RawElements(src), &mut RawElements(dst))?)
     }

@@ -8,8 +8,11 @@ use turntile_plan::tuner::{self, OnMeasured};
 use turntile_plan::{Measurement, Plan, Planner, Problem};
 
 use crate::Error;
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::mode::Dynamic;
-use crate::transposer::{RunOptions, Transposer};
+use crate::run::RunOptions;
+use crate::transposer::Transposer;
 
 /// Maximum ratio of a route's best estimate to the overall best at which the route is tried first.
 /// Plans of slower routes keep their place in the order of estimates.
@@ -39,7 +42,7 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
 /// [`Measurement`].
 ///
 /// # Errors
-/// [`Error::Run`] if a plan is invalid or the memory cannot be allocated.
+/// [`ErrorKind::Plan`] if a plan is invalid, [`ErrorKind::OutOfMemory`].
 #[cfg(feature = "measure")]
 pub fn measure(
     plans: Vec<Plan>,

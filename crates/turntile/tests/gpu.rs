@@ -4,9 +4,11 @@
 
 use std::ptr;
 
+use turntile::blas::{Complex, Scalar, Scale};
+use turntile::error::Reason;
 use turntile::gpu::cust::sys::{self, CUresult};
 use turntile::gpu::{CudaError, DeviceMemory, Gpu, StreamHandle};
-use turntile::{Complex, Error, Scalar, Scale, Transpose};
+use turntile::{ErrorKind, Transpose};
 
 use crate::children::runs_on;
 
@@ -79,9 +81,11 @@ fn child_half() {
     let ready = ready.with_own_workspace().unwrap();
     // SAFETY: launches of this card do not access memory, and its streams are plain numbers.
     let error = unsafe { ready.run_scaled(memory(4096 * 6000 * 4), &Scale::by(2f32), stream()) };
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Incomplete);
     assert!(
-        matches!(error, Err(Error::Cuda(CudaError::Partial { launch: 3, launches: 3, .. }))),
-        "{error:?}"
+        matches!(error.reason(), Reason::Cuda(CudaError::Partial { launch: 3, launches: 3, .. })),
+        "{error}"
     );
     // SAFETY: as above; the workspace is freed when the queued work has ended.
     assert_eq!(unsafe { sys::cuStreamSynchronize(ptr::null_mut()) }, CUresult::CUDA_SUCCESS);

@@ -1,10 +1,11 @@
 //! Conversion of records between layouts.
 
 use proptest::prelude::*;
+use turntile::error::Reason;
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
 use turntile::mode::Dynamic;
 use turntile::plan::{Chip, PlanError, Planner, Route};
-use turntile::{Error, RawElements, Transpose};
+use turntile::{ErrorKind, RawElements, Transpose};
 
 /// Returns the expected bytes of the records in a layout.
 fn expected_bytes(layout: RecordOrder, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
@@ -157,8 +158,8 @@ fn columns_follow_order_of_fields() {
 fn invalid_layouts_are_rejected() {
     let planned =
         |layout: RecordConversion, to| layout.to(to).plan().map(|planned| planned.to_string());
-    let rejected = |layout: RecordConversion, to| match planned(layout, to) {
-        Err(Error::Layout(error)) => error,
+    let rejected = |layout: RecordConversion, to| match planned(layout, to).unwrap_err().reason() {
+        Reason::Layout(error) => error.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(rejected(RecordConversion::new(3, &[]), RecordOrder::Soa), LayoutError::NoFields);
@@ -191,11 +192,11 @@ fn invalid_layouts_are_rejected() {
         (|plan| plan.leading(9, 9), "leading dimensions"),
     ] {
         let plan = change(RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa).dynamic()).plan();
-        assert_eq!(plan.map(drop).unwrap_err(), Error::Layout(LayoutError::With { with }));
+        assert_eq!(plan.map(drop).unwrap_err(), LayoutError::With { with }.into());
     }
     let stored = RecordConversion::new(3, &[1, 2]).to(RecordOrder::Soa).stored(1 << 20);
     let with = "stored arrays";
-    assert_eq!(stored.unwrap_err(), Error::Layout(LayoutError::With { with }));
+    assert_eq!(stored.unwrap_err(), LayoutError::With { with }.into());
     for (text, layout) in [
         ("aos", Ok(RecordOrder::Aos)),
         ("soa", Ok(RecordOrder::Soa)),
@@ -247,7 +248,8 @@ fn gpu_plans_any_records_to_tiles_and_columns() {
 fn run_keeps_data_when_length_is_wrong() {
     let planned = RecordConversion::new(5, &[1, 2]).to(RecordOrder::Soa).plan().unwrap();
     let mut short = *b"aA1bB2cC3dD4eE";
-    assert!(matches!(planned.run(&mut RawElements(&mut short[..])), Err(Error::Run(_))));
+    let error = planned.run(&mut RawElements(&mut short[..])).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Length { expected: 15, got: 14 });
     assert_eq!(&short, b"aA1bB2cC3dD4eE");
 }
 

@@ -1,15 +1,21 @@
 //! Out-of-place transpositions on the host, with and without a plan, compared with the reference.
 
 use proptest::prelude::*;
+use turntile::error::{Reason, RunError};
 use turntile::mode::{Dynamic, InPlace, OutOfPlace};
 use turntile::plan::{
     Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, Route, TileRule,
 };
-use turntile::{Error, RawElements, RunError, RunOptions, Transpose, Transposer, transpose_into};
+use turntile::run::RunOptions;
+use turntile::{
+    ErrorKind, RawElements, Transpose, Transposer, bytes, permute_into, rearrange_into,
+    transpose_into,
+};
 use turntile_plan::RejectedRoute;
 
 use crate::common::oracle;
 use crate::largest_side;
+use crate::permutations::orders;
 
 /// Checks matrices of `N`-byte elements.
 fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize) {
@@ -29,6 +35,43 @@ fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize)
         transpose_into(&src, &mut dst, rows, cols).unwrap();
         assert!(dst == want, "{rows} x {cols}, {N} bytes, without a plan");
     }
+    dst.fill([0x5A; N]);
+    permute_into(&src, &mut dst, &[batch, rows, cols], &[0, 2, 1]).unwrap();
+    assert!(dst == want, "{batch} x {rows} x {cols}, {N} bytes, without a plan");
+}
+
+/// Checks the functions that need no plan, on arrays of `N`-byte elements.
+fn check_axes<const N: usize>(shape: &[usize], axes: &[usize]) {
+    let before = oracle::numbered(shape.iter().product(), N);
+    let bytes_want = oracle::permuted(&before, shape, axes, N);
+    let elements = |bytes: &[u8]| -> Vec<[u8; N]> { bytes.as_chunks().0.to_vec() };
+    let (src, want) = (elements(&before), elements(&bytes_want));
+    let mut dst = vec![[0xA5; N]; src.len()];
+    permute_into(&src, &mut dst, shape, axes).unwrap();
+    assert!(dst == want, "{shape:?} to {axes:?}, {N} bytes");
+    let mut dst = vec![0xA5; before.len()];
+    bytes::permute_into(&before, &mut dst, shape, axes, N).unwrap();
+    assert!(dst == bytes_want, "{shape:?} to {axes:?}, {N} raw bytes");
+    let name = |axis: usize| char::from(b'a' + axis as u8).to_string();
+    let side = |axes: &[usize]| axes.iter().map(|&axis| name(axis)).collect::<Vec<_>>().join(" ");
+    let pattern = format!("{} -> {}", side(&Vec::from_iter(0..shape.len())), side(axes));
+    let mut dst = vec![[0x5A; N]; src.len()];
+    let after = rearrange_into(&src, &mut dst, shape, &pattern, &[]).unwrap();
+    assert!(dst == want, "{shape:?} by {pattern}, {N} bytes");
+    assert!(after.iter().eq(axes.iter().map(|&axis| &shape[axis])), "{pattern}: {after:?}");
+    assert!(src == elements(&before), "the source is unchanged");
+}
+
+fn check_axes_of_every_size(shape: &[usize], axes: &[usize]) {
+    check_axes::<1>(shape, axes);
+    check_axes::<2>(shape, axes);
+    check_axes::<3>(shape, axes);
+    check_axes::<4>(shape, axes);
+    check_axes::<8>(shape, axes);
+    check_axes::<12>(shape, axes);
+    check_axes::<16>(shape, axes);
+    check_axes::<20>(shape, axes);
+    check_axes::<40>(shape, axes);
 }
 
 fn check_every_size(batch: usize, rows: usize, cols: usize, threads: usize) {
@@ -41,6 +84,73 @@ fn check_every_size(batch: usize, rows: usize, cols: usize, threads: usize) {
     check::<16>(batch, rows, cols, threads);
     check::<20>(batch, rows, cols, threads);
     check::<40>(batch, rows, cols, threads);
+}
+
+/// Every order of up to four axes of 0 to 4 elements.
+#[test]
+fn permute_into_is_correct_for_all_small_shapes() {
+    for rank in 0..=4 {
+        let count: usize = if rank < 4 { 5 } else { 4 };
+        for number in 0..count.pow(rank as u32) {
+            let extent = |axis| number / count.pow(axis) % count;
+            let shape: Vec<usize> = (0..rank as u32).map(extent).collect();
+            orders(rank).iter().for_each(|axes| check_axes_of_every_size(&shape, axes));
+        }
+    }
+}
+
+/// Large arrays: tiles are streamed, and threads share them.
+#[test]
+fn permute_into_is_correct_when_threads_share_the_work() {
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            check_axes::<4>(&[70, 90, 300], &[2, 0, 1]);
+            check_axes::<8>(&[3, 20, 70, 101], &[0, 3, 1, 2]);
+            check_axes::<3>(&[60, 70, 80, 3], &[2, 1, 0, 3]);
+            check_axes::<1>(&[1000, 4, 501], &[1, 2, 0]);
+            check_axes::<16>(&[100, 5, 7, 30], &[0, 1, 2, 3]);
+        });
+    }
+}
+
+#[test]
+fn permute_into_keeps_result_when_arguments_are_not_valid() {
+    let src = [1u16, 2, 3, 4, 5, 6];
+    let mut dst = [9u16; 6];
+    let mut rejected = |src: &[u16], len: usize, shape: &[usize], axes: &[usize]| {
+        let error = permute_into(src, &mut dst[..len], shape, axes).unwrap_err();
+        assert_eq!(dst, [9; 6]);
+        error
+    };
+    let length = |got| Reason::Length { shape: vec![3, 2], expected: 6, got }.into();
+    assert_eq!(rejected(&src[..5], 6, &[3, 2], &[1, 0]), length(5));
+    assert_eq!(rejected(&src, 4, &[3, 2], &[1, 0]), length(4));
+    assert_eq!(rejected(&src, 6, &[3, 2], &[1, 1]).kind(), ErrorKind::Shape);
+    assert_eq!(rejected(&src, 6, &[3, 2, 1], &[1, 0]).kind(), ErrorKind::Shape);
+    let huge = [usize::MAX, 3];
+    assert_eq!(rejected(&src, 6, &huge, &[1, 0]), Reason::Overflow { shape: huge.to_vec() }.into());
+    // The axes after the split have another shape: the error names the given one.
+    let split = |src: &[u16], dst: &mut [u16]| {
+        rearrange_into(src, dst, &[3, 2], "(a b) c -> c b a", &[("a", 3)])
+    };
+    assert_eq!(split(&src, &mut dst[..5]), Err(length(5)));
+    assert_eq!(split(&src[..5], &mut dst), Err(length(5)));
+    let pattern = rearrange_into(&src, &mut dst, &[3, 2], "a b -> a", &[]);
+    assert_eq!(pattern.unwrap_err().kind(), ErrorKind::Pattern);
+    let short = bytes::permute_into(&[0; 12], &mut [0; 11], &[3, 2], &[1, 0], 2);
+    assert_eq!(short, Err(RunError::Length { expected: 12, got: 11 }.into()));
+    let short = bytes::permute_into(&[0; 11], &mut [0; 12], &[3, 2], &[1, 0], 2);
+    assert_eq!(short, Err(RunError::Length { expected: 12, got: 11 }.into()));
+    assert_eq!(dst, [9; 6]);
+    // Zero-sized elements and empty arrays.
+    permute_into(&[(); 6], &mut [(); 6], &[3, 2], &[1, 0]).unwrap();
+    assert_eq!(permute_into(&[(); 6], &mut [(); 5], &[3, 2], &[1, 0]).unwrap_err(), length(5));
+    permute_into::<u8>(&[], &mut [], &[0, 1 << 40, 7], &[2, 0, 1]).unwrap();
+    assert_eq!(
+        rearrange_into(&[(); 6], &mut [(); 6], &[6], "(a b) -> b a", &[("a", 2)]),
+        Ok(vec![3, 2])
+    );
 }
 
 #[test]
@@ -75,13 +185,13 @@ fn run_keeps_result_when_lengths_differ() {
         let mut dst = vec![9u32; dst_len];
         let src: Vec<u32> = src.iter().copied().cycle().take(src_len).collect();
         let result = transpose_into(&src, &mut dst, 2, 3);
-        assert_eq!(result, Err(Error::Length { shape: vec![2, 3], expected: 6, got }));
+        assert_eq!(result, Err(Reason::Length { shape: vec![2, 3], expected: 6, got }.into()));
         let planned = Transpose::new::<u32>(2, 3).out_of_place().plan().unwrap();
         assert_eq!(planned.run(&src, &mut dst), result);
         assert!(dst.iter().all(|&x| x == 9));
     }
     let result = transpose_into(&[0; 2], &mut [0u8; 2], usize::MAX, 3);
-    assert_eq!(result, Err(Error::Overflow { shape: vec![usize::MAX, 3] }));
+    assert_eq!(result, Err(Reason::Overflow { shape: vec![usize::MAX, 3] }.into()));
     transpose_into(&[(); 6], &mut [(); 6], 2, 3).unwrap();
     transpose_into::<u8>(&[], &mut [], 0, usize::MAX).unwrap();
 }
@@ -94,9 +204,8 @@ fn run_fails_when_plan_is_for_other_placement() {
     let in_place = Transpose::new::<u16>(2, 3).plan().unwrap();
     let [of_into, of_in_place] = [into.plan().clone(), in_place.plan().clone()];
     let (mut dst, src) = ([0u16; 6], [1u16, 2, 3, 4, 5, 6]);
-    let flaw = |out_of_place| {
-        Some(Error::Run(RunError::Plan(InvalidPlan::WrongDestination { out_of_place })))
-    };
+    let flaw =
+        |out_of_place| Some(RunError::Plan(InvalidPlan::WrongDestination { out_of_place }).into());
     assert_eq!(Transposer::<InPlace>::new(of_into.clone(), 1).err(), flaw(true));
     let error = Transposer::<OutOfPlace>::new(of_in_place.clone(), 1).err();
     assert_eq!(error, flaw(false));
@@ -107,9 +216,9 @@ fn run_fails_when_plan_is_for_other_placement() {
     assert_eq!(into_bytes.run(&mut [0; 12], RunOptions::new()).err(), flaw(true));
     assert_eq!(in_place_bytes.run_into(&[0; 12], &mut [0; 12]).err(), flaw(false));
     let wider = into.run(&[0; 6], &mut [0u32; 6]);
-    assert_eq!(wider, Err(Error::ElementSize { expected: 2, got: 4 }));
+    assert_eq!(wider, Err(Reason::ElementSize { expected: 2, got: 4 }.into()));
     let short = into.run(&RawElements(&[0; 11]), &mut RawElements(&mut [0; 12]));
-    assert_eq!(short, Err(Error::Run(RunError::Length { expected: 12, got: 11 })));
+    assert_eq!(short, Err(RunError::Length { expected: 12, got: 11 }.into()));
     assert_eq!(dst, [0; 6]);
     // From a vector into a subslice, and as raw bytes.
     into.run(&src.to_vec(), &mut dst[..]).unwrap();

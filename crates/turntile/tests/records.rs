@@ -4,13 +4,13 @@ use std::fmt::Debug;
 
 use proptest::prelude::*;
 use rayon::prelude::*;
+use turntile::blas::Complex;
 use turntile::layout::bytemuck::{self, cast_slice};
 use turntile::layout::{
     Aos, Asta, Column, LayoutError, Record, RecordConversion, RecordLayout, RecordOrder,
     RecordTile, Records, RejectedRecords, Soa,
 };
 use turntile::plan::{Chip, Planner};
-use turntile::{Complex, Error};
 
 /// Records that can check their columns.
 trait CheckColumns: Record + Debug {
@@ -255,7 +255,7 @@ fn bytes_are_stored_at_offset_of_conversion() {
     assert_eq!(plan.check(), Ok(()));
     let many = RecordConversion::of_record::<Cell>(usize::MAX).to(RecordOrder::Soa).plan();
     let too_large = LayoutError::TooLarge { records: usize::MAX };
-    assert_eq!(many.map(drop).unwrap_err(), Error::Layout(too_large));
+    assert_eq!(many.map(drop).unwrap_err(), too_large.into());
 }
 
 #[test]

@@ -8,11 +8,9 @@ pub(crate) use draws::random;
 
 use anyhow::Result;
 use serde::Serialize;
-use turntile::Transpose;
 use turntile::mode::Dynamic;
-use turntile::plan::{
-    Chip, CostTable, CpuDevice, Measurement, PlanError, Planner, Problem, TileRule,
-};
+use turntile::plan::{Chip, CostTable, CpuDevice, Measurement, Planner, Problem, TileRule};
+use turntile::{ErrorKind, Transpose};
 use turntile_cli::bench::{Row, csv, short};
 use turntile_cli::device::Device;
 use turntile_cli::error::On as _;
@@ -69,8 +67,8 @@ pub fn run(args: &BenchArgs) -> Result<String> {
 }
 
 fn is_infeasible(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref();
-    matches!(error, Some(turntile::Error::Plan(PlanError::Infeasible { .. })))
+    let error: Option<&turntile::Error> = error.downcast_ref();
+    error.is_some_and(|error| error.kind() == ErrorKind::NoPlan)
 }
 
 fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>> {

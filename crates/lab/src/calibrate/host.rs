@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use turntile::Transposer;
 use turntile::mode::Dynamic;
 use turntile::plan::{CostTable, CpuDevice, Plan, Planner, Problem};
-use turntile::{RunOptions, Transposer, Workspace, pool};
+use turntile::run::{RunOptions, Workspace, pool};
 use turntile_plan::tuner::median;
 
 use super::calibration::{Calibration, FEW_BYTES, HOST_BYTES};

@@ -55,7 +55,7 @@ pub fn run(args: &CalibrateArgs) -> Result<String> {
     let mut progress = |share: f64| bar.set((share * MARKS as f64) as usize);
     let made = match Device::find(&args.device, args.threads)? {
         Device::Host => {
-            let threads = args.threads.map_or_else(turntile::pool::thread_count, usize::from);
+            let threads = args.threads.map_or_else(turntile::run::pool::thread_count, usize::from);
             host::calibrate(threads, args.budget, &mut progress)?
         }
         Device::Gpu(gpu) => gpu::calibrate(&gpu, args.budget, &mut progress)?,

@@ -1,7 +1,8 @@
 //! A grid whose layout is part of its type (thesis section 6.3.4).
 
 use turntile::mode::Leading;
-use turntile::{Error, RunOptions, Transpose, Transposer, Workspace};
+use turntile::run::{RunOptions, Workspace};
+use turntile::{Error, Transpose, Transposer};
 
 use super::{Flattening, FlatteningError, GridStep};
 

@@ -16,7 +16,8 @@
 //! Memory in Rust is never uninitialised: buffers that are uninitialised in the thesis are untransformed here.
 
 use turntile::layout::{RecordConversion, RecordOrder};
-use turntile::{Data, Error, RawElements, Transpose, Transposer};
+use turntile::run::Data;
+use turntile::{Error, RawElements, Transpose, Transposer};
 
 /// Memory whose records can be converted: bytes of a host, or GPU memory with a stream.
 pub trait Marshal {

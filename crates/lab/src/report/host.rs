@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use turntile::Transposer;
+use turntile::error::RunError;
 use turntile::mode::Dynamic;
 use turntile::plan::{InvalidPlan, Plan, Problem, Stage};
-use turntile::{RunError, RunOptions, Transposer};
+use turntile::run::RunOptions;
 use turntile_cli::measure::{copy, fill, gb_per_s};
 use turntile_cli::memory::{Memory, Pages};
 use turntile_cpu::kernel_config::CpuKernelConfig;

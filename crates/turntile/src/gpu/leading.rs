@@ -4,7 +4,10 @@ use turntile_cuda::{Buffers, Gpu};
 
 use super::{DeviceMemory, GpuTransposer, StreamHandle};
 use crate::Error;
-use crate::imatcopy::{MatrixOp, matrix};
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::blas::{MatrixOp, matrix};
+use crate::error::Reason;
 use crate::mode::InPlaceMode;
 use crate::scale::{Scalar, Scale};
 
@@ -18,7 +21,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     /// not specified.
     ///
     /// # Errors
-    /// Those of [`run`](Self::run), and [`Error::ElementSize`] if the plan is for elements of
+    /// Those of [`run`](Self::run), and [`ErrorKind::ElementSize`] if the plan is for elements of
     /// another size.
     ///
     /// # Safety
@@ -61,7 +64,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     ) -> Result<(), Error> {
         let (expected, got) = (self.plan.problem.elem_bytes(), size_of::<S>());
         if expected != got {
-            return Err(Error::ElementSize { expected, got });
+            return Err(Reason::ElementSize { expected, got }.into());
         }
         if scale.is_nothing() {
             // SAFETY: the public functions that call this pass the caller's guarantee on.
@@ -75,7 +78,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
 }
 
 /// Computes `A := alpha · op(A)` once, in place in device memory, like
-/// [`imatcopy`](crate::imatcopy()) on the host.
+/// [`imatcopy`](crate::blas::imatcopy()) on the host.
 ///
 /// It plans, allocates the workspace and waits for the result. For repeated or asynchronous runs,
 /// plan with [`Transpose::plan_on`](crate::Transpose::plan_on). The address must be aligned to the
@@ -83,8 +86,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
 ///
 /// # Errors
 /// Those of [`Transpose::plan_on`](crate::Transpose::plan_on) and [`GpuTransposer::run_scaled`].
-/// The memory is then unchanged, unless the device failed or the error is
-/// [`CudaError::Partial`](super::CudaError::Partial).
+/// After [`ErrorKind::Gpu`] the memory is unchanged unless the device failed.
 ///
 /// # Safety
 /// Memory and stream must belong to the GPU's context, and nothing else may use the memory during

@@ -8,6 +8,8 @@ use turntile_plan::{Measurement, Plan, ProblemError};
 
 use super::{GpuTransposer, measure_on_seen};
 use crate::Error;
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::mode::Mode;
 
 /// Runs `plans` on `gpu` for about `budget` and returns those that ran, fastest first. Returns at
@@ -16,8 +18,8 @@ use crate::mode::Mode;
 /// They run on device memory allocated here, as large as the largest plan needs.
 ///
 /// # Errors
-/// [`Error::Cuda`] if a plan is invalid or was made for another device, or if the memory cannot be
-/// allocated.
+/// [`ErrorKind::Plan`] if a plan is invalid, [`ErrorKind::Gpu`] if it was made for another device,
+/// [`ErrorKind::GpuOutOfMemory`] if the memory cannot be allocated.
 pub fn measure_on(
     gpu: &Gpu,
     plans: Vec<Plan>,
@@ -36,8 +38,9 @@ impl<M: Mode> GpuTransposer<M> {
     /// Runs on a stopwatch's memory and workspace, and returns the time measured on the device.
     ///
     /// # Errors
-    /// [`Error::Cuda`] if the memory is shorter than [`measured_bytes`](Self::measured_bytes) or
-    /// belongs to another GPU, or if the workspace cannot be allocated.
+    /// [`ErrorKind::Length`] if the memory is shorter than
+    /// [`measured_bytes`](Self::measured_bytes), [`ErrorKind::Gpu`] if it belongs to another GPU,
+    /// [`ErrorKind::GpuOutOfMemory`] if the workspace cannot be allocated.
     pub fn time(&self, watch: &mut Stopwatch) -> Result<Duration, Error> {
         Ok(watch.time(&self.prepared)?)
     }
@@ -46,7 +49,7 @@ impl<M: Mode> GpuTransposer<M> {
     /// wrong position.
     ///
     /// # Errors
-    /// Those of [`time`](Self::time), and [`Error::Problem`] if the plan has leading dimensions.
+    /// Those of [`time`](Self::time), and [`ErrorKind::Options`] if the plan has leading dimensions.
     pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
         if self.plan.problem.leading().is_some() {
             return Err(ProblemError::Leading { with: "numbered elements" }.into());

@@ -33,15 +33,18 @@ mod passes;
 pub use at::{ReadAt, WriteAt};
 pub use error::StoredError;
 
-use turntile_plan::TileRule;
+use turntile_plan::{Effort, TileRule};
 
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::error::{Reason, RunError};
 use crate::mode::Mode;
 use crate::record_conversion::LayoutError;
 use crate::stored::job::StridedCopy;
 use crate::stored::mover::Context;
 use crate::stored::passes::{Pass, PassKind};
 use crate::transpose::Request;
-use crate::{Effort, Error, Transpose};
+use crate::{Error, Transpose};
 
 /// Out-of-core axis permutation, planned for a given amount of memory.
 #[derive(Clone, Debug)]
@@ -67,16 +70,15 @@ impl<M: Mode> Transpose<M> {
     /// even if the element is larger than `memory`.
     ///
     /// # Errors
-    /// - [`Error::Problem`]: as in [`plan`](Self::plan).
-    /// - [`Error::Layout`]: the operation is a record conversion.
-    /// - [`Error::Stored`]: an option is set that only applies to plans in memory. These are a
-    ///   workspace cap, route, tile rule, cost table, wisdom file, measuring, alignment or
-    ///   out-of-place operation.
+    /// - [`ErrorKind::TooLarge`] and [`ErrorKind::Shape`]: as in [`plan`](Self::plan).
+    /// - [`ErrorKind::Options`]: the operation is a record conversion, or an option is set that
+    ///   only applies to plans in memory. These are a workspace cap, route, tile rule, cost table,
+    ///   wisdom file, measuring, alignment, leading dimensions or out-of-place operation.
     pub fn stored(&self, memory: usize) -> Result<OutOfCore, Error> {
         let request = &self.request;
         let problem = request.dense_problem("stored arrays")?;
         if let Some(with) = request.in_memory_only() {
-            return Err(Error::Stored { with });
+            return Err(Reason::Stored { with }.into());
         }
         if problem.records().is_some() {
             return Err(LayoutError::With { with: "stored arrays" }.into());
@@ -153,7 +155,7 @@ impl OutOfCore {
     ) -> Result<(), StoredError> {
         let need = self.buffer_bytes();
         let mut buffer = Vec::new();
-        let no_memory = |_| Error::from(crate::RunError::OutOfMemory { bytes: need });
+        let no_memory = |_| Error::from(RunError::OutOfMemory { bytes: need });
         buffer.try_reserve_exact(need).map_err(no_memory)?;
         buffer.resize(need, 0);
         self.run_in(&mut buffer, source, result, None::<&mut std::fs::File>, |_| ())

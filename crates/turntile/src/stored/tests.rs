@@ -258,7 +258,6 @@ fn run_fails_when_one_reader_fails() {
 #[test]
 fn stored_rejects_options_of_plans_in_memory() {
     use crate::plan::{Chip, Route, TileRule};
-    use crate::{Effort, Error};
     let of = || Transpose::new::<u32>(30, 50).dynamic();
     for (transpose, with) in [
         (of().workspace_cap(9), "a workspace cap"),
@@ -270,7 +269,7 @@ fn stored_rejects_options_of_plans_in_memory() {
         (of().wisdom("w.json"), "a wisdom file"),
         (of().costs(Chip::h200().costs().clone()), "a cost table"),
     ] {
-        assert_eq!(transpose.stored(1 << 20).err(), Some(Error::Stored { with }));
+        assert_eq!(transpose.stored(1 << 20).err(), Some(Reason::Stored { with }.into()));
     }
     of().threads(2).stored(1 << 20).unwrap();
 }

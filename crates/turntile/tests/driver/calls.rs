@@ -87,6 +87,9 @@ fn bytes_in_place(draw: &mut Draw) -> &'static str {
 
 fn into(draw: &mut Draw) -> &'static str {
     let elem_bytes = draw.elem_bytes();
+    if draw.one_in(2) {
+        return axes_into(draw, elem_bytes);
+    }
     let most = (draw.most() * 8 / elem_bytes.max(8)).max(4);
     let [rows, cols] = draw.sides(most);
     let len = rows * cols * elem_bytes;
@@ -119,6 +122,27 @@ fn into(draw: &mut Draw) -> &'static str {
             "refused"
         }
     }
+}
+
+fn axes_into(draw: &mut Draw, elem_bytes: usize) -> &'static str {
+    let (shape, axes, valid) = problem(draw, elem_bytes);
+    let len = shape.iter().product::<usize>() * elem_bytes;
+    let [source, target] = [(); 2].map(|()| given(draw, len));
+    about(format_args!("{shape:?} {axes:?} of {elem_bytes}, {source} to {target} bytes"));
+    let before = naive::numbered(source, 1);
+    let mut from = Guarded::new(&before, draw.below(64));
+    let mut to = Guarded::new(&vec![0x5A; target], draw.below(64));
+    let result = bytes::permute_into(from.data(), to.data(), &shape, &axes, elem_bytes);
+    from.check(&before, "the source");
+    if !valid || elem_bytes == 0 || source != len || target != len {
+        let kind = kind(&result.expect_err("no such problem"));
+        assert!(["axes", "no bytes", "run"].contains(&kind), "{kind}");
+        to.check(&vec![0x5A; target], "refused");
+        return "refused";
+    }
+    result.unwrap();
+    to.check(&naive::permuted(&before, &shape, &axes, elem_bytes), "moved");
+    "ran"
 }
 
 fn into_of<const N: usize>(

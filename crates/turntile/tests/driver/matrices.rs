@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use turntile::{Complex, MatrixOp, RunOptions, Scalar, Scale, Transpose, imatcopy};
+use turntile::Transpose;
+use turntile::blas::{Complex, MatrixOp, Scalar, Scale, imatcopy};
+use turntile::run::RunOptions;
 
 use crate::about;
 use crate::calls::in_pool;

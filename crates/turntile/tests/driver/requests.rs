@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use turntile::error::Reason;
 use turntile::mode::Dynamic;
+use turntile::plan::Effort;
 use turntile::plan::{Chip, CostTable, CpuDevice, Planner, Route, TileRule};
-use turntile::{Effort, Error, Transpose, Transposer};
+use turntile::{Error, Transpose, Transposer};
 
 use crate::draw::Draw;
 use crate::wishes::{What, Wish, kind};
@@ -102,7 +104,7 @@ impl How {
     }
 
     fn count(&self) -> usize {
-        self.threads.unwrap_or_else(turntile::pool::thread_count)
+        self.threads.unwrap_or_else(turntile::run::pool::thread_count)
     }
 }
 
@@ -156,8 +158,8 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
     let may = how.route.is_some() || wish.out_of_place && many_axes;
     let stays = wish.is_of_records_that_stay();
     assert!(kind == "no plan" && may && !stays, "{kind}: {error}");
-    if let (Error::Plan(turntile::plan::PlanError::Infeasible { route, .. }), Some(asked)) =
-        (error, how.route)
+    if let (Reason::Plan(turntile::plan::PlanError::Infeasible { route, .. }), Some(asked)) =
+        (error.reason(), how.route)
     {
         assert_eq!(*route, asked, "{error}");
     }

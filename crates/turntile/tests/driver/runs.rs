@@ -5,7 +5,8 @@ use std::mem::MaybeUninit;
 
 use turntile::mode::{Dynamic, InPlace, Leading, Mode, OutOfPlace};
 use turntile::plan::Route;
-use turntile::{Error, RawElements, RunOptions, Transposer};
+use turntile::run::RunOptions;
+use turntile::{Error, RawElements, Transposer};
 
 use crate::draw::Draw;
 use crate::guarded::{Guarded, Words};

@@ -3,8 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
+use turntile::error::Reason;
+use turntile::plan::Effort;
 use turntile::plan::{Route, WisdomError};
-use turntile::{Effort, Error, RawElements, Transpose};
+use turntile::{ErrorKind, RawElements, Transpose};
 
 use crate::about;
 use crate::draw::Draw;
@@ -22,12 +24,13 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         Some(route) => of().route(route),
         None => of(),
     };
-    let nothing = matches!(of().plan(), Err(Error::Wisdom(WisdomError::Io { .. })));
+    let error = of().plan().unwrap_err();
+    let nothing = matches!(error.reason(), Reason::Wisdom(WisdomError::Io { .. }));
     assert!(nothing && !file.exists(), "a file that is not there");
     let measured = match by(route).effort(Effort::Measure(Duration::ZERO)).plan() {
         Ok(measured) => measured,
         Err(error) => {
-            assert!(matches!(error, Error::Plan(_)) && route.is_some(), "{error}");
+            assert!(error.kind() == ErrorKind::NoPlan && route.is_some(), "{error}");
             return "no route";
         }
     };
@@ -48,8 +51,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     // A file that is damaged is an error, and stays.
     let cut = draw.below(remembered.len().max(2) - 1) + 1;
     fs::write(&file, &remembered[..cut]).unwrap();
-    let damaged = by(route).plan();
-    assert!(matches!(damaged, Err(Error::Wisdom(_))), "{cut} bytes of wisdom");
+    let damaged = by(route).plan().unwrap_err();
+    assert_eq!(damaged.kind(), ErrorKind::Wisdom, "{cut} bytes of wisdom");
     assert_eq!(fs::read(&file).unwrap(), &remembered[..cut]);
     "ran"
 }

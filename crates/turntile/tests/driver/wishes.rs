@@ -1,5 +1,6 @@
 //! What is to be moved, where each element must end, and why a request must be refused.
 
+use turntile::error::Reason;
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
 use turntile::mode::Dynamic;
 use turntile::plan::{Infeasible, PlanError, Problem, ProblemError};
@@ -457,26 +458,28 @@ impl Records {
 
 /// Returns the kind of an error, in words that [`Wish::reasons`] uses too.
 pub fn kind(error: &Error) -> &'static str {
-    match error {
-        Error::Zero { .. } => "zero",
-        Error::Problem(ProblemError::TooLarge { .. }) => "too large",
-        Error::Layout(LayoutError::TooLarge { .. }) => "too large",
-        Error::Problem(ProblemError::Axes(_) | ProblemError::TooManyAxes { .. }) => "axes",
-        Error::Problem(ProblemError::ZeroSizedElement) => "no bytes",
-        Error::Problem(ProblemError::TooSmall { .. }) => "leading too small",
-        Error::Problem(ProblemError::TooFarApart { .. }) => "too far apart",
-        Error::Problem(ProblemError::Leading { .. }) => "with leading",
-        Error::Layout(LayoutError::With { .. }) => "with records",
-        Error::Layout(_) => "layout",
-        Error::Plan(PlanError::Infeasible { why: Infeasible::UnknownRoute, .. }) => "unknown route",
-        Error::Plan(_) => "no plan",
-        Error::Wisdom(_) => "wisdom",
-        Error::Costs { .. } => "costs",
-        Error::Stored { .. } => "stored",
-        Error::Run(_) => "run",
-        Error::Length { .. } | Error::Overflow { .. } | Error::Short { .. } => "length",
-        Error::ElementSize { .. } => "element",
-        Error::Pattern(_) => "pattern",
+    match error.reason() {
+        Reason::Zero { .. } => "zero",
+        Reason::Problem(ProblemError::TooLarge { .. }) => "too large",
+        Reason::Layout(LayoutError::TooLarge { .. }) => "too large",
+        Reason::Problem(ProblemError::Axes(_) | ProblemError::TooManyAxes { .. }) => "axes",
+        Reason::Problem(ProblemError::ZeroSizedElement) => "no bytes",
+        Reason::Problem(ProblemError::TooSmall { .. }) => "leading too small",
+        Reason::Problem(ProblemError::TooFarApart { .. }) => "too far apart",
+        Reason::Problem(ProblemError::Leading { .. }) => "with leading",
+        Reason::Layout(LayoutError::With { .. }) => "with records",
+        Reason::Layout(_) => "layout",
+        Reason::Plan(PlanError::Infeasible { why: Infeasible::UnknownRoute, .. }) => {
+            "unknown route"
+        }
+        Reason::Plan(_) => "no plan",
+        Reason::Wisdom(_) => "wisdom",
+        Reason::Costs { .. } => "costs",
+        Reason::Stored { .. } => "stored",
+        Reason::Run(_) => "run",
+        Reason::Length { .. } | Reason::Overflow { .. } | Reason::Short { .. } => "length",
+        Reason::ElementSize { .. } => "element",
+        Reason::Pattern(_) => "pattern",
         _ => "other",
     }
 }

@@ -1,7 +1,12 @@
-//! In-place transposition and scaling of matrices with leading dimensions, without a plan.
+//! `imatcopy`: in-place transposition and scaling of matrices with leading dimensions. Also the
+//! scalar types of [`Transposer::run_scaled`](crate::Transposer::run_scaled).
 
-use crate::scale::{Scalar, Scale};
-use crate::transposer::RunOptions;
+pub use num_complex::Complex;
+
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::run::RunOptions;
+pub use crate::scale::{Scalar, Scale};
 use crate::{Error, Transpose};
 
 /// Operation on a matrix, with the letters of the BLAS extensions.
@@ -36,7 +41,7 @@ impl MatrixOp {
 /// defines the result for `alpha` of 0 or 1, and for NaN and infinity.
 ///
 /// ```
-/// use turntile::{MatrixOp, imatcopy};
+/// use turntile::blas::{MatrixOp, imatcopy};
 ///
 /// let mut matrix = [1.0, 2.0, 3.0,
 ///                   4.0, 5.0, 6.0];
@@ -49,12 +54,11 @@ impl MatrixOp {
 /// [`Transpose::leading`] states what happens to other elements of `data`.
 ///
 /// # Errors
-/// - [`Error::Problem`]: `lda < cols`, or `ldb < rows` (`ldb < cols` if the operation does not
-///   transpose), or the bytes exceed the address space.
-/// - [`Error::Short`]: `data` is shorter than the span of source and result.
-/// - [`Error::Run`]: the workspace cannot be allocated.
-///
-/// On an error `data` is unchanged.
+/// - [`ErrorKind::Shape`]: `lda < cols`, or `ldb < rows` (`ldb < cols` if the operation does not
+///   transpose).
+/// - [`ErrorKind::TooLarge`]: the bytes exceed the address space.
+/// - [`ErrorKind::Length`]: `data` is shorter than the span of source and result.
+/// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
 pub fn imatcopy<S: Scalar>(
     data: &mut [S],
     operation: MatrixOp,
