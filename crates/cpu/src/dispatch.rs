@@ -41,7 +41,7 @@ pub fn run(
     let threads = resources.threads;
     let (saved, scratch) = bytes.split_at_mut(resources.saved_bytes);
     let scratch = &mut scratch[..(threads * resources.scratch_bytes).max(config.buffer_bytes())];
-    let source_map = || SourceMap::new(config.map, elem_bytes);
+    let source_map = || SourceMap::new(&config.map, elem_bytes);
     match *config.kernel() {
         CpuKernel::SquareSwap(squares) => turn_squares(data, squares, threads, None),
         CpuKernel::InvolutionSwap(_) => {
@@ -66,11 +66,15 @@ pub fn run(
                 }
             }
         }
-        CpuKernel::RecordTiles(retile) => {
+        CpuKernel::RecordTiles(ref retile) => {
             record_gather::retile(data, retile, elem_bytes, threads, scratch)
         }
-        CpuKernel::RecordGather(chunks, Forward) => chunks.gather(data, threads, saved, scratch),
-        CpuKernel::RecordGather(chunks, Backward) => chunks.scatter(data, threads, saved, scratch),
+        CpuKernel::RecordGather(ref chunks, Forward) => {
+            chunks.gather(data, threads, saved, scratch)
+        }
+        CpuKernel::RecordGather(ref chunks, Backward) => {
+            chunks.scatter(data, threads, saved, scratch)
+        }
         CpuKernel::Cycles => follow_cycles(data, &source_map(), flags, threads, scratch),
         CpuKernel::OwnCycles(e) => own_cycles(data, e, elem_bytes, resources, flags, scratch),
         CpuKernel::Rotate => rotate_cycles(data, &source_map(), threads),
@@ -125,7 +129,7 @@ fn own_cycles(
 ) {
     let Resources { threads, scratch_bytes, .. } = resources;
     let source_map =
-        SourceMap::new(StageMap::from(Elementary { batch: 1, ..instances }), elem_bytes);
+        SourceMap::new(&StageMap::from(Elementary { batch: 1, ..instances }), elem_bytes);
     let (batch, positions) = (instances.batch, instances.instance_units());
     let words = VisitedBits::words(positions);
     let instance_bytes = positions * source_map.unit_bytes();

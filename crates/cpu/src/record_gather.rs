@@ -14,15 +14,15 @@ use crate::parallel;
 
 /// A view of records in memory that starts at a tile boundary.
 #[derive(Clone, Copy)]
-pub struct RecordView {
-    fields: RecordSchema,
+pub struct RecordView<'a> {
+    fields: &'a RecordSchema,
     /// Records per tile, or [`AOS`](turntile_perm::AOS). The last tile may have fewer.
     tile: usize,
     records: usize,
     word_bytes: usize,
 }
 
-impl RecordView {
+impl RecordView<'_> {
     fn bytes(&self, words: usize) -> usize {
         words * self.word_bytes
     }
@@ -162,7 +162,7 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
 /// periods.
 pub fn retile(
     data: &mut [Byte],
-    retile: LayoutChange,
+    retile: &LayoutChange,
     word_bytes: usize,
     threads: usize,
     scratch: &mut [Byte],
@@ -185,7 +185,7 @@ pub fn retile(
 }
 
 /// Copies whole source tiles to whole destination tiles.
-fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mut [Byte]) {
+fn convert_period(from: &[Byte], retile: &LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);
     let tiled = |tile| RecordView { fields, tile, records, word_bytes };
@@ -226,7 +226,7 @@ fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &m
 }
 
 /// Gather of the chunks of records, in words of `word_bytes` bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordGather {
     /// The index maps.
     pub slots: FieldSlots,
@@ -374,12 +374,12 @@ impl RecordGather {
     }
 
     /// Returns a view of the records of chunk `c` in tiles.
-    fn tiled(&self, c: usize) -> RecordView {
+    fn tiled(&self, c: usize) -> RecordView<'_> {
         self.tiled_view(self.slots.chunk_records(c).1)
     }
 
     /// Returns a view of `records` records in tiles.
-    pub fn tiled_view(&self, records: usize) -> RecordView {
+    pub fn tiled_view(&self, records: usize) -> RecordView<'_> {
         let (fields, tile) = (self.slots.schema(), self.slots.tile());
         RecordView { fields, tile, records, word_bytes: self.word_bytes }
     }
