@@ -8,6 +8,7 @@ use turntile_simd::Byte;
 
 use crate::barrier;
 use crate::blocks::in_blocks;
+use crate::chunk_pass;
 use crate::cycle_walk::VisitedBits;
 use crate::epilogue::Epilogue;
 use crate::follow::{follow_cycles, rotate_cycles};
@@ -52,10 +53,7 @@ pub fn run(
         CpuKernel::Barrier => barrier::run(data, config.axes(), elem_bytes, threads, scratch),
         CpuKernel::Gather(chunks, direction) => {
             for matrix in data.chunks_exact_mut(chunks.bytes()) {
-                match direction {
-                    Forward => chunks.gather(matrix, threads, saved, scratch),
-                    Backward => chunks.scatter(matrix, threads, saved, scratch),
-                }
+                chunk_pass::run(&chunks, direction, matrix, threads, saved, scratch);
             }
         }
         CpuKernel::BandedGather(banded, direction) => {
@@ -69,11 +67,8 @@ pub fn run(
         CpuKernel::RecordTiles(ref retile) => {
             record_gather::retile(data, retile, elem_bytes, threads, scratch)
         }
-        CpuKernel::RecordGather(ref chunks, Forward) => {
-            chunks.gather(data, threads, saved, scratch)
-        }
-        CpuKernel::RecordGather(ref chunks, Backward) => {
-            chunks.scatter(data, threads, saved, scratch)
+        CpuKernel::RecordGather(ref chunks, direction) => {
+            chunk_pass::run(chunks, direction, data, threads, saved, scratch);
         }
         CpuKernel::Cycles => follow_cycles(data, &source_map(), flags, threads, scratch),
         CpuKernel::OwnCycles(e) => own_cycles(data, e, elem_bytes, resources, flags, scratch),

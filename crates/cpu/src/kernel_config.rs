@@ -11,6 +11,7 @@ use turntile_plan::{Direction, LaunchConfigData, Method, SavedGaps, StageMap};
 use crate::band_tiling::BandTiling;
 use crate::banded_gather::BandedGather;
 use crate::chunk_gather::ChunkGather;
+use crate::chunk_pass::ChunkPass;
 use crate::cycle_walk::VisitedBits;
 use crate::involution::InvolutionSwap;
 use crate::leading::LeadingMatrix;
@@ -320,11 +321,7 @@ fn kernel_and_resources(
                     resources,
                 ));
             }
-            let threads = threads_for(slots.chunks());
-            let saved_bytes = threads.saturating_mul(chunks.halo_bytes());
-            let scratch_bytes = chunks.scratch_bytes();
-            let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
-            Some((CpuKernel::Gather(chunks, direction), resources))
+            Some((CpuKernel::Gather(chunks, direction), chunk_resources(&chunks, limits)))
         }
         (Method::BarrierSync, StageMap::RecordTiles(retile)) => {
             let (fields, period) = (retile.schema(), retile.period());
@@ -336,10 +333,7 @@ fn kernel_and_resources(
         (Method::BarrierSync, StageMap::RecordGather { slots, direction }) => {
             let chunks =
                 record_gather::RecordGather { slots: slots.clone(), word_bytes: elem_bytes };
-            let threads = threads_for(slots.chunks());
-            let saved_bytes = threads.saturating_mul(chunks.halo_bytes());
-            let resources =
-                Resources { threads, saved_bytes, scratch_bytes: chunks.scratch_bytes(), ..none };
+            let resources = chunk_resources(&chunks, limits);
             Some((CpuKernel::RecordGather(chunks, *direction), resources))
         }
         (Method::PttwacOnChip, StageMap::Axes(axes)) => {
@@ -413,6 +407,13 @@ fn kernel_and_resources(
         }
         _ => None,
     }
+}
+
+/// Returns the resources of a pass over chunks.
+fn chunk_resources(pass: &impl ChunkPass, limits: Limits) -> Resources {
+    let threads = limits.threads.clamp(1, pass.chunks().max(1));
+    let saved_bytes = threads.saturating_mul(pass.halo_bytes());
+    Resources { threads, saved_bytes, scratch_bytes: pass.scratch_bytes(), flag_words: 0 }
 }
 
 /// Returns `true` if the stage moves super-elements along cycles.

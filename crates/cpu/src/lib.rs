@@ -61,6 +61,7 @@ mod barrier;
 mod blocks;
 mod cells;
 mod chunk_gather;
+mod chunk_pass;
 mod chunk_queue;
 mod cost_model;
 mod cpuinfo;
