@@ -20,7 +20,7 @@ pub enum Halo<'a> {
     Neighbour(&'a [Byte]),
 }
 
-/// A pass over chunks, each of which needs its own memory and a halo of its neighbour.
+/// A pass over chunks. A chunk needs its own memory and a halo of its neighbour.
 pub trait ChunkPass: Sync {
     /// Returns the number of chunks.
     fn chunks(&self) -> usize;

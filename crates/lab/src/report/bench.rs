@@ -345,7 +345,7 @@ impl Bench {
                 (None, None) => bail!(Refused(format!("{stage} is not a GPU's"))),
             };
         }
-        self.program(program, &problem)
+        self.program(program, problem)
     }
 
     /// 010! by PTTWAC with flags on chip, elements of 4 bytes; on a host by its threads, whatever the layout.
