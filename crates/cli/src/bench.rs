@@ -176,7 +176,7 @@ impl Row {
     /// Of what was measured.
     pub fn new(device: &Device, how: How, figures: Figures) -> Self {
         let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
-        let problem = plan.problem;
+        let problem = &plan.problem;
         let on_host = matches!(device, Device::Host);
         let bytes = problem.bytes() as f64;
         let micros = |time: Duration| short(time.as_secs_f64() * 1e6);

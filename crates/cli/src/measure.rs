@@ -210,7 +210,7 @@ const LEAST_BYTES: usize = 1 << 30;
 fn on_gpu(gpu: &Gpu, transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     let planned = transpose.plan_on(gpu)?;
     let planning = planning(|| transpose.plan_on(gpu))?;
-    let problem = planned.plan().problem;
+    let problem = &planned.plan().problem;
     let (mut watch, copied) = memory(gpu, problem.bytes(), planned.measured_bytes())?;
 
     let wrong = planned.wrong_elements(&mut watch)?;

@@ -13,7 +13,8 @@ use turntile_plan::Direction;
 use turntile_simd::{self as simd, BlockShape, Byte};
 
 use crate::band_tiling::BandTiling;
-use crate::chunk_gather::{ChunkGather, Halo};
+use crate::chunk_gather::ChunkGather;
+use crate::chunk_pass::{ChunkPass, Halo};
 use crate::chunk_queue::{ChunkQueue, Neighbour};
 use crate::parallel;
 use crate::strip_ring::{RowPrefetcher, SlotPosition, StripRing};
@@ -36,7 +37,7 @@ struct Beyond<'a> {
 }
 
 impl BandedGather {
-    /// Gathers every chunk's slots into the chunk's own memory, like [`ChunkGather::gather`].
+    /// Gathers every chunk's slots into the chunk's own memory, like [`chunk_pass::run`](crate::chunk_pass::run).
     /// [`BandTiling`] computes the lengths of `saved` and `scratch`.
     pub fn gather(
         &self,
@@ -116,7 +117,7 @@ impl BandedGather {
             chunks.save_tails(first, chunks.before(first, data), ends);
             let tails = match full {
                 0 => Halo::Saved(ends),
-                _ => Halo::Before(chunks.before(full, data)),
+                _ => Halo::Neighbour(chunks.before(full, data)),
             };
             chunks.scatter_chunk(full, columns(thread), last, tails, piece);
         });
@@ -140,7 +141,7 @@ impl BandedGather {
         };
         let work = |rows: &mut [Byte], neighbour: Neighbour<&mut [Byte]>, scratch: &mut [Byte]| {
             let tails = match neighbour {
-                Neighbour::Chunk(before) => Halo::Before(before),
+                Neighbour::Chunk(before) => Halo::Neighbour(before),
                 Neighbour::Saved(ends) => Halo::Saved(ends),
             };
             self.scatter_band(rows, tails, scratch);
@@ -293,7 +294,7 @@ impl BandedGather {
             let SlotPosition { offset, lead, .. } = self.slot_position(j);
             let (end, to) = to.split_at_mut(lead);
             end.copy_from_slice(match tails {
-                Halo::Before(before) => &before[offset + slot_bytes - lead..][..lead],
+                Halo::Neighbour(before) => &before[offset + slot_bytes - lead..][..lead],
                 Halo::Saved(ends) => &ends[j * (slot_bytes - self.chunks.elem_bytes)..][..lead],
             });
             let chunks = band.chunks_exact(self.chunks.chunk_bytes());

@@ -1,14 +1,12 @@
-//! First pass of the aligned-slot route, and its inverse: one chunk after another through scratch.
-//!
-//! Each thread gets a run of consecutive chunks. It also needs the few rows that its first or last
-//! chunk shares with a chunk of another run. These halo rows are saved before anything is written:
-//! `(slot - 1) · cols` elements per thread.
+//! Chunks of a matrix: gather of the slots of each chunk, and its inverse. The halo of a chunk is
+//! `slot - 1` rows.
 
 use std::ops::Range;
 
 use turntile_perm::{AlignedSlots, SlotOrder};
+use turntile_plan::Direction;
 
-use crate::parallel;
+use crate::chunk_pass::{ChunkPass, Halo};
 use turntile_simd::{self as simd, BlockShape, Byte};
 
 /// The chunks of a matrix, in elements of `elem_bytes` bytes.
@@ -38,83 +36,6 @@ struct ColumnSpan {
 }
 
 impl ChunkGather {
-    /// Gathers every chunk's slots into the chunk's own memory. `saved` and `scratch` are divided
-    /// equally: [`kept_bytes`](Self::kept_bytes) and [`scratch_bytes`](Self::scratch_bytes) per
-    /// thread.
-    pub fn gather(
-        &self,
-        data: &mut [Byte],
-        threads: usize,
-        saved: &mut [Byte],
-        scratch: &mut [Byte],
-    ) {
-        let each_saved = self.halo_bytes();
-        for thread in 0..threads {
-            let end = self.last_row(&parallel::split_evenly(self.slots.chunks(), threads, thread));
-            // Row `rows + r` is row `r`, one column further.
-            let from = if end == self.slots.rows() { 0 } else { end * self.row_bytes() };
-            saved[thread * each_saved..][..each_saved].copy_from_slice(&data[from..][..each_saved]);
-        }
-        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
-            let first_row = chunks.start * self.slots.chunk();
-            for c in chunks.clone() {
-                let (row, count) = self.slots.chunk_rows(c);
-                let (_, from_here) = own.split_at_mut((row - first_row) * self.row_bytes());
-                let (chunk, next) = from_here.split_at_mut(count * self.row_bytes());
-                let halo = if c + 1 == chunks.end { saved } else { &next[..each_saved] };
-                self.gather_chunk(c, 0..self.slots.cols(), chunk, halo, scratch);
-                chunk.copy_from_slice(&scratch[..chunk.len()]);
-            }
-        });
-    }
-
-    /// Inverts [`gather`](Self::gather): restores every chunk's rows from its own slots and those
-    /// of the chunk before.
-    pub fn scatter(
-        &self,
-        data: &mut [Byte],
-        threads: usize,
-        saved: &mut [Byte],
-        scratch: &mut [Byte],
-    ) {
-        let each_saved = self.halo_bytes();
-        for thread in 0..threads {
-            let c = parallel::split_evenly(self.slots.chunks(), threads, thread).start;
-            self.save_tails(
-                c,
-                self.before(c, data),
-                &mut saved[thread * each_saved..][..each_saved],
-            );
-        }
-        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
-            let first_row = chunks.start * self.slots.chunk();
-            for c in chunks.clone().rev() {
-                let (row, count) = self.slots.chunk_rows(c);
-                let (before, from_here) = own.split_at_mut((row - first_row) * self.row_bytes());
-                let chunk = &mut from_here[..count * self.row_bytes()];
-                // Chunks go from last to first, so the chunk before still contains its slots.
-                let tails = if c == chunks.start {
-                    Halo::Saved(saved)
-                } else {
-                    let from = before.len() - self.chunk_bytes();
-                    Halo::Before(&before[from..])
-                };
-                self.scatter_chunk(c, 0..self.slots.cols(), chunk, tails, scratch);
-                chunk.copy_from_slice(&scratch[..chunk.len()]);
-            }
-        });
-    }
-
-    /// Returns the halo bytes saved per thread: `(slot - 1) · cols` elements.
-    pub fn halo_bytes(&self) -> usize {
-        (self.slots.slot() - 1) * self.row_bytes()
-    }
-
-    /// Returns the scratch bytes per thread: the longest chunk.
-    pub fn scratch_bytes(&self) -> usize {
-        self.slots.longest_chunk() * self.row_bytes()
-    }
-
     /// Returns the bytes of the matrix.
     pub fn bytes(&self) -> usize {
         self.slots.len() * self.elem_bytes
@@ -133,25 +54,6 @@ impl ChunkGather {
     /// Returns the bytes of a row.
     pub fn row_bytes(&self) -> usize {
         self.slots.cols() * self.elem_bytes
-    }
-
-    fn last_row(&self, chunks: &Range<usize>) -> usize {
-        let (row, count) = self.slots.chunk_rows(chunks.end - 1);
-        row + count
-    }
-
-    fn over_runs(
-        &self,
-        data: &mut [Byte],
-        threads: usize,
-        saved: &[Byte],
-        scratch: &mut [Byte],
-        work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
-    ) {
-        let rows = |run: &Range<usize>| self.last_row(run) - run.start * self.slots.chunk();
-        let bytes = |run: &Range<usize>| rows(run) * self.row_bytes();
-        let (saved, scratch) = ((saved, self.halo_bytes()), (scratch, self.scratch_bytes()));
-        parallel::over_runs(data, [self.slots.chunks(), threads], bytes, saved, scratch, work);
     }
 
     /// Returns the span of column `j` in chunk `c`. The last slot of the matrix may be partial, so
@@ -313,9 +215,8 @@ impl ChunkGather {
 
     /// Returns the chunk before chunk `c`. The last chunk precedes the first.
     pub fn before<'a>(&self, c: usize, data: &'a [Byte]) -> &'a [Byte] {
-        let (row, count) =
-            self.slots.chunk_rows(c.checked_sub(1).unwrap_or(self.slots.chunks() - 1));
-        &data[row * self.row_bytes()..][..count * self.row_bytes()]
+        let before = c.checked_sub(1).unwrap_or(self.slots.chunks() - 1);
+        &data[self.begin(before)..self.begin(before + 1)]
     }
 
     /// Returns the byte range of the `lead` elements of column `j` before its first slot in chunk
@@ -368,7 +269,7 @@ impl ChunkGather {
             // Prefetches the next block: the scattered ranges it reads of the chunk before, and the
             // short rows it fills.
             let next = first + width..(first + 2 * width).min(columns.end);
-            if let Halo::Before(before) = tails {
+            if let Halo::Neighbour(before) = tails {
                 let tail = |j: usize| self.tail(c, j, self.slots.lead(c, j));
                 next.clone().for_each(|j| prefetch_all(&before[tail(j)]));
             }
@@ -379,7 +280,7 @@ impl ChunkGather {
                 // Rows x.. of column j: the end of the span before it, then its own.
                 let tail = |j: usize| match tails {
                     Halo::Saved(saved) => &saved[(first + j) * stride..],
-                    Halo::Before(before) => &before[self.tail(c, first + j, spans[j].lead)],
+                    Halo::Neighbour(before) => &before[self.tail(c, first + j, spans[j].lead)],
                 };
                 let piece = |j: usize| {
                     let span = &spans[j];
@@ -410,13 +311,53 @@ impl ChunkGather {
     }
 }
 
-/// Source of the elements before a column's first slot.
-#[derive(Clone, Copy)]
-pub enum Halo<'a> {
-    /// A saved copy: `slot - 1` elements per column.
-    Saved(&'a [Byte]),
-    /// The ends of spans in the chunk before, a full chunk that still contains its slots.
-    Before(&'a [Byte]),
+impl ChunkPass for ChunkGather {
+    fn chunks(&self) -> usize {
+        self.slots.chunks()
+    }
+
+    fn begin(&self, c: usize) -> usize {
+        let first =
+            if c < self.slots.chunks() { c * self.slots.chunk() } else { self.slots.rows() };
+        first * self.row_bytes()
+    }
+
+    /// Returns the bytes of `(slot - 1) · cols` elements.
+    fn halo_bytes(&self) -> usize {
+        (self.slots.slot() - 1) * self.row_bytes()
+    }
+
+    /// Returns the bytes of the longest chunk.
+    fn scratch_bytes(&self) -> usize {
+        self.slots.longest_chunk() * self.row_bytes()
+    }
+
+    fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]) {
+        match direction {
+            // Row `rows + r` is row `r`, one column further.
+            Direction::Forward => saved.copy_from_slice(&neighbour[..saved.len()]),
+            Direction::Backward => self.save_tails(c, neighbour, saved),
+        }
+    }
+
+    fn convert(
+        &self,
+        c: usize,
+        direction: Direction,
+        chunk: &mut [Byte],
+        halo: Halo,
+        scratch: &mut [Byte],
+    ) {
+        let columns = 0..self.slots.cols();
+        match direction {
+            Direction::Forward => {
+                let (Halo::Saved(rows) | Halo::Neighbour(rows)) = halo;
+                self.gather_chunk(c, columns, chunk, &rows[..self.halo_bytes()], scratch);
+            }
+            Direction::Backward => self.scatter_chunk(c, columns, chunk, halo, scratch),
+        }
+        chunk.copy_from_slice(&scratch[..chunk.len()]);
+    }
 }
 
 /// Prefetches all lines of `bytes`.

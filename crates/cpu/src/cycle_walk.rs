@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    fn check(map: StageMap, threads: usize, splitters: usize) {
+    fn check(map: &StageMap, threads: usize, splitters: usize) {
         let source_map = &SourceMap::new(map, 4);
         let positions = source_map.positions();
         let mut content: Vec<usize> = (0..positions + splitters + threads).collect();
@@ -336,10 +336,10 @@ mod tests {
             slot_move(Direction::Forward),
             slot_move(Direction::Backward),
         ] {
-            check(map, 1, 0);
+            check(&map, 1, 0);
             for threads in 2..5 {
                 for splitters in [1, 2, 7, 64, 5000] {
-                    check(map, threads, splitters);
+                    check(&map, threads, splitters);
                 }
             }
         }

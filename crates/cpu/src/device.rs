@@ -229,7 +229,7 @@ impl CpuDevice {
         for &method in map.methods().iter().filter(|&&method| request.accepts(method)) {
             let with_threads = |threads| {
                 let limits = Limits { threads, ..self.limits };
-                CpuKernelConfig::new(*map, request.elem_bytes, method, limits)
+                CpuKernelConfig::new(map, request.elem_bytes, method, limits)
             };
             let Some(widest) = with_threads(self.limits.threads) else { continue };
             if !widest.is_offered() {
@@ -286,7 +286,7 @@ impl CpuDevice {
     fn implementation(&self, config: &CpuKernelConfig, seconds: f64) -> Implementation {
         Implementation::new(
             config.method,
-            LaunchConfig::new(*config),
+            LaunchConfig::new(config.clone()),
             config.resources().bytes(),
             seconds,
         )
@@ -349,7 +349,7 @@ impl Device for CpuDevice {
     fn best(&self, map: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
         let mut best: Option<(f64, CpuKernelConfig)> = None;
         self.visit_configs(map, request, |config, seconds| {
-            best = Some((seconds, *config));
+            best = Some((seconds, config.clone()));
             seconds
         })?;
         let (seconds, config) = best.expect("a request without configurations is an error");

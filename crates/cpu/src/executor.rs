@@ -36,9 +36,9 @@ fn config_of(
     threads: usize,
 ) -> Result<CpuKernelConfig, RunError> {
     let (map, method, elem_bytes) =
-        (stage.map, stage.implementation.method, elem_bytes * stage.elems_per_unit);
+        (&stage.map, stage.implementation.method, elem_bytes * stage.elems_per_unit);
     match stage.implementation.launch_config.get::<CpuKernelConfig>() {
-        Some(config) if config.is_for(&map, elem_bytes, method) => Ok(*config),
+        Some(config) if config.is_for(map, elem_bytes, method) => Ok(config.clone()),
         Some(_) => Err(InvalidPlan::LaunchConfig { number, stage: stage.to_string() }.into()),
         None => CpuKernelConfig::substitute(map, elem_bytes, method, threads.max(1))
             .ok_or_else(|| InvalidPlan::Method { number, stage: stage.to_string() }.into()),
@@ -81,8 +81,8 @@ impl Executor {
     ) -> Result<Self, RunError> {
         let uncounted = || InvalidPlan::Overflow { number: 1, stage: format!("{map:?}") };
         map.counted_len().ok_or_else(uncounted)?;
-        let plan =
-            Plan::from_stage("host", map, implementation, elem_bytes).map_err(|_| uncounted())?;
+        let plan = Plan::from_stage("host", map.clone(), implementation, elem_bytes)
+            .map_err(|_| uncounted())?;
         let stage = &plan.phases[0].stages[0];
         stage.check()?;
         let config = config_of(stage, 1, elem_bytes, threads)?;

@@ -10,6 +10,7 @@ use turntile_plan::{Direction, LaunchConfigData, Method, SavedGaps, StageMap};
 use crate::band_tiling::BandTiling;
 use crate::banded_gather::BandedGather;
 use crate::chunk_gather::ChunkGather;
+use crate::chunk_pass::ChunkPass;
 use crate::cycle_walk::VisitedBits;
 use crate::involution::InvolutionSwap;
 use crate::leading::LeadingMatrix;
@@ -19,7 +20,7 @@ use crate::rounds::{ROUND_BYTES, least_rows};
 use crate::square::SquareTiling;
 
 /// Kernel of a stage with all its parameters except the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CpuKernel {
     /// Transposes squares in place, by swapping tile pairs.
     SquareSwap(SquareTiling),
@@ -77,7 +78,7 @@ pub enum SlideMethod {
 /// Launch configuration of one stage on the CPU.
 ///
 /// It stores the index map, element size and method that it was made for, and runs nothing else.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CpuKernelConfig {
     /// Index map of the stage.
     pub(crate) map: StageMap,
@@ -146,15 +147,15 @@ impl CpuKernelConfig {
     /// Returns `None` if the CPU does not support the method for this map, if the scratch would
     /// exceed `limits`, if the map has no elements, or if its bytes overflow.
     pub fn new(
-        map: StageMap,
+        map: &StageMap,
         elem_bytes: usize,
         method: Method,
         limits: Limits,
     ) -> Option<CpuKernelConfig> {
         map.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
         map.methods().contains(&method).then_some(())?;
-        let (kernel, resources) = kernel_and_resources(&map, elem_bytes, method, limits)?;
-        Some(CpuKernelConfig { map, elem_bytes, method, kernel, resources })
+        let (kernel, resources) = kernel_and_resources(map, elem_bytes, method, limits)?;
+        Some(CpuKernelConfig { map: map.clone(), elem_bytes, method, kernel, resources })
     }
 
     /// Creates the configuration that replaces a stage of another device's plan, on at most
@@ -162,7 +163,7 @@ impl CpuKernelConfig {
     ///
     /// Scratch, of any size, replaces the on-chip memory of that device.
     pub fn substitute(
-        map: StageMap,
+        map: &StageMap,
         elem_bytes: usize,
         method: Method,
         threads: usize,
@@ -262,7 +263,7 @@ fn kernel_and_resources(
     let (batch, units) = (map.batch(), map.batch() * map.instance_units());
     let unit_bytes = map.unit() * elem_bytes;
     let none = Resources::default();
-    match (method, *map) {
+    match (method, map) {
         (Method::TileSwap, StageMap::Axes(axes)) => {
             if let Some(e) = axes.elementary().filter(Elementary::is_squares) {
                 let squares = SquareTiling::new(e.batch, e.rows, e.mid, elem_bytes);
@@ -273,7 +274,7 @@ fn kernel_and_resources(
             if let SwapKind::Transpose(_) = axes.form() {
                 return None;
             }
-            let swap = InvolutionSwap::new(&axes, elem_bytes)?;
+            let swap = InvolutionSwap::new(axes, elem_bytes)?;
             let (threads, scratch_bytes) = (threads_for(swap.pairs()), swap.scratch_bytes());
             let resources = Resources { threads, scratch_bytes, ..none };
             fits_cache(scratch_bytes)
@@ -292,7 +293,7 @@ fn kernel_and_resources(
             let resources = Resources { threads, scratch_bytes, ..none };
             fits_cache(scratch_bytes).then_some((CpuKernel::Barrier(instances), resources))
         }
-        (Method::BarrierSync, StageMap::SlotGather { slots, direction, .. }) => {
+        (Method::BarrierSync, &StageMap::SlotGather { slots, direction, .. }) => {
             let chunks = ChunkGather { slots, elem_bytes };
             if let Some(bands) = BandTiling::within(&chunks, direction, limits.scratch) {
                 let threads = threads_for(BandTiling::max_threads(&slots));
@@ -304,19 +305,13 @@ fn kernel_and_resources(
                     resources,
                 ));
             }
-            let threads = threads_for(slots.chunks());
-            let saved_bytes = threads.saturating_mul(chunks.halo_bytes());
-            let scratch_bytes = chunks.scratch_bytes();
-            let resources = Resources { threads, saved_bytes, scratch_bytes, ..none };
-            Some((CpuKernel::Gather(chunks, direction), resources))
+            Some((CpuKernel::Gather(chunks, direction), chunk_resources(&chunks, limits)))
         }
         (Method::BarrierSync, StageMap::RecordGather { slots, direction }) => {
-            let chunks = record_gather::RecordGather { slots, word_bytes: elem_bytes };
-            let threads = threads_for(slots.chunks());
-            let saved_bytes = threads.saturating_mul(chunks.halo_bytes());
-            let resources =
-                Resources { threads, saved_bytes, scratch_bytes: chunks.scratch_bytes(), ..none };
-            Some((CpuKernel::RecordGather(chunks, direction), resources))
+            let chunks =
+                record_gather::RecordGather { slots: slots.clone(), word_bytes: elem_bytes };
+            let resources = chunk_resources(&chunks, limits);
+            Some((CpuKernel::RecordGather(chunks, *direction), resources))
         }
         (Method::PttwacOnChip, StageMap::Axes(axes)) => {
             let SwapKind::Transpose(e) = axes.form() else { return None };
@@ -328,7 +323,7 @@ fn kernel_and_resources(
         (Method::PttwacGlobal, StageMap::TileRows(runs)) => {
             let (flag_words, scratch_bytes) = (VisitedBits::words(runs.places()), 2 * unit_bytes);
             let resources = Resources { threads: 1, flag_words, scratch_bytes, ..none };
-            fits_cache(scratch_bytes).then_some((CpuKernel::TileRows(runs), resources))
+            fits_cache(scratch_bytes).then_some((CpuKernel::TileRows(*runs), resources))
         }
         (Method::PttwacGlobal, _) => {
             let threads = threads_for(units);
@@ -345,20 +340,20 @@ fn kernel_and_resources(
             Some((CpuKernel::Rotate, Resources { threads: threads_for(units), ..none }))
         }
         (Method::OutOfPlace, StageMap::Axes(axes)) => {
-            let tiles = PlaneTiling::into_buffer(&axes, elem_bytes, 0);
+            let tiles = PlaneTiling::into_buffer(axes, elem_bytes, 0);
             let kernel = if tiles.stay() { CpuKernel::Copy } else { CpuKernel::OutOfPlace };
             Some((kernel, Resources { threads: tiles.parts(limits.threads), ..none }))
         }
-        (_, StageMap::Slide(slide)) => {
+        (_, &StageMap::Slide(slide)) => {
             let slide = slide.scaled(elem_bytes)?;
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
             Some((CpuKernel::Slide(slide, schedule), resources))
         }
-        (_, StageMap::Reshape(leading)) => {
+        (_, &StageMap::Reshape(leading)) => {
             let kernel = CpuKernel::Reshape(leading.scaled(elem_bytes)?);
             Some((kernel, Resources { threads: 1, ..none }))
         }
-        (_, StageMap::Cut { rows, direction }) => {
+        (_, &StageMap::Cut { rows, direction }) => {
             let slide = map.slide()?.scaled(elem_bytes)?;
             let (schedule, resources) = slide_method(slide, elem_bytes, method, limits)?;
             let saved_bytes = resources.saved_bytes.saturating_add(bytes(rows.gaps()));
@@ -367,26 +362,33 @@ fn kernel_and_resources(
                 Resources { saved_bytes, ..resources },
             ))
         }
-        (Method::TileSwap, StageMap::TransposeRows(leading)) => {
+        (Method::TileSwap, &StageMap::TransposeRows(leading)) => {
             let matrix = LeadingMatrix { leading, elem_bytes };
             let threads = matrix.turning_parts(limits.threads);
             Some((CpuKernel::TransposeRows(matrix), Resources { threads, ..none }))
         }
-        (_, StageMap::TransposeRows(leading)) => {
+        (_, &StageMap::TransposeRows(leading)) => {
             let resources = Resources { threads: 1, scratch_bytes: bytes(leading.len()), ..none };
             let kernel = CpuKernel::TransposeThroughScratch(LeadingMatrix { leading, elem_bytes });
             fits_cache(resources.scratch_bytes).then_some((kernel, resources))
         }
-        (_, StageMap::Gaps { gaps, direction }) => {
+        (_, &StageMap::Gaps { gaps, direction }) => {
             let resources = Resources { threads: 1, saved_bytes: bytes(gaps.count()), ..none };
             Some((CpuKernel::SaveGaps(gaps, direction), resources))
         }
-        (_, StageMap::SwapGaps { rows, direction }) => {
+        (_, &StageMap::SwapGaps { rows, direction }) => {
             let resources = Resources { threads: threads_for(rows.rows()), ..none };
             Some((CpuKernel::SwapGaps(rows.scaled(elem_bytes)?, direction), resources))
         }
         _ => None,
     }
+}
+
+/// Returns the resources of a pass over chunks.
+fn chunk_resources(pass: &impl ChunkPass, limits: Limits) -> Resources {
+    let threads = limits.threads.clamp(1, pass.chunks().max(1));
+    let saved_bytes = threads.saturating_mul(pass.halo_bytes());
+    Resources { threads, saved_bytes, scratch_bytes: pass.scratch_bytes(), flag_words: 0 }
 }
 
 /// Returns the number of cycle segments per thread.

@@ -58,6 +58,7 @@ mod banded_gather;
 mod blocks;
 mod cells;
 mod chunk_gather;
+mod chunk_pass;
 mod chunk_queue;
 mod cost_model;
 mod cpuinfo;

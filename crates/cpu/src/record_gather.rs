@@ -7,21 +7,22 @@
 use std::ops::Range;
 
 use turntile_perm::{FieldSlots, LayoutChange, RecordSchema};
+use turntile_plan::Direction;
 use turntile_simd::{self as simd, BlockShape, Byte};
 
-use crate::parallel;
+use crate::chunk_pass::{ChunkPass, Halo};
 
 /// A view of records in memory that starts at a tile boundary.
 #[derive(Clone, Copy)]
-pub struct RecordView {
-    fields: RecordSchema,
+pub struct RecordView<'a> {
+    fields: &'a RecordSchema,
     /// Records per tile, or [`AOS`](turntile_perm::AOS). The last tile may have fewer.
     tile: usize,
     records: usize,
     word_bytes: usize,
 }
 
-impl RecordView {
+impl RecordView<'_> {
     fn bytes(&self, words: usize) -> usize {
         words * self.word_bytes
     }
@@ -162,7 +163,7 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
 }
 
 /// Copies whole source tiles to whole destination tiles.
-pub fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to: &mut [Byte]) {
+pub fn convert_period(from: &[Byte], retile: &LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);
     let tiled = |tile| RecordView { fields, tile, records, word_bytes };
@@ -203,7 +204,7 @@ pub fn convert_period(from: &[Byte], retile: LayoutChange, word_bytes: usize, to
 }
 
 /// Gather of the chunks of records, in words of `word_bytes` bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordGather {
     /// The index maps.
     pub slots: FieldSlots,
@@ -215,95 +216,6 @@ pub struct RecordGather {
 const BLOCK_BYTES: usize = 16 << 10;
 
 impl RecordGather {
-    /// Gathers every chunk's slots into the chunk's own memory. `saved` and `scratch` are divided
-    /// equally: [`kept_bytes`](Self::kept_bytes) and [`scratch_bytes`](Self::scratch_bytes) per
-    /// thread.
-    pub fn gather(
-        &self,
-        data: &mut [Byte],
-        threads: usize,
-        saved: &mut [Byte],
-        scratch: &mut [Byte],
-    ) {
-        for (thread, saved) in saved.chunks_mut(self.halo_bytes().max(1)).take(threads).enumerate()
-        {
-            let end = parallel::split_evenly(self.slots.chunks(), threads, thread).end;
-            match end == self.slots.chunks() {
-                true => self.save_heads(data, 1, saved),
-                false => self.save_heads(&data[self.begin(end)..], 0, saved),
-            }
-        }
-        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
-            let (out, heads) = scratch.split_at_mut(self.buffer_bytes());
-            for c in chunks.clone() {
-                let (_, from_here) = own.split_at_mut(self.begin(c) - self.begin(chunks.start));
-                let (chunk, next) = from_here.split_at_mut(self.begin(c + 1) - self.begin(c));
-                let last = c + 1 == chunks.end;
-                if !last {
-                    self.save_heads(next, 0, heads);
-                }
-                let heads = if last { saved } else { &*heads };
-                if self.slots.section().is_some() {
-                    self.gather_sections(c, chunk, heads, out);
-                    continue;
-                }
-                let out = &mut out[..chunk.len()];
-                self.gather_chunk(c, chunk, heads, out);
-                chunk.copy_from_slice(out);
-            }
-        });
-    }
-
-    /// Inverts [`gather`](Self::gather): restores every chunk's records from its own slots and
-    /// those of the chunk before.
-    pub fn scatter(
-        &self,
-        data: &mut [Byte],
-        threads: usize,
-        saved: &mut [Byte],
-        scratch: &mut [Byte],
-    ) {
-        for (thread, saved) in saved.chunks_mut(self.halo_bytes().max(1)).take(threads).enumerate()
-        {
-            let c = parallel::split_evenly(self.slots.chunks(), threads, thread).start;
-            let before = c.checked_sub(1).unwrap_or(self.slots.chunks() - 1);
-            self.save_tails(c, &data[self.begin(before)..self.begin(before + 1)], saved);
-        }
-        self.over_runs(data, threads, saved, scratch, |own, chunks, saved, scratch| {
-            let (out, tails) = scratch.split_at_mut(self.buffer_bytes());
-            // Chunks go from last to first, so the chunk before still contains its slots.
-            for c in chunks.clone().rev() {
-                let (before, from_here) =
-                    own.split_at_mut(self.begin(c) - self.begin(chunks.start));
-                let chunk = &mut from_here[..self.begin(c + 1) - self.begin(c)];
-                let first = c == chunks.start;
-                if !first {
-                    let before = &before[self.begin(c - 1) - self.begin(chunks.start)..];
-                    self.save_tails(c, before, tails);
-                }
-                let tails = if first { saved } else { &*tails };
-                if self.slots.section().is_some() {
-                    self.scatter_sections(c, chunk, tails, out);
-                    continue;
-                }
-                let out = &mut out[..chunk.len()];
-                self.scatter_chunk(c, chunk, tails, out);
-                chunk.copy_from_slice(out);
-            }
-        });
-    }
-
-    /// Returns the halo bytes saved per thread: `slot - 1` words per field.
-    pub fn halo_bytes(&self) -> usize {
-        let fields = self.slots.schema().count();
-        (self.slots.slot() - 1).saturating_mul(fields).saturating_mul(self.word_bytes)
-    }
-
-    /// Returns the scratch bytes per thread: the buffer plus one halo.
-    pub fn scratch_bytes(&self) -> usize {
-        self.buffer_bytes().saturating_add(self.halo_bytes())
-    }
-
     /// Returns the bytes of the buffer: the longest chunk, or two sections with the slots next to
     /// each.
     fn buffer_bytes(&self) -> usize {
@@ -315,28 +227,6 @@ impl RecordGather {
 
     pub fn record_bytes(&self) -> usize {
         self.slots.schema().words() * self.word_bytes
-    }
-
-    /// Returns the byte offset of chunk `c`. For `c` equal to the number of chunks, returns the end
-    /// of the records.
-    fn begin(&self, c: usize) -> usize {
-        let fields = self.slots.schema();
-        let first =
-            if c < self.slots.chunks() { self.slots.chunk_records(c).0 } else { fields.records() };
-        first * self.record_bytes()
-    }
-
-    fn over_runs(
-        &self,
-        data: &mut [Byte],
-        threads: usize,
-        saved: &[Byte],
-        scratch: &mut [Byte],
-        work: impl Fn(&mut [Byte], Range<usize>, &[Byte], &mut [Byte]) + Sync,
-    ) {
-        let bytes = |run: &Range<usize>| self.begin(run.end) - self.begin(run.start);
-        let (saved, scratch) = ((saved, self.halo_bytes()), (scratch, self.scratch_bytes()));
-        parallel::over_runs(data, [self.slots.chunks(), threads], bytes, saved, scratch, work);
     }
 
     /// Returns the words of field `f` that its slots in chunk `c` contain, counted from the chunk's
@@ -351,12 +241,12 @@ impl RecordGather {
     }
 
     /// Returns a view of the records of chunk `c` in tiles.
-    fn tiled(&self, c: usize) -> RecordView {
+    fn tiled(&self, c: usize) -> RecordView<'_> {
         self.tiled_view(self.slots.chunk_records(c).1)
     }
 
     /// Returns a view of `records` records in tiles.
-    pub fn tiled_view(&self, records: usize) -> RecordView {
+    pub fn tiled_view(&self, records: usize) -> RecordView<'_> {
         let (fields, tile) = (self.slots.schema(), self.slots.tile());
         RecordView { fields, tile, records, word_bytes: self.word_bytes }
     }
@@ -447,5 +337,64 @@ impl RecordGather {
                 }
             }
         }
+    }
+}
+
+impl ChunkPass for RecordGather {
+    fn chunks(&self) -> usize {
+        self.slots.chunks()
+    }
+
+    fn begin(&self, c: usize) -> usize {
+        let records = self.slots.schema().records();
+        let first = if c < self.slots.chunks() { c * self.slots.chunk() } else { records };
+        first * self.record_bytes()
+    }
+
+    /// Returns the bytes of `slot - 1` words per field.
+    fn halo_bytes(&self) -> usize {
+        let fields = self.slots.schema().count();
+        (self.slots.slot() - 1).saturating_mul(fields).saturating_mul(self.word_bytes)
+    }
+
+    /// Returns the bytes of the buffer and of one halo.
+    fn scratch_bytes(&self) -> usize {
+        self.buffer_bytes().saturating_add(self.halo_bytes())
+    }
+
+    fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]) {
+        match direction {
+            Direction::Forward => {
+                // The words of the next field follow the last record.
+                let later = usize::from(c + 1 == self.slots.chunks());
+                self.save_heads(neighbour, later, saved);
+            }
+            Direction::Backward => self.save_tails(c, neighbour, saved),
+        }
+    }
+
+    fn convert(
+        &self,
+        c: usize,
+        direction: Direction,
+        chunk: &mut [Byte],
+        halo: Halo,
+        scratch: &mut [Byte],
+    ) {
+        let (out, buffer) = scratch.split_at_mut(self.buffer_bytes());
+        let halo = match halo {
+            Halo::Saved(saved) => saved,
+            Halo::Neighbour(neighbour) => {
+                self.save_halo(c, direction, neighbour, buffer);
+                buffer
+            }
+        };
+        match (self.slots.section(), direction) {
+            (Some(_), Direction::Forward) => return self.gather_sections(c, chunk, halo, out),
+            (Some(_), Direction::Backward) => return self.scatter_sections(c, chunk, halo, out),
+            (None, Direction::Forward) => self.gather_chunk(c, chunk, halo, out),
+            (None, Direction::Backward) => self.scatter_chunk(c, chunk, halo, out),
+        }
+        chunk.copy_from_slice(&out[..chunk.len()]);
     }
 }

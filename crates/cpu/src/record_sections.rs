@@ -40,7 +40,7 @@ impl RecordGather {
     ) {
         let (mut here, mut next) = buffer.split_at_mut(self.section_bytes());
         let bytes = |words: usize| words * self.word_bytes;
-        let (slots, sections) = (self.slots, self.slots.sections(c));
+        let (slots, sections) = (&self.slots, self.slots.sections(c));
         let all = slots.chunk_records(c).1;
         let load = |chunk: &[Byte], q: usize, buffer: &mut [Byte]| {
             let records = self.records_of(c, q);
@@ -90,7 +90,7 @@ impl RecordGather {
     ) {
         let (mut here, mut before) = buffer.split_at_mut(self.section_bytes());
         let bytes = |words: usize| words * self.word_bytes;
-        let (slots, sections) = (self.slots, self.slots.sections(c));
+        let (slots, sections) = (&self.slots, self.slots.sections(c));
         let load = |chunk: &[Byte], q: usize, buffer: &mut [Byte]| {
             let slots = self.slots_of(c, q, chunk.len());
             buffer[..slots.len()].copy_from_slice(&chunk[slots]);

@@ -6,13 +6,14 @@ use turntile_plan::{Direction, StageMap};
 /// Index map of units that move along the cycles of a stage's permutation.
 #[derive(Clone, Debug)]
 pub struct SourceMap {
-    map: StageMap,
     /// Index map of the inverse stage, which yields sources.
     source: Map,
     unit_bytes: usize,
     /// Number of units per instance, if there are several instances.
     batch: Option<Divisor>,
     instance_bytes: usize,
+    instances: usize,
+    instance_units: usize,
 }
 
 /// Index map of the units of one instance.
@@ -231,9 +232,9 @@ impl SourceMap {
     ///
     /// # Panics
     /// If the stage does not move units along cycles.
-    pub fn new(map: StageMap, elem_bytes: usize) -> Self {
-        let positions = map.batch() * map.instance_units();
-        let divide = |by: usize| Divisor::new(by, positions);
+    pub fn new(map: &StageMap, elem_bytes: usize) -> Self {
+        let (instances, instance_units) = (map.batch(), map.instance_units());
+        let divide = |by: usize| Divisor::new(by, instances * instance_units);
         let source = match map.inverse() {
             StageMap::Axes(axes) => match axes.elementary() {
                 Some(e) => Map::Swap { inner: divide(e.cols), mid: divide(e.mid), outer: e.rows },
@@ -247,14 +248,15 @@ impl SourceMap {
             _ => unreachable!("{map} moves no units along cycles"),
         };
         // A general axis permutation divides off every axis, the batch among them.
-        let batch = (map.batch() > 1 && !matches!(source, Map::Axes(_)))
-            .then(|| divide(map.instance_units()));
+        let batch =
+            (instances > 1 && !matches!(source, Map::Axes(_))).then(|| divide(instance_units));
         SourceMap {
-            map,
             source,
             unit_bytes: map.unit() * elem_bytes,
             batch,
             instance_bytes: map.instance_len() * elem_bytes,
+            instances,
+            instance_units,
         }
     }
 
@@ -267,17 +269,17 @@ impl SourceMap {
     /// Returns the bytes of the whole batch.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.map.batch() * self.instance_bytes
+        self.instances * self.instance_bytes
     }
 
     /// Returns the number of equal, consecutive instances.
     pub fn instances(&self) -> usize {
-        self.map.batch()
+        self.instances
     }
 
     /// Returns the number of units in the whole batch.
     pub fn positions(&self) -> usize {
-        self.map.batch() * self.map.instance_units()
+        self.instances * self.instance_units
     }
 
     /// Returns the source of position `p`; both are counted over the whole batch.
@@ -305,7 +307,7 @@ mod tests {
     use turntile_perm::Elementary;
 
     fn check(map: StageMap) {
-        let source_map = SourceMap::new(map, 4);
+        let source_map = SourceMap::new(&map, 4);
         assert_eq!(source_map.positions(), map.batch() * map.instance_units());
         for p in 0..source_map.positions() {
             let (to, from) =

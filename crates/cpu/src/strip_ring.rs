@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use crate::band_tiling::BandTiling;
-use crate::chunk_gather::{ChunkGather, Halo};
+use crate::chunk_gather::ChunkGather;
+use crate::chunk_pass::Halo;
 use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 
 /// Ring buffer for the strips of a gather's chunks.
@@ -141,7 +142,7 @@ impl<'a> StripRing<'a> {
             match (number.checked_sub(1), tails) {
                 (Some(other), _) => self.take_slots(&before[other * chunk_bytes..], other, far),
                 // Index 1: the chunk before uses the same half of the ring as odd-numbered chunks.
-                (None, Halo::Before(before)) => self.take_slots(before, 1, far),
+                (None, Halo::Neighbour(before)) => self.take_slots(before, 1, far),
                 (None, Halo::Saved(ends)) => {
                     let pitch = self.pitch();
                     for &SlotPosition { column, lead, .. } in &self.positions {

@@ -39,8 +39,8 @@ fn transpose_rows_is_rejected_when_rows_slide() {
     for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {
         let map = StageMap::TransposeRows(LeadingDims::row_slide(rows, cols, lda, ldb).unwrap());
         for method in [Method::TileSwap, Method::ThroughWorkspace] {
-            assert!(CpuKernelConfig::new(map, 1, method, Limits::new(2, 1 << 30)).is_none());
-            let error = Executor::of_stage(map, elsewhere(method), 1, 2).unwrap_err();
+            assert!(CpuKernelConfig::new(&map, 1, method, Limits::new(2, 1 << 30)).is_none());
+            let error = Executor::of_stage(map.clone(), elsewhere(method), 1, 2).unwrap_err();
             assert!(
                 matches!(error, RunError::Plan(InvalidPlan::Method { number: 1, .. })),
                 "{error}"
@@ -56,10 +56,10 @@ fn restore_of_gaps_is_rejected_when_none_were_saved() {
     for direction in [Direction::Forward, Direction::Backward] {
         let map = StageMap::Gaps { gaps, direction };
         let of_cpu =
-            CpuKernelConfig::new(map, 4, Method::SaveGaps, Limits::new(1, 1 << 20)).unwrap();
+            CpuKernelConfig::new(&map, 4, Method::SaveGaps, Limits::new(1, 1 << 20)).unwrap();
         for config in [LaunchConfig::new(of_cpu), LaunchConfig::new(Elsewhere)] {
             let implementation = Implementation::new(Method::SaveGaps, config, 0, 0.0);
-            let error = Executor::of_stage(map, implementation, 4, 1).unwrap_err();
+            let error = Executor::of_stage(map.clone(), implementation, 4, 1).unwrap_err();
             assert!(matches!(error, RunError::Plan(InvalidPlan::Leading { .. })), "{error}");
         }
     }
@@ -86,17 +86,17 @@ fn empty_maps_have_no_implementation() {
     ] {
         for method in METHODS {
             assert!(
-                CpuKernelConfig::new(map, 4, method, Limits::new(2, 1 << 20)).is_none(),
+                CpuKernelConfig::new(&map, 4, method, Limits::new(2, 1 << 20)).is_none(),
                 "{map}"
             );
-            let error = Executor::of_stage(map, elsewhere(method), 4, 2);
+            let error = Executor::of_stage(map.clone(), elsewhere(method), 4, 2);
             assert!(matches!(error, Err(RunError::Plan(_))), "{map} {method}");
         }
     }
     let map = StageMap::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 1 });
     for method in METHODS {
         assert!(
-            CpuKernelConfig::new(map, 0, method, Limits::new(1, 1 << 20)).is_none(),
+            CpuKernelConfig::new(&map, 0, method, Limits::new(1, 1 << 20)).is_none(),
             "{method}"
         );
     }
@@ -105,7 +105,8 @@ fn empty_maps_have_no_implementation() {
 #[test]
 fn out_of_place_stage_is_rejected_when_run_in_place() {
     let map = StageMap::Axes(AxisPermutation::new(&[3, 5], &[1, 0]).unwrap());
-    let config = CpuKernelConfig::new(map, 1, Method::OutOfPlace, Limits::new(1, 1 << 20)).unwrap();
+    let config =
+        CpuKernelConfig::new(&map, 1, Method::OutOfPlace, Limits::new(1, 1 << 20)).unwrap();
     let implementation = Implementation::new(Method::OutOfPlace, LaunchConfig::new(config), 0, 0.0);
     let executor = Executor::of_stage(map, implementation, 1, 1).unwrap();
     let mut data = numbered(15, 1);
@@ -131,16 +132,17 @@ fn single_row_may_have_any_pitch() {
         let map = StageMap::TransposeRows(leading);
         let mut ran = 0;
         for method in [Method::ThroughWorkspace, Method::TileSwap] {
-            let Some(config) = CpuKernelConfig::new(map, 8, method, Limits::new(1, 1 << 20)) else {
+            let Some(config) = CpuKernelConfig::new(&map, 8, method, Limits::new(1, 1 << 20))
+            else {
                 continue;
             };
             let implementation = Implementation::new(
                 method,
-                LaunchConfig::new(config),
+                LaunchConfig::new(config.clone()),
                 config.resources().bytes(),
                 0.0,
             );
-            let executor = Executor::of_stage(map, implementation, 8, 1).unwrap();
+            let executor = Executor::of_stage(map.clone(), implementation, 8, 1).unwrap();
             let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
             let before = numbered(leading.span(), 8);
             let mut data = before.clone();

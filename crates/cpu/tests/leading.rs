@@ -80,7 +80,7 @@ fn check(plan: Plan, threads: usize) {
 fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };
-    let (p, e) = (*problem, problem.elem_bytes());
+    let (p, e) = (problem.clone(), problem.elem_bytes());
     let before = numbered(p.span() + GUARD, e);
     let (want, of_source) = moved(&p, &before);
     for plan in plans {
@@ -153,7 +153,7 @@ fn frame_stages(plan: &Plan) -> Vec<(usize, usize)> {
 
 /// Checks every plan, within the default cap and without workspace.
 fn check_every_plan(p: Problem, threads: usize) {
-    for p in [p, p.with_cap(0)] {
+    for p in [p.with_cap(0), p] {
         let (best, all) = (plan(&p, threads), candidates(&p, threads));
         assert!(all.contains(&best), "{best:#}");
         check_all(all, threads);
@@ -285,7 +285,7 @@ fn plans_are_right_with_every_slide_method() {
                 let mut moved = 0;
                 let slides = |stage: &&mut Stage| matches!(stage.map, StageMap::Slide(_));
                 for stage in stages.filter(slides) {
-                    stage.implementation = rows::by(stage.map, 3 * stage.elems_per_unit, method);
+                    stage.implementation = rows::by(&stage.map, 3 * stage.elems_per_unit, method);
                     moved += 1;
                 }
                 if moved > 0 {
@@ -397,9 +397,9 @@ fn plan_is_rejected_when_stages_belong_to_another_problem() {
     nothing.phases.clear();
     assert_leading_rejected(nothing);
     for plan in candidates(&other, 1) {
-        assert_leading_rejected(with_problem(p, plan.clone()));
+        assert_leading_rejected(with_problem(p.clone(), plan.clone()));
         assert_leading_rejected(with_problem(slid([300, 200], [7, 9], 4), plan.clone()));
-        assert_rejected(with_problem(dense, plan.clone()));
+        assert_rejected(with_problem(dense.clone(), plan.clone()));
         // Without one of its stages, or with the phases reversed.
         for phase in 0..plan.phases.len() {
             for number in 0..plan.phases[phase].stages.len() {
@@ -423,10 +423,10 @@ fn plan_is_rejected_when_stages_belong_to_another_problem() {
     // In one pass in place, for pitches that differ.
     let equal = plan(&transposed([300, 200], [109, 9], 4), 1);
     assert_eq!(methods(&equal), [Method::TileSwap]);
-    assert_leading_rejected(with_problem(p, equal));
+    assert_leading_rejected(with_problem(p.clone(), equal));
     // Another device's launch configuration cannot be compared, so the plan itself must be
     // rejected.
-    for p in [p, transposed([5, 7], [4, 3], 4)] {
+    for p in [p.clone(), transposed([5, 7], [4, 3], 4)] {
         for plan in candidates(&p, 1).into_iter().chain(candidates(&p.with_cap(0), 1)) {
             for (phase, number) in frame_stages(&plan) {
                 let changed = |change: &dyn Fn(&mut Stage)| {
@@ -455,6 +455,6 @@ fn plan_is_rejected_when_stages_belong_to_another_problem() {
     }
     // Stages around gaps are rejected for a problem without leading dimensions.
     for plan in candidates(&p, 1) {
-        assert_rejected(with_problem(dense, plan));
+        assert_rejected(with_problem(dense.clone(), plan));
     }
 }

@@ -33,9 +33,9 @@ pub fn methods(threads: usize) -> impl Iterator<Item = (Method, Limits)> {
 }
 
 /// Returns the implementation of `map` by that method.
-pub fn by(map: StageMap, elem_bytes: usize, (method, limits): (Method, Limits)) -> Implementation {
+pub fn by(map: &StageMap, elem_bytes: usize, (method, limits): (Method, Limits)) -> Implementation {
     let config = CpuKernelConfig::new(map, elem_bytes, method, limits).unwrap();
-    Implementation::new(method, LaunchConfig::new(config), config.resources().bytes(), 1.0)
+    Implementation::new(method, LaunchConfig::new(config.clone()), config.resources().bytes(), 1.0)
 }
 
 /// Checks that every element is where the closed form puts it, and that no other byte changes.
@@ -67,7 +67,7 @@ fn slides_of_all_small_sizes_match_the_closed_form() {
             let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
             for (elem_bytes, threads) in [(1, 1), (3, 2), (4, 3)] {
                 for config in methods(threads) {
-                    check(slide, by(slide.into(), elem_bytes, config), elem_bytes, threads);
+                    check(slide, by(&slide.into(), elem_bytes, config), elem_bytes, threads);
                 }
                 check(slide, best(slide, elem_bytes, threads), elem_bytes, 1);
             }
@@ -89,7 +89,7 @@ fn blocks_contain_whole_elements() {
         (300_000, 1 << 20, 300_000),
     ] {
         let by = |scratch| {
-            CpuKernelConfig::new(slide.into(), elem_bytes, Method::Blocks, Limits::new(2, scratch))
+            CpuKernelConfig::new(&slide.into(), elem_bytes, Method::Blocks, Limits::new(2, scratch))
         };
         let config = by(scratch).unwrap();
         assert!(
@@ -98,7 +98,7 @@ fn blocks_contain_whole_elements() {
         );
         assert!(elem_bytes <= 16 || by(elem_bytes - 1).is_none(), "{elem_bytes}");
     }
-    check(slide, by(slide.into(), 300_000, (Method::Blocks, Limits::new(2, 1 << 20))), 300_000, 2);
+    check(slide, by(&slide.into(), 300_000, (Method::Blocks, Limits::new(2, 1 << 20))), 300_000, 2);
 }
 
 proptest! {
@@ -115,7 +115,7 @@ proptest! {
             let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
             for method in [Method::Blocks, Method::Rounds, Method::Shares] {
                 let config = (method, Limits { threads, scratch, round });
-                check(slide, by(slide.into(), elem_bytes, config), elem_bytes, threads);
+                check(slide, by(&slide.into(), elem_bytes, config), elem_bytes, threads);
             }
         }
     }
@@ -127,9 +127,9 @@ fn plan_is_rejected_when_rows_have_gaps() {
     let apart = RowSlide::new(7, 5, 5, 7).unwrap();
     for slide in [apart, apart.inverse()] {
         let map = StageMap::Slide(slide);
-        let plan = Plan::from_stage("any", map, best(slide, 4, 1), 4).unwrap();
+        let plan = Plan::from_stage("any", map.clone(), best(slide, 4, 1), 4).unwrap();
         assert!(matches!(plan.check(), Err(InvalidPlan::Leading { .. })), "{plan:#}");
-        let executor = Executor::of_stage(map, best(slide, 4, 1), 4, 1).unwrap();
+        let executor = Executor::of_stage(map.clone(), best(slide, 4, 1), 4, 1).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
         // Rows and gaps, except the last gap.
         let (expected, got) = (47 * 4, 35 * 4);

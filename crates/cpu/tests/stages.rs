@@ -49,12 +49,12 @@ impl Case {
 
     fn check(&self, implementation: Implementation, threads: usize) {
         let (mut data, name) = (self.from.clone(), implementation.name());
-        let plan = single_stage(self.map, implementation, self.elem_bytes);
+        let plan = single_stage(self.map.clone(), implementation, self.elem_bytes);
         let executor = Executor::new(plan, threads).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
         workspace.poison(0xC3);
         executor.run_bytes(&mut data, &mut workspace).unwrap();
-        let (map, elem_bytes) = (self.map, self.elem_bytes);
+        let (map, elem_bytes) = (&self.map, self.elem_bytes);
         assert!(
             data == self.want,
             "{map} {name} of {elem_bytes}-byte elements on {threads} threads"
@@ -70,7 +70,7 @@ fn request(elem_bytes: usize) -> StageRequest {
 /// Checks every implementation that CPU devices offer, and every method that another device may
 /// have planned.
 pub fn check_all_methods(map: StageMap, elem_bytes: usize) {
-    let (case, mut checked) = (Case::new(map, elem_bytes), 0);
+    let (case, mut checked) = (Case::new(map.clone(), elem_bytes), 0);
     for host in [CpuDevice::new(1), CpuDevice::new(3)] {
         for implementation in host.implementations(&map, &request(elem_bytes)).unwrap_or_default() {
             case.check(implementation, 2);
@@ -80,7 +80,7 @@ pub fn check_all_methods(map: StageMap, elem_bytes: usize) {
     for &method in map.methods().iter().filter(|&&method| method != Method::OutOfPlace) {
         let config = LaunchConfig::new(Elsewhere);
         let implementation = Implementation::new(method, config, 0, 0.0);
-        match Executor::new(single_stage(map, implementation.clone(), elem_bytes), 2) {
+        match Executor::new(single_stage(map.clone(), implementation.clone(), elem_bytes), 2) {
             Ok(_) => case.check(implementation, 2),
             // Some methods only run maps with separate instances.
             Err(error) => {
@@ -91,7 +91,7 @@ pub fn check_all_methods(map: StageMap, elem_bytes: usize) {
     }
     // Bands do not support slots longer than rows, and CPU devices have no other kernel for row
     // order.
-    let long = matches!(map, StageMap::SlotGather { slots, .. }
+    let long = matches!(&map, StageMap::SlotGather { slots, .. }
         if slots.order() == SlotOrder::Rows && slots.slot() > slots.cols());
     assert!(checked > 0 || long, "{map} of {elem_bytes} bytes has no implementation");
 }
@@ -206,14 +206,14 @@ fn maps_beyond_the_block_sizes_are_right_by_every_method() {
 /// rows that chunks share.
 #[test]
 fn workspace_follows_the_documented_formulas() {
-    let needs = |map: StageMap, method, threads, elem_bytes| {
+    let needs = |map: &StageMap, method, threads, elem_bytes| {
         let implementations =
-            CpuDevice::new(threads).implementations(&map, &request(elem_bytes)).unwrap();
+            CpuDevice::new(threads).implementations(map, &request(elem_bytes)).unwrap();
         let implementation = implementations
             .into_iter()
             .find(|implementation| implementation.method == method)
             .unwrap();
-        let config: CpuKernelConfig = *implementation.launch_config.get().unwrap();
+        let config: CpuKernelConfig = implementation.launch_config.get().cloned().unwrap();
         (config.resources(), implementation.workspace_bytes)
     };
     // The number of runs that fit 512 KiB, from 2 to 65.
@@ -221,7 +221,7 @@ fn workspace_follows_the_documented_formulas() {
         let map = Elementary { batch: 1, rows: 500, mid: 1, cols: 300, unit: run_bytes }.into();
         let flags = (500 * 300usize).div_ceil(32) * 4;
         for (threads, runs) in [(1, 1), (4, saved)] {
-            let (_, bytes) = needs(map, Method::PttwacGlobal, threads, 1);
+            let (_, bytes) = needs(&map, Method::PttwacGlobal, threads, 1);
             let want = threads * (flags + runs * run_bytes);
             assert_eq!(bytes, want.next_multiple_of(8), "{map} on {threads} threads");
         }
@@ -235,7 +235,7 @@ fn workspace_follows_the_documented_formulas() {
         (4, Direction::Backward, 4),
     ] {
         let map = StageMap::SlotGather { batch: 1, slots, direction };
-        let (needs, _) = needs(map, Method::BarrierSync, threads, 4);
+        let (needs, _) = needs(&map, Method::BarrierSync, threads, 4);
         assert_eq!(needs.threads, threads);
         assert_eq!(needs.saved_bytes, (last + extra * 63) * 997 * 4, "{map} on {threads}");
     }
@@ -263,11 +263,12 @@ fn workspace_is_what_the_implementation_states() {
     maps.extend(slides.map(StageMap::Slide));
     for threads in [1, 2, 7] {
         let host = CpuDevice::new(threads);
-        for &map in &maps {
-            let implementations = host.implementations(&map, &request(4)).unwrap();
+        for map in &maps {
+            let implementations = host.implementations(map, &request(4)).unwrap();
             for implementation in &implementations {
                 let stated = implementation.workspace_bytes;
-                let executor = Executor::of_stage(map, implementation.clone(), 4, 1).unwrap();
+                let executor =
+                    Executor::of_stage(map.clone(), implementation.clone(), 4, 1).unwrap();
                 assert_eq!(executor.workspace_bytes(), stated, "{map} {}", implementation.name());
                 let config: &CpuKernelConfig = implementation.launch_config.get().unwrap();
                 assert_eq!(config.resources().bytes(), stated, "{map} {}", implementation.name());
@@ -275,7 +276,7 @@ fn workspace_is_what_the_implementation_states() {
             }
             for cap in [0, 1000, 100_000, 1 << 20] {
                 for implementation in host
-                    .implementations(&map, &StageRequest { cap, ..request(4) })
+                    .implementations(map, &StageRequest { cap, ..request(4) })
                     .unwrap_or_default()
                 {
                     assert!(
@@ -285,7 +286,7 @@ fn workspace_is_what_the_implementation_states() {
                     );
                 }
             }
-            let best = host.best(&map, &request(4)).unwrap();
+            let best = host.best(map, &request(4)).unwrap();
             let least = implementations
                 .iter()
                 .map(|implementation| implementation.seconds)
@@ -312,8 +313,8 @@ fn launch_config_of_another_stage_is_rejected() {
         assert!(error.contains("belongs to a different stage"), "{error}");
     };
     assert_rejected(other, 4, implementation.method);
-    assert_rejected(small, 8, implementation.method);
-    assert_rejected(small, 4, Method::PIpt);
+    assert_rejected(small.clone(), 8, implementation.method);
+    assert_rejected(small.clone(), 4, Method::PIpt);
     let mut rows = implementation.clone();
     rows.method = Method::Rounds;
     let flaw = Executor::new(single_stage(small, rows, 4), 1);

@@ -203,7 +203,8 @@ impl Chip {
                 }
             };
             let elem_bytes = at.elem_bytes;
-            let launches = Launches { shape: *shape, elem_bytes, alignment, way, calls, cost };
+            let launches =
+                Launches { shape: shape.clone(), elem_bytes, alignment, way, calls, cost };
             let need = launches.workspace_bytes();
             if need > request.cap {
                 least = Some(least.map_or(need, |least: usize| least.min(need)));

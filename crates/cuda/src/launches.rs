@@ -46,7 +46,7 @@ impl Launches {
     /// Bytes of workspace that launches hand on to others; flags lie behind them, as aligned as the workspace.
     pub fn held_bytes(&self) -> usize {
         let bytes = |elements: usize| elements.saturating_mul(self.elem_bytes);
-        match (self.shape, self.way) {
+        match (&self.shape, self.way) {
             (_, Way::ThroughWorkspace) => bytes(self.shape.len()),
             (StageMap::Cut { rows, .. }, _) => {
                 let held = bytes(rows.gaps()).checked_next_multiple_of(WORKSPACE_ALIGNMENT);

@@ -69,7 +69,7 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
         }
         StageMap::Gaps { .. } => vec![Way::Keep],
         StageMap::RecordTiles(_) => vec![Way::Barrier(Scope::Block)],
-        StageMap::RecordGather { slots, direction } => fields::ways(&slots, direction, at),
+        StageMap::RecordGather { ref slots, direction } => fields::ways(slots, direction, at),
         StageMap::RecordMove { .. } => vec![Way::Moves],
         // Only hosts exchange, after which rows become others.
         StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),

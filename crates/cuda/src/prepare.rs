@@ -44,7 +44,7 @@ impl Work {
         let alignment = widest_word(&[plan.problem.alignment()]);
         let bytes = plan.problem.span_bytes();
         let work = Self::of_launches(&launches, plan.saved_gap_bytes(), bytes, alignment);
-        let (problem, out_of_place) = (Some(plan.problem), plan.problem.is_out_of_place());
+        let (problem, out_of_place) = (Some(plan.problem.clone()), plan.problem.is_out_of_place());
         Ok(Work { problem, out_of_place, ..work })
     }
 
@@ -66,12 +66,12 @@ impl Work {
     /// # Errors
     /// [`CudaError::OtherProblem`].
     pub(crate) fn same_problem(&self, other: &Work) -> Result<(), CudaError> {
-        let problem = |work: &Work| work.problem.map(|problem| problem.with_alignment(1));
+        let problem = |work: &Work| work.problem.as_ref().map(|problem| problem.with_alignment(1));
         if problem(self).is_some() && problem(self) == problem(other) {
             return Ok(());
         }
         let shown = |work: &Work| {
-            work.problem.map_or("single launches".into(), |problem| problem.to_string())
+            work.problem.as_ref().map_or("single launches".into(), |problem| problem.to_string())
         };
         Err(CudaError::OtherProblem { expected: shown(self), got: shown(other) })
     }
@@ -95,7 +95,7 @@ impl Work {
         let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {way}"), why };
         let lowered = possible(way, bytes).and_then(|()| lowered(shape, way, at));
         let (calls, cost) = lowered.map_err(infeasible)?;
-        let launches = Launches { shape: *shape, elem_bytes, alignment, way, calls, cost };
+        let launches = Launches { shape: shape.clone(), elem_bytes, alignment, way, calls, cost };
         let work = Self::of_launches(&[&launches], 0, bytes, alignment);
         Ok(Work { out_of_place: way.method() == Method::OutOfPlace, ..work })
     }
@@ -184,7 +184,7 @@ impl Work {
 
     /// Whether it is a plan's whose elements are as large as these numbers.
     pub(crate) fn is_of(&self, number: Number) -> bool {
-        self.problem.is_some_and(|problem| problem.elem_bytes() == number.bytes())
+        self.problem.as_ref().is_some_and(|problem| problem.elem_bytes() == number.bytes())
     }
 
     /// This, then `next` on the same memory.
@@ -315,14 +315,14 @@ fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]>
     let (data, own) = (Spot::Data(0), Spot::Workspace(kept));
     launches.calls().iter().enumerate().map(move |(number, call)| {
         let reads = call.params.second() == Some(Second::Source);
-        match (launches.shape, launches.way.method()) {
+        match (&launches.shape, launches.way.method()) {
             (_, Method::SaveGaps) => [data, Spot::Workspace(0)],
             (_, Method::ThroughWorkspace) => [[own, data], [data, own]][number.min(1)],
             (StageMap::TransposeRows(leading), _) if reads => {
                 let (_, [from, to]) = leading.remainder(launches.elem_bytes);
                 [Spot::Data(to), Spot::Data(from)]
             }
-            (StageMap::Cut { rows, direction }, _) => {
+            (&StageMap::Cut { rows, direction }, _) => {
                 let mut places = cut_places(rows, launches.elem_bytes).map(Spot::Data);
                 if direction == Direction::Backward {
                     places.reverse();

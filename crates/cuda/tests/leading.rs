@@ -34,7 +34,7 @@ fn leading(problem: &Problem) -> LeadingDims {
 /// Whether it moves the matrix in one pass where it lies.
 fn is_turned(plan: &Plan) -> bool {
     let methods: Vec<_> =
-        plan.stages().map(|stage| (stage.map, stage.implementation.method)).collect();
+        plan.stages().map(|stage| (stage.map.clone(), stage.implementation.method)).collect();
     matches!(methods[..], [(StageMap::TransposeRows(_), Method::TileSwap)])
 }
 
@@ -305,7 +305,7 @@ fn large_matrices_go_by_wide_words() {
     };
     let of = |sides, lds| transposed(sides, lds, 4);
     let square = of([16384, 16384], [16416; 2]);
-    assert_eq!(kernels(square), ["tiles.w4/square_swap_64"]);
+    assert_eq!(kernels(square.clone()), ["tiles.w4/square_swap_64"]);
     assert_eq!(kernels(square.with_alignment(4)), ["tiles.w4/square_swap_granules"]);
     assert_eq!(kernels(of([16384, 16384], [16385; 2])), ["tiles.w4/square_swap_granules"]);
     let rest = ["tiles.w4/square_swap_64", "out_of_place.w4/into_micro_64"];
@@ -400,7 +400,7 @@ fn plans_put_together_by_hand_are_refused() {
         plan.problem = problem;
         plan
     };
-    is_leading(&of(around.problem, &equal));
+    is_leading(&of(around.problem.clone(), &equal));
     is_leading(&of(turned([8000, 5000], [3200, 200], 4), &equal));
     for leg in 0..around.phases.len() {
         for stage in 0..around.phases[leg].stages.len() {
@@ -467,7 +467,7 @@ proptest! {
             true => transposed([rows, cols], [pitch; 2], elem_bytes),
             false => turned([rows, cols], [a, b], elem_bytes),
         };
-        check_every_way(problem);
+        check_every_way(problem.clone());
         for problem in [problem.with_cap(cap), slid([rows, cols], [a, b], elem_bytes)] {
             if let Ok(plan) = planner().plan(&problem) {
                 check(&plan);

@@ -16,7 +16,7 @@ use crate::replay;
 
 #[test]
 fn every_shape_by_every_way() {
-    let lowered: usize = shapes().iter().map(|&shape| follow(shape, &ways(&[1, 132]))).sum();
+    let lowered: usize = shapes().into_iter().map(|shape| follow(shape, &ways(&[1, 132]))).sum();
     assert_eq!(lowered, 5308);
 }
 
@@ -131,7 +131,7 @@ fn axes_in_any_order() {
             continue;
         }
         let ways = [Way::Moves, Way::PerCycle];
-        lowered += follow(shape, &ways);
+        lowered += follow(shape.clone(), &ways);
         on_chip += follow(shape, &[BLOCK]);
     }
     assert_eq!((lowered, on_chip), (7392, 3676));
@@ -212,7 +212,7 @@ fn slots_both_ways() {
                 lowered += follow(StageMap::SlotMove { batch, slots, direction }, &moves);
                 if let Some(slots) = by_rows {
                     let gather = StageMap::SlotGather { batch, slots, direction };
-                    assert_eq!(follow(gather, &gathers), 0, "{gather}");
+                    assert_eq!(follow(gather.clone(), &gathers), 0, "{gather}");
                 }
             }
         }
@@ -227,7 +227,7 @@ fn records_between_aos_and_tiles() {
     let mut lowered = 0;
     let mut meet = |fields: RecordSchema, aos: usize, tile: usize| {
         for (from, to) in [(aos, tile), (tile, aos)] {
-            let retile = LayoutChange::new(fields, from, to);
+            let retile = LayoutChange::new(fields.clone(), from, to);
             if !retile.is_identity() {
                 lowered += follow(retile.into(), &[BLOCK]);
             }
@@ -237,7 +237,7 @@ fn records_between_aos_and_tiles() {
         for records in [2, 31, 97, 1009, 99_991] {
             let fields = RecordSchema::new(records, widths).unwrap();
             for tile in [1, 2, 7, 8, 32, 128, 1009] {
-                meet(fields, 1, tile);
+                meet(fields.clone(), 1, tile);
             }
         }
     }
@@ -245,7 +245,7 @@ fn records_between_aos_and_tiles() {
         let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).unwrap();
         let fields = fields.with_aos_offsets(&[4, 0, 12, 19, 16]).unwrap();
         for tile in [1, 8, 32] {
-            meet(fields, AOS, tile);
+            meet(fields.clone(), AOS, tile);
         }
     }
     assert_eq!(lowered, 4224);
@@ -259,8 +259,9 @@ fn slots_of_records() {
     let mut meet = |fields: RecordSchema, tile, slot, chunk| {
         let Some(slots) = FieldSlots::new(fields, tile, slot, chunk) else { return };
         for direction in DIRECTIONS {
-            lowered += follow(StageMap::RecordGather { slots, direction }, &runs);
-            lowered += follow(StageMap::RecordMove { slots, direction }, &[Way::Moves]);
+            lowered += follow(StageMap::RecordGather { slots: slots.clone(), direction }, &runs);
+            lowered +=
+                follow(StageMap::RecordMove { slots: slots.clone(), direction }, &[Way::Moves]);
         }
     };
     for widths in
@@ -270,7 +271,7 @@ fn slots_of_records() {
             let fields = RecordSchema::new(records, widths).unwrap();
             for (slot, chunk) in [(16, 16), (16, 48), (4, 8), (32, 32)] {
                 for tile in [1, 4, 16, 32] {
-                    meet(fields, tile, slot, chunk);
+                    meet(fields.clone(), tile, slot, chunk);
                 }
             }
         }
@@ -278,7 +279,7 @@ fn slots_of_records() {
     for records in [31, 1009] {
         let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).unwrap();
         let fields = fields.with_aos_offsets(&[4, 0, 12, 19, 16]).unwrap();
-        meet(fields, AOS, 16, 16);
+        meet(fields.clone(), AOS, 16, 16);
         meet(fields, AOS, 8, 24);
     }
     meet(RecordSchema::new(100, &[1; 65]).unwrap(), 1, 16, 16); // more than kernels have room for

@@ -254,7 +254,7 @@ fn permutations_of_axes_launch_what_they_print() {
         let problem = Problem::permuted(&extents, &order, elem).unwrap();
         let chip = Chip::presets()[k % 3].clone();
         let planner = Planner::new(chip);
-        for problem in [problem, problem.with_cap(0)] {
+        for problem in [problem.clone(), problem.with_cap(0)] {
             let problem = problem.with_alignment(alignment);
             for plan in planner.candidates(&problem).candidates {
                 run_in_place(&plan);
@@ -309,7 +309,7 @@ fn every_conversion_of_records_has_launches() {
             let fields = RecordSchema::new(records, widths).unwrap();
             for from in [1, 7, 8, 32, 128, records] {
                 for to in [1, 7, 8, 32, 128, records] {
-                    let retile = LayoutChange::new(fields, from, to);
+                    let retile = LayoutChange::new(fields.clone(), from, to);
                     let problem = Problem::for_records(retile, word_bytes).unwrap();
                     let plan = planner.plan(&problem);
                     let plan = plan.unwrap_or_else(|why| panic!("{problem}: {why}"));

@@ -116,7 +116,7 @@ pub fn read(text: &str) -> Result<Shapes, String> {
 }
 
 /// A problem and the class that it is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     pub class: &'static str,
     pub problem: Problem,
@@ -202,7 +202,7 @@ mod tests {
     fn shapes_of_a_class_have_words_and_batches_of_their_own() {
         let class = Class { name: "", words: &[4], shapes: "2*3x5 7x8x9:2-1-0@2" };
         let problems = |words: &[usize], batch| -> Vec<Problem> {
-            class.tasks(words, batch).unwrap().iter().map(|task| task.problem).collect()
+            class.tasks(words, batch).unwrap().iter().map(|task| task.problem.clone()).collect()
         };
         let matrices = |batch, word| Problem::with_batch(batch, 3, 5, word).unwrap();
         let one = |word| Problem::permuted(&[7, 8, 9], &[2, 1, 0], word).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     fn what_is_asked_for_is_what_is_measured() {
         let asked = [read("batch").unwrap(), read("3x5").unwrap()];
         let tasks = tasks(&asked, &GPU, &[8, 1], 2).unwrap();
-        let problems: Vec<_> = tasks.iter().map(|task| task.problem).collect();
+        let problems: Vec<_> = tasks.iter().map(|task| task.problem.clone()).collect();
         let of = |batch, rows, cols, word| Problem::with_batch(batch, rows, cols, word).unwrap();
         let want = [
             of(512, 2048, 1408, 8),

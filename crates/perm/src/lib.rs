@@ -1,7 +1,8 @@
 //! Index maps of in-place transposition.
 //!
-//! Pure mathematics: this crate moves no data and contains no unsafe code. It allocates only the
-//! lists that it returns, except for record schemas: each distinct one is kept in a global table.
+//! Pure mathematics: this crate moves no data and contains no unsafe code. It allocates
+//! nothing but lists and texts, and keeps none of them in a global table. The clones of a record
+//! schema share its lists.
 //!
 //! | module | contents | source |
 //! |---|---|---|

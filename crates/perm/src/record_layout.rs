@@ -19,22 +19,21 @@
 //!
 //! Rows cut into panels of unequal width are such records too: the panels are the fields.
 
-use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Tile of the AoS layout, with every field at its offset in the record. If the fields are in tile
 /// order, it equals a tile of one record.
 pub const AOS: usize = 0;
 
 /// A number of records that share one list of field widths, in words.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RecordSchema {
     records: usize,
-    record: &'static Record,
+    record: Arc<Record>,
 }
 
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 struct Record {
     /// Words before each field in tiles, followed by the words of a record.
     starts: Vec<usize>,
@@ -42,20 +41,6 @@ struct Record {
     aos_offsets: Vec<usize>,
     /// Fields in the order in which an AoS record stores them.
     order: Vec<usize>,
-}
-
-/// All schemas in use, kept until the process ends. This makes `RecordSchema` `Copy`, like all
-/// index maps. A program has one entry for each of its record types.
-static INTERNED: Mutex<BTreeSet<&'static Record>> = Mutex::new(BTreeSet::new());
-
-/// Returns the entry of the global table that equals `record`, adding it if it is missing.
-fn interned(record: Record) -> &'static Record {
-    let mut known = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);
-    known.get(&record).copied().unwrap_or_else(|| {
-        let record: &'static Record = Box::leak(Box::new(record));
-        known.insert(record);
-        record
-    })
 }
 
 /// Returns the number of records per tile: 1 for [`AOS`].
@@ -79,14 +64,14 @@ impl RecordSchema {
         let counted = records.max(1).checked_mul(words).is_some_and(|all| all > 0);
         counted.then(|| RecordSchema {
             records,
-            record: interned(Record { starts, aos_offsets, order }),
+            record: Arc::new(Record { starts, aos_offsets, order }),
         })
     }
 
     /// Returns this schema with the offset of each field in an AoS record, in words. Returns `None`
     /// unless the fields cover the record exactly once.
     #[must_use]
-    pub fn with_aos_offsets(self, aos_offsets: &[usize]) -> Option<Self> {
+    pub fn with_aos_offsets(&self, aos_offsets: &[usize]) -> Option<Self> {
         let mut order: Vec<usize> = (0..self.count()).collect();
         if aos_offsets.len() != order.len() {
             return None;
@@ -98,15 +83,16 @@ impl RecordSchema {
             end += self.width(f);
         }
         let (starts, aos_offsets) = (self.record.starts.clone(), aos_offsets.to_vec());
-        Some(RecordSchema { record: interned(Record { starts, aos_offsets, order }), ..self })
+        let record = Arc::new(Record { starts, aos_offsets, order });
+        Some(RecordSchema { records: self.records, record })
     }
 
     /// Returns this schema with `records` records. Returns `None` if the number of words overflows
     /// `usize`.
     #[must_use]
-    pub fn with_records(self, records: usize) -> Option<Self> {
+    pub fn with_records(&self, records: usize) -> Option<Self> {
         records.max(1).checked_mul(self.words())?;
-        Some(RecordSchema { records, ..self })
+        Some(RecordSchema { records, record: self.record.clone() })
     }
 
     /// Returns the number of records.
@@ -186,7 +172,7 @@ impl RecordSchema {
     /// Returns the field that contains word `c` of an AoS record.
     #[inline]
     fn field_at(&self, c: usize) -> usize {
-        let Record { aos_offsets, order, .. } = self.record;
+        let Record { aos_offsets, order, .. } = &*self.record;
         order[order.partition_point(|&f| aos_offsets[f] <= c) - 1]
     }
 
@@ -246,7 +232,7 @@ impl fmt::Display for RecordSchema {
 }
 
 /// A conversion of records from tiles of one length to tiles of another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LayoutChange {
     fields: RecordSchema,
     from: usize,
@@ -257,12 +243,12 @@ impl LayoutChange {
     /// Creates the conversion from tiles of `from` records to tiles of `to` records, either of
     /// which may be [`AOS`]. A tile longer than the number of records counts as all of them.
     pub fn new(fields: RecordSchema, from: usize, to: usize) -> Self {
-        LayoutChange { fields, from: fields.tile(from), to: fields.tile(to) }
+        LayoutChange { from: fields.tile(from), to: fields.tile(to), fields }
     }
 
     /// Returns the record schema.
-    pub fn schema(&self) -> RecordSchema {
-        self.fields
+    pub fn schema(&self) -> &RecordSchema {
+        &self.fields
     }
 
     /// Returns the number of records of a tile before the conversion, or [`AOS`].
@@ -284,8 +270,8 @@ impl LayoutChange {
 
     /// Returns the conversion in the other direction.
     #[must_use]
-    pub fn inverse(self) -> Self {
-        LayoutChange { from: self.to, to: self.from, ..self }
+    pub fn inverse(&self) -> Self {
+        LayoutChange { fields: self.fields.clone(), from: self.to, to: self.from }
     }
 
     /// Returns the smallest number of records that is a multiple of both tiles, or all records if
@@ -394,7 +380,7 @@ pub(crate) mod tests {
                     }
                 }
                 for (from, to) in [(AOS, 1), (AOS, 2), (5, AOS), (1, 5)] {
-                    let change = LayoutChange::new(placed, from, to);
+                    let change = LayoutChange::new(placed.clone(), from, to);
                     let stays = (0..placed.len()).all(|k| change.dest(k) == k);
                     assert_eq!(change.is_identity(), stays, "{change:?}");
                     for k in 0..placed.len() {
@@ -422,7 +408,7 @@ pub(crate) mod tests {
     fn words_stay_within_their_period() {
         for (records, from, to) in [(24, 1, 4), (24, 4, 6), (25, 8, 2), (7, 3, 100), (9, 2, 5)] {
             let fields = RecordSchema::new(records, &[1, 3, 2]).unwrap();
-            let change = LayoutChange::new(fields, from, to);
+            let change = LayoutChange::new(fields.clone(), from, to);
             let period = change.period() * fields.words();
             for offset in 0..fields.len() {
                 let to = change.dest(offset);
@@ -463,10 +449,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn equal_schemas_are_interned_once() {
+    fn schemas_are_equal_by_content() {
         let [a, b] = [3, 4].map(|records| RecordSchema::new(records, &[9, 8, 7]).unwrap());
-        assert!(std::ptr::eq(a.record, b.record));
+        assert_eq!(RecordSchema::new(3, &[9, 8, 7]).as_ref(), Some(&a));
+        assert_ne!(a, b);
         let reversed = a.with_aos_offsets(&[15, 7, 0]).unwrap();
+        assert_ne!(reversed, a);
+        assert_eq!(reversed.with_aos_offsets(&[0, 9, 17]).as_ref(), Some(&a));
         assert_eq!(reversed.to_string(), "3 records of 9@15+8@7+7@0");
         assert_eq!(a.with_records(4), Some(b));
         assert_eq!(a.to_string(), "3 records of 9+8+7");

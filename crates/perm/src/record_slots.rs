@@ -31,7 +31,7 @@ use num_integer::Integer;
 use crate::record_layout::RecordSchema;
 
 /// Index maps of the aligned-slot conversion of records from tiles to columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FieldSlots {
     fields: RecordSchema,
     tile: usize,
@@ -56,10 +56,10 @@ impl FieldSlots {
     /// unless `section` is a multiple of the tile and every field of a section has at least one
     /// slot of words.
     #[must_use]
-    pub fn in_sections(self, section: usize) -> Option<Self> {
+    pub fn in_sections(&self, section: usize) -> Option<Self> {
         let least = self.fields.widths().min()?.saturating_mul(section);
         let suits = section.is_multiple_of(self.tile.max(1)) && least >= self.slot;
-        suits.then_some(FieldSlots { section, ..self })
+        suits.then_some(FieldSlots { section, ..self.clone() })
     }
 
     /// Returns the number of records of a section, or `None` if chunks are gathered whole.
@@ -150,8 +150,8 @@ impl FieldSlots {
     }
 
     /// Returns the record schema.
-    pub fn schema(&self) -> RecordSchema {
-        self.fields
+    pub fn schema(&self) -> &RecordSchema {
+        &self.fields
     }
 
     /// Returns the number of records of a source tile, or [`AOS`](crate::AOS).
@@ -266,7 +266,8 @@ mod tests {
     }
 
     fn check(slots: &FieldSlots, offset: usize) {
-        let columns = LayoutChange::new(slots.schema(), slots.tile(), slots.schema().records());
+        let columns =
+            LayoutChange::new(slots.schema().clone(), slots.tile(), slots.schema().records());
         let gathered = slots.gather_dest(offset);
         assert!(gathered < slots.schema().len(), "{slots:?} at {offset}");
         assert_eq!(slots.gather_source(gathered), offset, "{slots:?}");
@@ -283,7 +284,8 @@ mod tests {
                     (slot..=records).step_by(slot).map(move |chunk| (slot, chunk))
                 });
                 chunks.flat_map(move |(slot, chunk)| {
-                    (1..=chunk).filter_map(move |tile| FieldSlots::new(fields, tile, slot, chunk))
+                    let slots = |tile| FieldSlots::new(fields.clone(), tile, slot, chunk);
+                    (1..=chunk).filter_map(slots).collect::<Vec<_>>()
                 })
             })
         })
@@ -329,7 +331,7 @@ mod tests {
             let fields = RecordSchema::new(records, &[2, 1, 3]).unwrap();
             for offsets in [[1, 0, 3], [3, 5, 0], [4, 3, 0]] {
                 let fields = fields.with_aos_offsets(&offsets).unwrap();
-                let slots = FieldSlots::new(fields, AOS, slot, chunk).unwrap();
+                let slots = FieldSlots::new(fields.clone(), AOS, slot, chunk).unwrap();
                 (0..fields.len()).for_each(|offset| check(&slots, offset));
             }
         }
@@ -389,7 +391,7 @@ mod tests {
             let fields = RecordSchema::new(records, &widths).unwrap();
             let step = FieldSlots::least_chunk(tile, slot).unwrap();
             prop_assume!(step <= records);
-            let slots = FieldSlots::new(fields, tile, slot, step * k.min(records / step)).unwrap();
+            let slots = FieldSlots::new(fields.clone(), tile, slot, step * k.min(records / step)).unwrap();
             check(&slots, at % fields.len());
             let least = slot.div_ceil(fields.widths().min().unwrap());
             let sections = slots.in_sections(least.next_multiple_of(slots.tile().max(1)) * k);

@@ -120,7 +120,7 @@ impl LeadingPlanner<'_> {
             new
         });
         let after = self.problem.fused().order().to_vec();
-        let plan = |found| self.phase(route, after.clone(), vec![Stage::new(map, found)]);
+        let plan = |found| self.phase(route, after.clone(), vec![Stage::new(map.clone(), found)]);
         Ok(found.into_iter().map(plan).collect())
     }
 
@@ -224,14 +224,14 @@ impl LeadingPlanner<'_> {
         if maps.is_empty() {
             return Ok(Candidate::default());
         }
-        let stage = |map: StageMap| -> Result<Stage, Infeasible> {
+        let stage = |map: &StageMap| -> Result<Stage, Infeasible> {
             // Saved gaps have their own part of the workspace, which `dense`'s cap excludes.
             let problem = if matches!(map, StageMap::Gaps { .. }) { self.problem } else { dense };
             let request = StageRequest::new(problem, self.device(), MethodFilter::Any);
-            let best: Implementation = self.device().best(&map, &request)?;
-            Ok(Stage::new(map, best))
+            let best: Implementation = self.device().best(map, &request)?;
+            Ok(Stage::new(map.clone(), best))
         };
-        let stages = maps.iter().map(|&map| stage(map)).collect::<Result<_, _>>();
+        let stages = maps.iter().map(stage).collect::<Result<_, _>>();
         Ok(self.phase(route, order, stages.map_err(|why| RejectedRoute { route, reason: why })?))
     }
 

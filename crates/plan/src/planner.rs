@@ -173,7 +173,7 @@ impl Planner {
                     .with_leading_planner(problem, leading, &|leading| leading.first())
                     .map(without_rejections),
                 (None, Some(change)) => self
-                    .with_record_planner(problem, *change, &|records| records.fastest())
+                    .with_record_planner(problem, change, &|records| records.fastest())
                     .map(without_rejections),
                 (None, None) => self.fastest(problem),
             });
@@ -181,7 +181,12 @@ impl Planner {
             Ok((best, rejected)) => Ok(Plan { rejected, ..self.assemble(problem, best) }),
             Err(RejectedRoute { route, reason: why }) => {
                 let device = self.device().name().to_owned();
-                Err(PlanError::Infeasible { route, problem: Box::new(*problem), device, why })
+                Err(PlanError::Infeasible {
+                    route,
+                    problem: Box::new(problem.clone()),
+                    device,
+                    why,
+                })
             }
         }
     }
@@ -258,7 +263,7 @@ impl Planner {
     fn with_record_planner<T>(
         &self,
         problem: &Problem,
-        retile: LayoutChange,
+        retile: &LayoutChange,
         query: &dyn Fn(&RecordPlanner) -> T,
     ) -> T {
         // Records planned as axes may use any route: the record planner filters the whole plan.
@@ -278,7 +283,7 @@ impl Planner {
                     Ok(self.with_leading_planner(problem, leading, &|leading| leading.all()))
                 }
                 (None, Some(change)) => {
-                    Ok(self.with_record_planner(problem, *change, &|records| records.all()))
+                    Ok(self.with_record_planner(problem, change, &|records| records.all()))
                 }
                 (None, None) => self.all(problem),
             });
@@ -351,7 +356,7 @@ impl Planner {
     fn assemble(&self, problem: &Problem, Candidate { legs, seconds }: Candidate) -> Plan {
         let device = self.device().name().to_owned();
         let mut plan = Plan {
-            problem: *problem,
+            problem: problem.clone(),
             device,
             phases: legs,
             workspace_bytes: 0,
@@ -592,9 +597,10 @@ impl Planner {
         phase: &PhaseProblem,
         tile: TileSize,
     ) -> Result<Vec<Candidate>, Infeasible> {
-        if let [stage] = spec.stages_that_move(phase, tile)[..] {
-            let all = self.device.implementations(&stage.map, &request(phase, &stage))?;
-            let plan = |chosen| single_phase(phase, spec.route, tile, &[stage], [chosen]);
+        if let [stage] = &spec.stages_that_move(phase, tile)[..] {
+            let all = self.device.implementations(&stage.map, &request(phase, stage))?;
+            let stages = std::slice::from_ref(stage);
+            let plan = |chosen| single_phase(phase, spec.route, tile, stages, [chosen]);
             return Ok(all.into_iter().map(plan).collect());
         }
         Ok(Vec::from_iter(self.best_with_tile(spec, phase, tile, f64::INFINITY)?))
@@ -615,7 +621,7 @@ fn single_phase(
     chosen: impl IntoIterator<Item = Implementation>,
 ) -> Candidate {
     let stage = |(stage, implementation): (&StageSpec, _)| Stage {
-        map: stage.map,
+        map: stage.map.clone(),
         elems_per_unit: phase.elems_per_unit,
         implementation,
     };

@@ -15,7 +15,7 @@ use crate::saved_gaps::SavedGaps;
 /// Elements are opaque blocks of `elem_bytes` bytes; their type does not matter.
 ///
 /// Describe a column-major matrix as the row-major matrix with `rows` and `cols` swapped.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Problem {
     axes: GivenAxes,
     elem_bytes: usize,
@@ -25,7 +25,7 @@ pub struct Problem {
 }
 
 /// Problem kind: the objects to move and the destination. Each kind has its own planner.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Kind {
     /// Axis permutation inside the source buffer.
     InPlace,
@@ -277,14 +277,13 @@ impl Problem {
 
     /// Replaces the axes by the fused axes. Leading dimensions and records are unchanged.
     pub(crate) fn with_fused_axes(&self) -> Self {
-        let fused = self.fused();
-        let axes = match self.kind {
-            Kind::InPlace | Kind::OutOfPlace => {
-                Self::permuted(fused.extents(), fused.order(), self.elem_bytes)
-            }
-            Kind::Leading(_) | Kind::Records(_) => Ok(*self),
-        };
-        Problem { axes: axes.expect("fusion does not increase the rank").axes, ..*self }
+        let mut problem = self.clone();
+        if let Kind::InPlace | Kind::OutOfPlace = self.kind {
+            let fused = self.fused();
+            let axes = Self::permuted(fused.extents(), fused.order(), self.elem_bytes);
+            problem.axes = axes.expect("fusion does not increase the rank").axes;
+        }
+        problem
     }
 
     /// Returns the matrices that the problem transposes.
@@ -296,16 +295,16 @@ impl Problem {
 
     /// Sets the workspace cap: plans use at most `bytes` bytes in addition to the data.
     #[must_use]
-    pub fn with_cap(self, bytes: usize) -> Self {
-        Problem { cap: Some(bytes), ..self }
+    pub fn with_cap(&self, bytes: usize) -> Self {
+        Problem { cap: Some(bytes), ..self.clone() }
     }
 
     /// Sets the alignment of the buffers, in bytes. The default is 16.
     ///
     /// Rounds down to the largest power of two that divides `bytes`: 24 becomes 8. 0 becomes 1.
     #[must_use]
-    pub fn with_alignment(self, bytes: usize) -> Self {
-        Problem { alignment: 1 << bytes.max(1).trailing_zeros(), ..self }
+    pub fn with_alignment(&self, bytes: usize) -> Self {
+        Problem { alignment: 1 << bytes.max(1).trailing_zeros(), ..self.clone() }
     }
 
     /// Makes the problem out-of-place: the result is written to another buffer, and the source is
@@ -314,9 +313,9 @@ impl Problem {
     /// # Errors
     /// [`ProblemError::OutOfPlace`]: the problem has leading dimensions or is a change of record
     /// layout. Both run only in place.
-    pub fn out_of_place(self) -> Result<Self, ProblemError> {
+    pub fn out_of_place(&self) -> Result<Self, ProblemError> {
         match self.kind {
-            Kind::InPlace | Kind::OutOfPlace => Ok(Problem { kind: Kind::OutOfPlace, ..self }),
+            Kind::InPlace | Kind::OutOfPlace => Ok(Problem { kind: Kind::OutOfPlace, ..*self }),
             Kind::Leading(_) => Err(ProblemError::OutOfPlace { what: "leading dimensions" }),
             Kind::Records(_) => Err(ProblemError::OutOfPlace { what: "records" }),
         }
@@ -332,7 +331,7 @@ impl Problem {
     /// [`ProblemError::TooFarApart`]: the matrix spans more than `isize::MAX` bytes.
     /// [`ProblemError::Leading`]: the problem is a batch, has other axes, is out-of-place or is a
     /// change of record layout.
-    pub fn with_leading(self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
+    pub fn with_leading(&self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
         match self.kind {
             Kind::InPlace | Kind::Leading(_) => {}
             Kind::OutOfPlace => {
@@ -363,7 +362,7 @@ impl Problem {
         let leading = make(rows, cols, lda, ldb)
             .filter(|leading| fits(leading.source()) && fits(leading.result()))
             .ok_or(ProblemError::TooFarApart { rows, cols, lda, ldb, elem_bytes })?;
-        Ok(Problem { kind: Kind::Leading(SavedGaps::new(leading)), ..self })
+        Ok(Problem { kind: Kind::Leading(SavedGaps::new(leading)), ..*self })
     }
 
     /// Returns the leading dimensions, or `None` for contiguous problems.

@@ -24,7 +24,7 @@ use crate::stage_map::{Direction, StageMap};
 pub struct RecordPlanner<'a> {
     pub planner: &'a Planner,
     pub problem: &'a Problem,
-    pub retile: LayoutChange,
+    pub retile: &'a LayoutChange,
     /// Plans an axis permutation, by any route.
     pub dense: &'a dyn Fn(&Problem) -> Result<Candidate, RejectedRoute>,
 }
@@ -74,12 +74,11 @@ impl RecordPlanner<'_> {
         let (mut found, mut rejected) = self.between(self.retile);
         let ([from, to], fields) = ([self.retile.from(), self.retile.to()], self.retile.schema());
         if from.min(to) > 1 {
-            let best = |retile| {
-                let (found, _) = self.between(retile);
+            let best = |from, to| {
+                let (found, _) = self.between(&LayoutChange::new(fields.clone(), from, to));
                 found.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds))
             };
-            let both = best(LayoutChange::new(fields, from, 1))
-                .zip(best(LayoutChange::new(fields, 1, to)));
+            let both = best(from, 1).zip(best(1, to));
             found.extend(both.map(|(first, last)| first.then(last)));
         }
         if let Some(mirrored) = self.planner.mirrored {
@@ -93,7 +92,7 @@ impl RecordPlanner<'_> {
     }
 
     /// Returns the candidates without an intermediate layout, and the infeasible routes.
-    fn between(&self, retile: LayoutChange) -> Found {
+    fn between(&self, retile: &LayoutChange) -> Found {
         if retile.is_identity() {
             return (vec![Candidate::default()], Vec::new());
         }
@@ -102,18 +101,19 @@ impl RecordPlanner<'_> {
             Ok(candidate) => found.push(candidate),
             Err(reason) => rejected.push(RejectedRoute { route, reason }),
         };
-        if let Some(axes) = self.as_axes(&retile) {
+        if let Some(axes) = self.as_axes(retile) {
             match (self.dense)(&axes) {
                 Ok(candidate) => add(Route::NOTHING, Ok(candidate.with_result_order(&[]))),
                 Err(RejectedRoute { route, reason }) => add(route, Err(reason)),
             }
         }
-        let on_chip = self.phase(Route::ON_CHIP, &[(retile.into(), MethodFilter::Barrier)], 1);
+        let on_chip =
+            self.phase(Route::ON_CHIP, &[(retile.clone().into(), MethodFilter::Barrier)], 1);
         add(Route::ON_CHIP, on_chip);
         if retile.from().max(retile.to()) == retile.schema().records() {
-            add(Route::ALIGNED_SLOTS, self.with_aligned_slots(&retile));
+            add(Route::ALIGNED_SLOTS, self.with_aligned_slots(retile));
         }
-        if let Some((units, elems_per_unit)) = as_units(&retile) {
+        if let Some((units, elems_per_unit)) = as_units(retile) {
             let long = elems_per_unit * self.problem.elem_bytes() >= MIN_UNIT_BYTES;
             let wanted = self.planner.rule == TileRule::Exhaustive || self.planner.route.is_some();
             if long || wanted || found.is_empty() {
@@ -152,7 +152,7 @@ impl RecordPlanner<'_> {
         for slots in self.slots(fields, tile) {
             let direction = if forward { Direction::Forward } else { Direction::Backward };
             let mut specs = [
-                (StageMap::RecordGather { slots, direction }, MethodFilter::Any),
+                (StageMap::RecordGather { slots: slots.clone(), direction }, MethodFilter::Any),
                 (StageMap::RecordMove { slots, direction }, MethodFilter::Cycles),
             ];
             if !forward {
@@ -179,7 +179,7 @@ impl RecordPlanner<'_> {
     ///
     /// Takes the longest slots with several per chunk and field: the halo of the chunk is then small
     /// in comparison. Returns all lengths if every tile is wanted.
-    fn slots(&self, fields: RecordSchema, tile: usize) -> Vec<FieldSlots> {
+    fn slots(&self, fields: &RecordSchema, tile: usize) -> Vec<FieldSlots> {
         let word_bytes = self.problem.elem_bytes();
         let runs = self.device().record_chunk_bytes();
         let capacity = runs.map_or(self.device().on_chip_bytes()[0], |[bytes, _]| bytes);
@@ -190,18 +190,21 @@ impl RecordPlanner<'_> {
         let with_slot = |slot: usize| {
             let step = FieldSlots::least_chunk(tile, slot)?;
             let chunk = capacity.min(fields.records()) / step * step;
-            FieldSlots::new(fields, tile, slot, chunk.max(step)).map(|slots| (slots, chunk / slot))
+            let slots = FieldSlots::new(fields.clone(), tile, slot, chunk.max(step))?;
+            Some((slots, chunk / slot))
         };
         let lengths = std::iter::successors(Some(least), |slot| Some(slot * 2));
         let all = lengths.take_while(|&slot| slot <= most).filter_map(with_slot);
         if runs.is_some() || self.planner.rule == TileRule::Exhaustive {
             return all.map(|(slots, _)| slots).collect();
         }
-        let [first, longest] = all.fold([None; 2], |[first, longest], (slots, times)| {
-            let enough = Some(slots).filter(|_| times >= MIN_CHUNK_SLOTS);
+        let [first, longest] = all.fold([None, None], |[first, longest], (slots, times)| {
+            let enough = (times >= MIN_CHUNK_SLOTS).then(|| slots.clone());
             [first.or(Some(slots)), enough.or(longest)]
         });
-        let long = longest.is_some_and(|slots| slots.slot() * word_bytes >= LONG_SLOT_BYTES);
+        let long = longest
+            .as_ref()
+            .is_some_and(|slots: &FieldSlots| slots.slot() * word_bytes >= LONG_SLOT_BYTES);
         let sections = (!long).then(|| self.sectioned_slots(fields, tile));
         longest.or(first).into_iter().chain(sections.flatten()).collect()
     }
@@ -211,7 +214,7 @@ impl RecordPlanner<'_> {
     /// Chunks are then gathered in sections that have at least one slot of every field. Takes the
     /// longest slots for which two sections have at most [`MAX_SECTION_RATIO`] times the on-chip
     /// capacity. They may exceed the capacity because short slots cost more.
-    fn sectioned_slots(&self, fields: RecordSchema, tile: usize) -> Option<FieldSlots> {
+    fn sectioned_slots(&self, fields: &RecordSchema, tile: usize) -> Option<FieldSlots> {
         let word_bytes = self.problem.elem_bytes();
         let most = (SLOT_BYTES[1] / word_bytes).max(2).next_power_of_two();
         let (least, capacity) = (fields.widths().min()?, self.device().on_chip_bytes()[0]);
@@ -219,7 +222,7 @@ impl RecordPlanner<'_> {
             let step = FieldSlots::least_chunk(tile, slot)?;
             let chunk = (fields.records() / MIN_CHUNKS / step).max(1) * step;
             let section = slot.div_ceil(least).next_multiple_of(tile.max(1));
-            let slots = FieldSlots::new(fields, tile, slot, chunk)?.in_sections(section)?;
+            let slots = FieldSlots::new(fields.clone(), tile, slot, chunk)?.in_sections(section)?;
             let bytes = 2 * (slots.longest_section() * fields.words() + fields.count() * slot);
             slots.section().filter(|_| bytes * word_bytes <= MAX_SECTION_RATIO * capacity)?;
             // Use more records per section if two sections of them fit.
@@ -243,17 +246,17 @@ impl RecordPlanner<'_> {
         specs: &[(StageMap, MethodFilter)],
         elems_per_unit: usize,
     ) -> Result<Candidate, Infeasible> {
-        let stage = |&(map, methods): &(StageMap, MethodFilter)| {
-            let request = StageRequest::new(self.problem, self.device(), methods);
+        let stage = |(map, methods): &(StageMap, MethodFilter)| {
+            let request = StageRequest::new(self.problem, self.device(), *methods);
             let request =
                 StageRequest { elem_bytes: request.elem_bytes * elems_per_unit, ..request };
-            let implementation = self.device().best(&map, &request)?;
-            Ok(Stage { map, elems_per_unit, implementation })
+            let implementation = self.device().best(map, &request)?;
+            Ok(Stage { map: map.clone(), elems_per_unit, implementation })
         };
         let moving = specs.iter().filter(|(map, _)| !map.is_identity());
         let stages = moving.map(stage).collect::<Result<Vec<_>, Infeasible>>()?;
         let seconds = stages.iter().map(|stage| stage.implementation.seconds).sum();
-        let tile = stages.iter().find_map(|stage| match stage.map {
+        let tile = stages.iter().find_map(|stage| match &stage.map {
             StageMap::RecordGather { slots, .. } => {
                 Some(TileSize { m: slots.slot(), n: slots.longest_chunk() })
             }
@@ -346,7 +349,7 @@ mod tests {
                 .unwrap();
             for tile in [1, 8, 32, 97] {
                 for (from, to) in [(AOS, tile), (tile, AOS)] {
-                    let retile = LayoutChange::new(fields, from, to);
+                    let retile = LayoutChange::new(fields.clone(), from, to);
                     checked_candidates(&planner, &Problem::for_records(retile, 4).unwrap());
                 }
             }

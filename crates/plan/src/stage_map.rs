@@ -32,7 +32,7 @@ impl Direction {
 ///
 /// Without gaps between rows it is a permutation. With gaps it permutes only the elements that are
 /// not in a gap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StageMap {
     /// Axis permutation of an array: 010!, 100!, 0100!, 0210!, 2100! and any other.
     Axes(AxisPermutation),
@@ -179,8 +179,8 @@ impl StageMap {
         match *self {
             StageMap::Axes(axes) => axes.len() / axes.batch(),
             StageMap::SlotGather { slots, .. } | StageMap::SlotMove { slots, .. } => slots.len(),
-            StageMap::RecordTiles(change) => change.schema().len(),
-            StageMap::RecordGather { slots, .. } | StageMap::RecordMove { slots, .. } => {
+            StageMap::RecordTiles(ref change) => change.schema().len(),
+            StageMap::RecordGather { ref slots, .. } | StageMap::RecordMove { ref slots, .. } => {
                 slots.schema().len()
             }
             StageMap::Cut { rows, .. } => rows.area(),
@@ -240,7 +240,7 @@ impl StageMap {
             StageMap::SlotGather { .. } | StageMap::TransposeRows(_) | StageMap::Gaps { .. } => 1,
             StageMap::RecordTiles(_) | StageMap::RecordGather { .. } => 1,
             StageMap::SlotMove { slots, .. } => slots.slot(),
-            StageMap::RecordMove { slots, .. } => slots.slot(),
+            StageMap::RecordMove { ref slots, .. } => slots.slot(),
             StageMap::Cut { rows, .. } | StageMap::SwapGaps { rows, .. } => rows.cols().max(1),
             StageMap::Slide(slide) => slide.cols(),
             StageMap::Reshape(dims) => dims.source().cols().max(1),
@@ -273,11 +273,11 @@ impl StageMap {
             StageMap::SlotGather { slots, direction: Backward, .. } => slots.gather_source(s),
             StageMap::SlotMove { slots, direction: Forward, .. } => slots.slot_dest(s),
             StageMap::SlotMove { slots, direction: Backward, .. } => slots.slot_source(s),
-            StageMap::RecordTiles(change) => change.dest(s),
-            StageMap::RecordGather { slots, direction: Forward } => slots.gather_dest(s),
-            StageMap::RecordGather { slots, direction: Backward } => slots.gather_source(s),
-            StageMap::RecordMove { slots, direction: Forward } => slots.slot_dest(s),
-            StageMap::RecordMove { slots, direction: Backward } => slots.slot_source(s),
+            StageMap::RecordTiles(ref change) => change.dest(s),
+            StageMap::RecordGather { ref slots, direction: Forward } => slots.gather_dest(s),
+            StageMap::RecordGather { ref slots, direction: Backward } => slots.gather_source(s),
+            StageMap::RecordMove { ref slots, direction: Forward } => slots.slot_dest(s),
+            StageMap::RecordMove { ref slots, direction: Backward } => slots.slot_source(s),
             StageMap::TileRows(rows) => rows.succ(s).unwrap_or(usize::MAX),
             _ => return None,
         })
@@ -338,7 +338,7 @@ impl StageMap {
     /// Returns the inverse map.
     #[must_use]
     pub fn inverse(&self) -> Self {
-        let mut map = *self;
+        let mut map = self.clone();
         match &mut map {
             StageMap::Axes(axes) => *axes = axes.inverse(),
             StageMap::Slide(slide) => *slide = slide.inverse(),
@@ -388,13 +388,13 @@ impl StageMap {
             StageMap::SlotMove { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunks() == 1
             }
-            StageMap::RecordTiles(change) => change.is_identity(),
+            StageMap::RecordTiles(ref change) => change.is_identity(),
             // Records of one field have the same offsets in every layout.
-            StageMap::RecordGather { slots, .. } => {
+            StageMap::RecordGather { ref slots, .. } => {
                 let columns = slots.tile() == slots.schema().records();
                 slots.schema().count() == 1 || columns && slots.section().is_none()
             }
-            StageMap::RecordMove { slots, .. } => {
+            StageMap::RecordMove { ref slots, .. } => {
                 slots.schema().count() == 1 || slots.chunks() == 1 && slots.section().is_none()
             }
             StageMap::Cut { rows, .. } => rows.is_dense(),
@@ -420,7 +420,7 @@ impl fmt::Display for StageMap {
                 write!(f, "slot-move{}", back(direction))?;
                 write_slots(f, batch, slots)
             }
-            StageMap::RecordTiles(change) => {
+            StageMap::RecordTiles(ref change) => {
                 write!(
                     f,
                     "retile({}, tiles of {} to {})",
@@ -429,7 +429,7 @@ impl fmt::Display for StageMap {
                     change.to()
                 )
             }
-            StageMap::RecordGather { slots, direction } => {
+            StageMap::RecordGather { ref slots, direction } => {
                 let (fields, tile, slot) = (slots.schema(), slots.tile(), slots.slot());
                 write!(
                     f,
@@ -440,7 +440,7 @@ impl fmt::Display for StageMap {
                 slots.section().map_or(Ok(()), |section| write!(f, ", section {section}"))?;
                 f.write_str(")")
             }
-            StageMap::RecordMove { slots, direction } => {
+            StageMap::RecordMove { ref slots, direction } => {
                 write!(
                     f,
                     "field-move{}({}, slot {})",

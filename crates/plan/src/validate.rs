@@ -92,9 +92,11 @@ impl Plan {
     /// Stages of the dense matrix must be enclosed by stages that remove and restore the gaps. No
     /// other stage may have gaps.
     fn check_leading(&self, leading: &LeadingDims) -> Result<(), InvalidPlan> {
-        let maps: Vec<StageMap> = self.stages().map(|stage| stage.map).collect();
-        let error =
-            || InvalidPlan::Leading { problem: Box::new(self.problem), stages: self.route_name() };
+        let maps: Vec<StageMap> = self.stages().map(|stage| stage.map.clone()).collect();
+        let error = || InvalidPlan::Leading {
+            problem: Box::new(self.problem.clone()),
+            stages: self.route_name(),
+        };
         let (dense, len) = leading::dense_stages(leading, &maps).ok_or_else(error)?;
         for (number, stage) in (1..).zip(self.stages()) {
             if !dense.contains(&(number - 1)) {
@@ -115,7 +117,7 @@ impl Plan {
     ) -> Result<(), InvalidPlan> {
         if let Some(stage) = stages.clone().find(|stage| stage.map.has_gaps()) {
             // Gap elements must not become elements of the problem.
-            let (problem, stages) = (Box::new(self.problem), stage.to_string());
+            let (problem, stages) = (Box::new(self.problem.clone()), stage.to_string());
             return Err(InvalidPlan::Leading { problem, stages });
         }
         // While the packed columns are transposed, the columns cut off stay unchanged after them.
@@ -270,7 +272,7 @@ mod tests {
             direction: crate::Direction::Forward,
         };
         for map in [elementary(181, 1), elementary(0, 1), many] {
-            let error = check_with(&|stage| stage.map = map);
+            let error = check_with(&|stage| stage.map = map.clone());
             assert!(matches!(error, Err(InvalidPlan::Length { number: 2, expected: 129_600, .. })));
         }
         assert!(matches!(

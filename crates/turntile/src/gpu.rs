@@ -277,7 +277,7 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
     let least = widest_word(&[problem.elem_bytes(), problem.alignment()]);
     let unaligned = Some(problem.with_alignment(least));
     let less = problem.is_out_of_place() && least < widest_word(&[problem.alignment()]);
-    std::iter::once(*problem).chain(unaligned.filter(|_| less)).collect()
+    std::iter::once(problem.clone()).chain(unaligned.filter(|_| less)).collect()
 }
 
 /// Returns `true` if two plans have the same launches.

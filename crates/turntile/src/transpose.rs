@@ -484,8 +484,8 @@ impl Request {
             Some(records) => self.records_problem(records)?,
             None => self.axes_problem()?,
         };
-        let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
-        let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
+        let problem = self.cap.map_or(problem.clone(), |cap| problem.with_cap(cap));
+        let problem = self.alignment.map_or(problem.clone(), |bytes| problem.with_alignment(bytes));
         let problem = if self.out_of_place { problem.out_of_place()? } else { problem };
         let Some([lda, ldb]) = self.leading else { return Ok(problem) };
         let excluded = [

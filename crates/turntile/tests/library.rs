@@ -353,7 +353,7 @@ fn extreme_problems_are_planned() {
             Problem::with_batch(1 << 60, 2, 3, 1).unwrap(),
             Problem::with_batch(0, side, side, 1).unwrap(),
         ] {
-            for problem in [problem, problem.with_cap(0), problem.with_cap(usize::MAX)] {
+            for problem in [problem.clone(), problem.with_cap(0), problem.with_cap(usize::MAX)] {
                 let plan = planner.plan(&problem).unwrap();
                 assert_eq!(plan.check(), Ok(()), "{plan:#}");
             }

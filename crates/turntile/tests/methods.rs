@@ -15,7 +15,7 @@ fn maps() -> Vec<StageMap> {
     let direction = Direction::Forward;
     let slots = AlignedSlots::new(60, 44, 4, 8).unwrap();
     let schema = RecordSchema::new(96, &[2, 1, 3]).unwrap();
-    let record_slots = FieldSlots::new(schema, 1, 4, 8).unwrap();
+    let record_slots = FieldSlots::new(schema.clone(), 1, 4, 8).unwrap();
     let rows = |rows, cols, pitch| PitchedRows::new(rows, cols, pitch).unwrap();
     let slide = |from, to| StageMap::from(LeadingDims::in_order(from, to).unwrap());
     let leading = |lda, ldb| LeadingDims::transposed(32, 16, lda, ldb).unwrap();
@@ -34,7 +34,7 @@ fn maps() -> Vec<StageMap> {
         StageMap::SlotGather { batch: 1, slots, direction },
         StageMap::SlotMove { batch: 1, slots, direction },
         StageMap::RecordTiles(LayoutChange::new(schema, 1, 8)),
-        StageMap::RecordGather { slots: record_slots, direction },
+        StageMap::RecordGather { slots: record_slots.clone(), direction },
         StageMap::RecordMove { slots: record_slots, direction },
         StageMap::Cut { rows: rows(30, 16, 20), direction },
         slide(rows(30, 20, 20), rows(30, 20, 24)),

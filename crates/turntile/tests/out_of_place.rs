@@ -270,7 +270,7 @@ fn plans_for_every_device_run_on_the_host() {
 fn route_is_rejected_when_placement_differs() {
     let problem = Problem::new(64, 64, 4).unwrap();
     for (problem, route) in
-        [(problem, Route::OUT_OF_PLACE), (problem.out_of_place().unwrap(), Route::SQUARE)]
+        [(problem.clone(), Route::OUT_OF_PLACE), (problem.out_of_place().unwrap(), Route::SQUARE)]
     {
         let planner = Planner::new(CpuDevice::new(1)).with_route(route);
         let rejected = planner.plan(&problem).unwrap_err();

@@ -38,14 +38,15 @@ fn records(timer: &mut Timer, bad: &mut usize) -> String {
         for (from, to) in
             [(1, tile), (tile, 1), (1, records), (records, 1), (tile, records), (records, tile)]
         {
-            csv += &row(timer, bad, LayoutChange::new(fields, from, to), elem);
+            csv += &row(timer, bad, LayoutChange::new(fields.clone(), from, to), elem);
         }
     }
     csv
 }
 
 fn row(timer: &mut Timer, bad: &mut usize, retile: LayoutChange, elem: usize) -> String {
-    let (problem, fields) = (Problem::for_records(retile, elem).expect("counted"), retile.schema());
+    let (problem, fields) =
+        (Problem::for_records(retile.clone(), elem).expect("counted"), retile.schema());
     let plan = Planner::new(timer.bench.gpu.chip().clone()).plan(&problem).expect("there is a way");
     let work = Work::of_plan(&plan).expect("has kernels");
     let kernels = work.calls().iter().map(|call| call.kernel()).collect::<Vec<_>>().join(" ");

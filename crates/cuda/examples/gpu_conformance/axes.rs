@@ -80,7 +80,7 @@ fn small(bench: &mut Bench) -> usize {
         let shape = StageMap::Axes(draw.axes());
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
         for way in [BLOCK, Way::Moves, Way::PerCycle] {
-            suite.way(shape, elem, way);
+            suite.way(shape.clone(), elem, way);
         }
         if shape.elementary().is_none() {
             suite.way(shape, elem, TOGETHER[turn % 3]);

@@ -87,7 +87,7 @@ impl<'a> Suite<'a> {
             }
             let limits = self.bench.gpu.chip().limits();
             let work = Work::of_stage(&shape, way, elem, alignment, limits);
-            self.case(shape, elem, skew, work, &way.to_string());
+            self.case(shape.clone(), elem, skew, work, &way.to_string());
         }
     }
 }
@@ -204,7 +204,7 @@ fn in_teams(suite: &mut Suite, shape: StageMap, elem: usize, cols: usize) {
                 let chunks = format!("gathers by teams with {} chunks on chip", strips.depth);
                 *suite.runs.entry(chunks).or_default() += 1;
             }
-            suite.way(shape, elem, way);
+            suite.way(shape.clone(), elem, way);
         }
     }
 }
@@ -223,14 +223,14 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
         Way::Moves,
         Way::PerCycle,
     ] {
-        suite.way(tiles, elem, way);
+        suite.way(tiles.clone(), elem, way);
     }
     suite.way(elementary(1, 1, 1), elem, Way::Barrier(Scope::Grid));
     let units = elementary(1 + turn % 3, 1, [2, 3, 5, 8, 16, 33, 64][turn % 7]);
     let across = elementary(1 + turn % 2, 2 + turn % 3, [1, 2, 4, 7][turn % 4]);
     for shape in [units, across] {
         for way in [BLOCK, Way::Moves, Way::OnChipMoves { threads: 128 }, Way::PerCycle] {
-            suite.way(shape, elem, way);
+            suite.way(shape.clone(), elem, way);
         }
     }
     if rows == cols {
@@ -262,12 +262,12 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             let batch = 1 + turn % 2;
             let shape = StageMap::SlotGather { batch, slots, direction };
             for runs in 1..=slots.chunks().min(3) {
-                suite.way(shape, elem, Way::Runs { groups: runs });
+                suite.way(shape.clone(), elem, Way::Runs { groups: runs });
             }
             in_teams(suite, shape, elem, cols);
             let shape = StageMap::SlotMove { batch, slots, direction };
             for way in [Way::Moves, Way::PerCycle] {
-                suite.way(shape, elem, way);
+                suite.way(shape.clone(), elem, way);
             }
         }
     }

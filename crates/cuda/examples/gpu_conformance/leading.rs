@@ -172,8 +172,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             }
             // Without room for the matrix it goes around its gaps.
             let kept = (problem.saved_gaps().unwrap().count() * elem).next_multiple_of(16);
-            count(every_way(bench, problem, &data));
-            count(every_tile(bench, problem, &data));
+            count(every_way(bench, problem.clone(), &data));
+            count(every_tile(bench, problem.clone(), &data));
             count(every_way(bench, problem.with_cap(kept + (64 << 10)), &data));
         }
     }
@@ -297,9 +297,11 @@ fn refusals(bench: &mut Bench) -> usize {
     failures += expect("data untouched", bench.wrong_leading(at, &stays, 4).0 == 0);
     let refused = planner.plan(&problem.with_cap(16));
     failures += expect("no room for gaps", matches!(refused, Err(PlanError::Infeasible { .. })));
-    for problem in
-        [problem, problem.with_cap(16 << 20), transposed([900, 700], [1000; 2], 4).expect("fits")]
-    {
+    for problem in [
+        problem.clone(),
+        problem.with_cap(16 << 20),
+        transposed([900, 700], [1000; 2], 4).expect("fits"),
+    ] {
         let plan = planner.plan(&problem).expect("there is a way");
         let prepared = bench.gpu.prepare(&plan).and_then(|p| p.with_own_workspace());
         let (prepared, leading) = (prepared.expect("loads"), *leading(&problem));

@@ -87,7 +87,7 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
                 for way in slides.into_iter().chain(rows) {
                     for skew in [0, 1, 2, 4, 7].into_iter().step_by(step) {
                         cases += 1;
-                        let stage = (shape, way);
+                        let stage = (shape.clone(), way);
                         failures += usize::from(!case(bench, &data, &workspace, stage, elem, skew));
                     }
                 }

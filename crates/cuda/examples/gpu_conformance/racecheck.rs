@@ -63,8 +63,8 @@ fn selection() -> Vec<(StageMap, usize, Way)> {
     let mut all = Vec::new();
     let mut add = |extents, elems: &[usize], ways: &[Way]| {
         let shape = swap(extents);
-        let each = elems.iter().flat_map(|&elem| ways.iter().map(move |&way| (shape, elem, way)));
-        all.extend(each);
+        let each = |&elem| ways.iter().map(move |&way| (elem, way));
+        all.extend(elems.iter().flat_map(each).map(|(elem, way)| (shape.clone(), elem, way)));
     };
     let words = [1, 2, 4, 8, 16];
     // Barriers of a block: several instances to each, one, and tiles of a panel; whole micro-blocks and not.
@@ -151,8 +151,8 @@ fn selection() -> Vec<(StageMap, usize, Way)> {
                 let teams = [(1, 1), (6, 3), (12, 2)];
                 let teams = teams.map(|(groups, blocks)| Way::Teams { groups, blocks });
                 let ways = [one, three].into_iter().chain(teams);
-                all.extend(ways.map(|way| (gather, elem, way)));
-                all.push((moves, elem, Way::Moves));
+                all.extend(ways.map(|way| (gather.clone(), elem, way)));
+                all.push((moves.clone(), elem, Way::Moves));
             }
             all.push((moves, 4, Way::PerCycle));
         }
@@ -204,7 +204,7 @@ fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
                 let limits = bench.gpu.chip().limits();
                 let work = Work::of_stage(&shape, way, 4, 16, limits).expect("has a kernel");
                 met.extend(work.calls().iter().map(|call| call.kernel()));
-                failures += padding::one(bench, (shape, way), 4);
+                failures += padding::one(bench, (shape.clone(), way), 4);
             }
         }
     }

@@ -30,7 +30,7 @@ fn small(bench: &mut Bench) -> usize {
     let mut suite = Suite::new(bench);
     let mut meet = |fields: RecordSchema, aos: usize, tile: usize, elem: usize| {
         for (from, to) in [(aos, tile), (tile, aos)] {
-            let retile = LayoutChange::new(fields, from, to);
+            let retile = LayoutChange::new(fields.clone(), from, to);
             if !retile.is_identity() {
                 suite.way(retile.into(), elem, Way::Barrier(Scope::Block));
             }
@@ -41,7 +41,7 @@ fn small(bench: &mut Bench) -> usize {
             let fields = RecordSchema::new(records, widths).expect("counted");
             for tile in [1, 2, 7, 8, 32, 128, 1009] {
                 for elem in [1, 2, 4, 8, 16, 12] {
-                    meet(fields, 1, tile, elem);
+                    meet(fields.clone(), 1, tile, elem);
                 }
             }
         }
@@ -50,7 +50,7 @@ fn small(bench: &mut Bench) -> usize {
         let fields = RecordSchema::new(records, &[8, 4, 4, 1, 3]).expect("counted");
         let fields = fields.with_aos_offsets(&[4, 0, 12, 19, 16]).expect("they fill a record");
         for (tile, elem) in [1, 8, 32].into_iter().flat_map(|t| [1, 2, 4].map(|e| (t, e))) {
-            meet(fields, AOS, tile, elem);
+            meet(fields.clone(), AOS, tile, elem);
         }
     }
     for (widths, tile, slot, chunk) in [
@@ -71,9 +71,17 @@ fn small(bench: &mut Bench) -> usize {
                 for elem in [1, 2, 4, 8, 16, 12] {
                     for groups in [1, 5, 40] {
                         let way = Way::Runs { groups };
-                        suite.way(StageMap::RecordGather { slots, direction }, elem, way);
+                        suite.way(
+                            StageMap::RecordGather { slots: slots.clone(), direction },
+                            elem,
+                            way,
+                        );
                     }
-                    suite.way(StageMap::RecordMove { slots, direction }, elem, Way::Moves);
+                    suite.way(
+                        StageMap::RecordMove { slots: slots.clone(), direction },
+                        elem,
+                        Way::Moves,
+                    );
                 }
             }
         }
@@ -106,12 +114,12 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         let ends =
             [(1, tile), (tile, 1), (1, records), (records, 1), (tile, records), (records, tile)];
         for (from, to) in ends {
-            let retile = LayoutChange::new(fields, from, to);
+            let retile = LayoutChange::new(fields.clone(), from, to);
             // To columns and back from places of packs alone.
             let skews = if from.max(to) == records { vec![0] } else { vec![0, elem] };
             for skew in skews {
                 let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };
-                let problem = Problem::for_records(retile, elem).expect("counted");
+                let problem = Problem::for_records(retile.clone(), elem).expect("counted");
                 let problem = problem.with_alignment(alignment);
                 let plan = Planner::new(bench.gpu.chip().clone()).plan(&problem);
                 let work = plan.map_err(|why| why.to_string()).and_then(|plan| {

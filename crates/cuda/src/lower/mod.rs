@@ -73,31 +73,31 @@ pub fn lower(shape: &StageMap, way: Way, at: At) -> Lowered<Vec<Call>> {
 
 /// The same, with what their cost is looked up by; none where a table has no such operation.
 pub(crate) fn lowered(shape: &StageMap, way: Way, at: At) -> Lowered<(Vec<Call>, Option<Cost>)> {
-    let calls = match (*shape, way) {
-        (StageMap::Slide(rows), Way::Rounds { least }) if least > 0 => {
+    let calls = match (shape, way) {
+        (&StageMap::Slide(rows), Way::Rounds { least }) if least > 0 => {
             let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
             return Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))));
         }
-        (StageMap::Cut { rows, direction }, Way::Blocks { block }) if block > 0 => {
+        (&StageMap::Cut { rows, direction }, Way::Blocks { block }) if block > 0 => {
             let calls = pitched::cut(rows, direction, block, at)?;
             let cost = Quantities::new(shape, &calls[1], at).slide(shape, at);
             return Ok((calls, Some(cost.of(Operation::Blocks))));
         }
-        (StageMap::RecordGather { slots, direction }, Way::Runs { groups }) if groups > 0 => {
-            let calls = fields::gather(&slots, direction, groups, at)?;
+        (&StageMap::RecordGather { ref slots, direction }, Way::Runs { groups }) if groups > 0 => {
+            let calls = fields::gather(slots, direction, groups, at)?;
             let [_, call] = &calls[..] else { return Err(LowerError::NoKernel) };
             let held = Quantities::new(shape, call, at).hold(call.shared_bytes as usize, at);
-            let cost = held.fields(&slots, direction, at);
+            let cost = held.fields(slots, direction, at);
             return Ok((calls, Some(cost.of(Operation::FieldGather))));
         }
-        (StageMap::TransposeRows(leading), Way::TileSwap { tile }) => {
+        (&StageMap::TransposeRows(leading), Way::TileSwap { tile }) => {
             pitched::turn_in_place(&leading, tile, at)?
         }
-        (StageMap::TransposeRows(leading), Way::ThroughWorkspace) => {
+        (&StageMap::TransposeRows(leading), Way::ThroughWorkspace) => {
             pitched::through(&leading, at)?
         }
-        (StageMap::Gaps { gaps, direction }, Way::Keep) => {
+        (&StageMap::Gaps { gaps, direction }, Way::Keep) => {
             vec![pitched::gaps(&gaps, direction, at)?]
         }
         _ => {
@@ -113,7 +113,7 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
     let held = |call: &Call| of(call).hold(call.shared_bytes as usize, at);
     let along_cycles =
         |call: Call, operation| (call, of(&call).cycles(shape, call.word, at).of(operation));
-    Ok(match (*shape, way, shape.swap_kind()) {
+    Ok(match (shape, way, shape.swap_kind()) {
         (_, Way::TileSwap { tile }, Some(SwapKind::Transpose(e) | SwapKind::SquareTiles(e)))
             if e.is_squares() =>
         {
@@ -124,7 +124,7 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let call = tiles::rotate(e, tile, at)?;
             (call, of(&call).cube(&e, tile, &call))
         }
-        (StageMap::Axes(axes), Way::SwapAxes, _) => {
+        (&StageMap::Axes(axes), Way::SwapAxes, _) => {
             let call = swap_axes::swap(&axes, at)?;
             (call, of(&call).swap_axes(&call))
         }
@@ -143,7 +143,7 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let cost = of(&call).barrier(&e, Scope::Block, &call, at);
             (call, cost)
         }
-        (StageMap::Axes(axes), Way::Barrier(Scope::Block), _) => {
+        (&StageMap::Axes(axes), Way::Barrier(Scope::Block), _) => {
             let call = barrier_axes::block(&axes, at)?;
             (call, held(&call).block_axes(&call))
         }
@@ -152,29 +152,29 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let cost = of(&call).barrier(&e, scope, &call, at);
             (call, cost)
         }
-        (StageMap::Axes(axes), Way::Barrier(scope), _) => {
+        (&StageMap::Axes(axes), Way::Barrier(scope), _) => {
             let call = axes::wide(&axes, scope, at)?;
             let grid = scope == Scope::Grid;
             let operation = if grid { Operation::GridAxes } else { Operation::ClusterAxes };
             (call, held(&call).tiled_axes(&call).of(operation))
         }
         (StageMap::RecordTiles(retile), Way::Barrier(Scope::Block), _) => {
-            let call = retile::block(&retile, at)?;
+            let call = retile::block(retile, at)?;
             (call, held(&call).of(Operation::Retile))
         }
-        (StageMap::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
+        (&StageMap::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
             let call = gather::by_teams(batch, slots, direction, (groups, blocks), at)?;
             let quantities = of(&call).slots(&slots, direction, at);
             (call, quantities.teams(batch, &slots, &call, at).of(Operation::Teams))
         }
-        (StageMap::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
+        (&StageMap::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (StageMap::RecordMove { slots, direction }, Way::Moves, _) => {
-            along_cycles(fields::moves(&slots, direction, at)?, Operation::Moves)
+        (&StageMap::RecordMove { ref slots, direction }, Way::Moves, _) => {
+            along_cycles(fields::moves(slots, direction, at)?, Operation::Moves)
         }
-        (StageMap::TileRows(runs), Way::Moves, _) => {
+        (&StageMap::TileRows(runs), Way::Moves, _) => {
             along_cycles(moves::runs(&runs, at)?, Operation::Moves)
         }
         (_, Way::OnChipMoves { threads }, Some(SwapKind::Transpose(e))) => {
@@ -183,15 +183,15 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
         }
         (_, Way::Moves, _) => along_cycles(moves::global(shape, at)?, Operation::Moves),
         (_, Way::PerCycle, _) => along_cycles(moves::per_cycle(shape, at)?, Operation::PerCycle),
-        (StageMap::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
+        (&StageMap::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
             let call = pad::slide(rows, block, at)?;
             (call, of(&call).slide(shape, at).of(Operation::Blocks))
         }
-        (StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held, near }, .. }, _) => {
+        (&StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held, near }, .. }, _) => {
             let call = axes::into(&axes, [held, near], at)?;
             (call, of(&call).tiled_axes(&call).of(Operation::IntoAxes))
         }
-        (StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Units, .. }, _) => {
+        (&StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Units, .. }, _) => {
             let call = axes::units(&axes, at)?;
             (call, of(&call).of(Operation::IntoUnits))
         }

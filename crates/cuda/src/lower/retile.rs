@@ -24,8 +24,8 @@ pub fn block(retile: &LayoutChange, at: At) -> Lowered<Call> {
     // More than a block holds need not be counted in words.
     let tile_bytes = tile.saturating_mul(record_bytes);
     shared(tile_bytes, at.limits)?;
-    let word = word(&fields, at);
-    let group = groups(&fields, aos, at.elem_bytes, word)?;
+    let word = word(fields, at);
+    let group = groups(fields, aos, at.elem_bytes, word)?;
     let tiles = records.div_ceil(tile);
     // As many tiles as make whole packs, if they are few: blocks then begin where packs do.
     let whole = PACK / widest_word(&[tile_bytes]);

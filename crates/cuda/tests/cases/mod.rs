@@ -196,7 +196,7 @@ pub fn shapes() -> Vec<StageMap> {
     {
         let fields = RecordSchema::new(records, widths).unwrap();
         for (from, to) in [(1, tile), (tile, 1)] {
-            shapes.push(LayoutChange::new(fields, from, to).into());
+            shapes.push(LayoutChange::new(fields.clone(), from, to).into());
         }
     }
     // Rows of tiles between two pitches: few words, and more than a warp has lanes.
@@ -212,8 +212,8 @@ pub fn shapes() -> Vec<StageMap> {
         let fields = RecordSchema::new(records, widths).unwrap();
         let slots = FieldSlots::new(fields, tile, slot, chunk).unwrap();
         for direction in DIRECTIONS {
-            shapes.push(StageMap::RecordGather { slots, direction });
-            shapes.push(StageMap::RecordMove { slots, direction });
+            shapes.push(StageMap::RecordGather { slots: slots.clone(), direction });
+            shapes.push(StageMap::RecordMove { slots: slots.clone(), direction });
         }
     }
     for (rows, cols, slot, chunk) in [

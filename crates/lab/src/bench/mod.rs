@@ -158,7 +158,7 @@ fn one(
     task: &Task,
     route: Choice,
 ) -> Result<(Line, Vec<each::Row>)> {
-    let problem = if args.into { task.problem.out_of_place()? } else { task.problem };
+    let problem = if args.into { task.problem.out_of_place()? } else { task.problem.clone() };
     let transpose = transpose(args, &problem, route, costs);
     let how = How { threads: args.threads, pages: args.pages, runs: args.runs };
     let figures = measure(device, &transpose, how)?;

@@ -70,7 +70,7 @@ pub(super) fn calibrate_on(
     let mut lists: Vec<_> =
         small.iter().map(|problems| (tried.first(&alone, problems), SMALL_WEIGHT)).collect();
     lists.push((tried.first(&alone, &large), LARGE_WEIGHT));
-    let every: Vec<_> = small.iter().chain([&large]).flatten().copied().collect();
+    let every: Vec<_> = small.iter().chain([&large]).flatten().cloned().collect();
     for &count in &counts[1..] {
         // What there is work for fewer in is timed by those.
         let stages = tried.first(&on(count, &using_all(&base, count)), &every);

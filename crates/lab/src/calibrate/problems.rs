@@ -54,7 +54,7 @@ pub fn out_of_place(bytes: usize) -> Vec<Problem> {
     let images = (elements / (96 * 56 * 56)).max(1);
     all.extend(Problem::permuted(&[images, 96, 56, 56], &[0, 2, 3, 1], 4));
     all.extend(Problem::permuted(&[images, 56, 56, 96], &[3, 1, 0, 2], 4));
-    all.into_iter().flat_map(Problem::out_of_place).collect()
+    all.iter().flat_map(Problem::out_of_place).collect()
 }
 
 /// In place and from one buffer to another.

@@ -206,7 +206,7 @@ fn alone(plan: &Plan, stage: &Stage) -> Option<Plan> {
         return (plan.passes() == 1).then(|| plan.clone());
     }
     let elem_bytes = plan.problem.elem_bytes() * stage.elems_per_unit;
-    Plan::from_stage(&plan.device, stage.map, stage.implementation.clone(), elem_bytes).ok()
+    Plan::from_stage(&plan.device, stage.map.clone(), stage.implementation.clone(), elem_bytes).ok()
 }
 
 /// How many times as fast or as slow as a table says samples are: the geometric mean.

@@ -140,7 +140,7 @@ impl Bench {
     ) -> Option<Implementation> {
         let mut offers = self.offers(shape, elem_bytes).into_iter();
         match self.place {
-            Place::Host { threads } => host::offered(*shape, method, elem_bytes, threads).ok(),
+            Place::Host { threads } => host::offered(shape, method, elem_bytes, threads).ok(),
             Place::Gpu { .. } => offers.find(|offer| offer.method == method),
         }
     }
@@ -288,14 +288,14 @@ impl Bench {
 
     /// A plan for this device, verified.
     pub fn plan(&mut self, plan: &Plan) -> Result<Speed> {
-        let problem = plan.problem;
+        let problem = &plan.problem;
         if self.is_gpu() && plan.stages().any(|stage| way_of(&stage.implementation).is_none()) {
             return self.plan_with_others(plan);
         }
         if let Place::Host { threads } = self.place {
             return self.host(plan.clone(), threads, |k| problem.dest(k), None);
         }
-        let seconds = self.prepared(|gpu| gpu.prepare(plan), plan, Some(&problem))?;
+        let seconds = self.prepared(|gpu| gpu.prepare(plan), plan, Some(problem))?;
         self.speed(problem.bytes(), seconds)
     }
 
@@ -311,7 +311,7 @@ impl Bench {
         let bytes = shape.len() * elem_bytes;
         let seconds = match &self.place {
             Place::Host { .. } => {
-                let plan = host::alone(shape, way, elem_bytes, threads)?;
+                let plan = host::alone(&shape, way, elem_bytes, threads)?;
                 return self.host(plan, threads, |k| shape.dest(k), None);
             }
             Place::Gpu { gpu, .. } => {
@@ -324,7 +324,7 @@ impl Bench {
 
     /// A plan of which the lab's own kernels move some stages, on a GPU.
     fn plan_with_others(&mut self, plan: &Plan) -> Result<Speed> {
-        let problem = plan.problem;
+        let problem = &plan.problem;
         let limits = *self.gpu().expect("asked of a GPU").chip().limits();
         let mut program = Program::new(&[problem.bytes(), plan.workspace_bytes]);
         for stage in plan.stages() {
@@ -345,7 +345,7 @@ impl Bench {
                 (None, None) => bail!(Refused(format!("{stage} is not a GPU's"))),
             };
         }
-        self.program(program, &problem)
+        self.program(program, problem)
     }
 
     /// 010! by PTTWAC with flags on chip, elements of 4 bytes; on a host by its threads, whatever the layout.

@@ -34,10 +34,11 @@ pub fn plan(
     dest: impl Fn(usize) -> usize,
     only: Option<usize>,
 ) -> Result<Speed> {
-    let problem = plan.problem;
+    let problem = plan.problem.clone();
     let its_own = |stage: &Stage| stage.implementation.launch_config.get::<OnHost>().is_some();
     if plan.stages().any(its_own) {
-        let stages: Vec<_> = plan.stages().map(|s| (s.map, s.implementation.clone())).collect();
+        let stages: Vec<_> =
+            plan.stages().map(|s| (s.map.clone(), s.implementation.clone())).collect();
         return self::stages(timing, &stages, &problem, threads, dest, only);
     }
     let planned = Transposer::<Dynamic>::new(plan, threads)?;
@@ -67,7 +68,7 @@ pub fn stages(
     let run =
         |(shape, offer): &(StageMap, Implementation)| match offer.launch_config.get::<OnHost>() {
             Some(&turned) => Ok(Run::Turned(turned)),
-            None => Executor::of_stage(*shape, offer.clone(), elem_bytes, threads)
+            None => Executor::of_stage(shape.clone(), offer.clone(), elem_bytes, threads)
                 .map(|executor| Run::Stage(Box::new(executor))),
         };
     let runs: Vec<Run> = stages.iter().map(run).collect::<Result<_, _>>()?;
@@ -202,13 +203,13 @@ pub fn request(elem_bytes: usize) -> StageRequest {
 
 /// What moves a stage by a method on so many threads: as the host would offer it or, where it would not, as it can.
 pub fn offered(
-    shape: StageMap,
+    shape: &StageMap,
     method: Method,
     elem_bytes: usize,
     threads: usize,
 ) -> Result<Implementation> {
     let offers =
-        Wider::host(threads).implementations(&shape, &request(elem_bytes)).unwrap_or_default();
+        Wider::host(threads).implementations(shape, &request(elem_bytes)).unwrap_or_default();
     if let Some(offer) = offers.into_iter().find(|offer| offer.method == method) {
         return Ok(offer);
     }
@@ -221,7 +222,7 @@ pub fn offered(
 }
 
 /// A host's plan of one stage, over elements in a row.
-pub fn alone(shape: StageMap, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan> {
+pub fn alone(shape: &StageMap, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan> {
     let offer = offered(shape, way.method(), elem_bytes, threads)?;
-    Ok(Plan::from_stage("host", shape, offer, elem_bytes)?)
+    Ok(Plan::from_stage("host", shape.clone(), offer, elem_bytes)?)
 }

@@ -42,7 +42,7 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<()> {
         let bytes = step.rows.len() * cols * 4;
         let rate = match launches.next() {
             Some(work) => {
-                let seconds = bench.calls(work, shape, 4)?;
+                let seconds = bench.calls(work, shape.clone(), 4)?;
                 number(gb_per_s(bytes as f64, seconds))
             }
             None => String::new(),
@@ -80,7 +80,7 @@ fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageMap, Implementatio
                 stages
                     .iter()
                     .zip(offers)
-                    .map(|(shape, offer)| Some((*shape, offer?)))
+                    .map(|(shape, offer)| Some((shape.clone(), offer?)))
                     .collect::<Option<_>>(),
             );
         }
@@ -101,14 +101,14 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<()> {
             continue;
         }
         for stages in squares(bench, &problem) {
-            let shapes: Vec<StageMap> = stages.iter().map(|stage| stage.0).collect();
+            let shapes: Vec<StageMap> = stages.iter().map(|stage| stage.0.clone()).collect();
             let at = pads(&shapes);
             let (shape, offer) = &stages[at];
             let speed = match bench.gpu() {
                 Some(gpu) => {
                     let way = way_of(offer).expect("a GPU's");
                     let work = Work::of_stage(shape, way, 4, 16, gpu.chip().limits())?;
-                    let seconds = bench.calls(work, *shape, 4)?;
+                    let seconds = bench.calls(work, shape.clone(), 4)?;
                     let gb_per_s = gb_per_s(problem.bytes() as f64, seconds);
                     Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? }
                 }

@@ -75,7 +75,7 @@ pub struct TileSize {
 }
 
 /// Stage of a route, before the device chooses its implementation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageSpec {
     /// Index map.
     pub map: StageMap,

@@ -26,7 +26,7 @@ pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
 
 /// Checks `plan` against the given result.
 pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
-    let problem = plan.problem;
+    let problem = plan.problem.clone();
     let mut data = oracle::numbered(problem.len(), problem.elem_bytes());
     if problem.is_out_of_place() {
         return check_into(plan, threads, &data, want);
@@ -46,7 +46,7 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
 
 /// Checks an out-of-place plan against the given result.
 fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
-    let problem = plan.problem;
+    let problem = plan.problem.clone();
     let planned = Transposer::<OutOfPlace>::new(plan, threads).unwrap();
     assert_eq!(planned.workspace_bytes(), 0, "{planned:#}");
     let mut data = vec![0x5A; from.len()];

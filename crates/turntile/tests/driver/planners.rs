@@ -87,7 +87,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         Ok(problem) => problem,
     };
     assert!(reasons.is_empty(), "made, not refused for {reasons:?}: {problem:?}");
-    assert_eq!(wish.transpose().and_then(|transpose| transpose.problem()), Ok(problem));
+    assert_eq!(wish.transpose().and_then(|transpose| transpose.problem()), Ok(problem.clone()));
     let planner = device.planner().with_tiles(tiles);
     let planner = route.map_or(planner.clone(), |route| planner.with_route(route));
     let planner = mirrored.map_or(planner.clone(), |mirrored| planner.with_mirrored(mirrored));

@@ -155,8 +155,8 @@ impl Wish {
                 Problem::permuted(&shape, &axes, self.elem_bytes)
             }
         }?;
-        let problem = self.cap.map_or(problem, |cap| problem.with_cap(cap));
-        let problem = self.alignment.map_or(problem, |bytes| problem.with_alignment(bytes));
+        let problem = self.cap.map_or(problem.clone(), |cap| problem.with_cap(cap));
+        let problem = self.alignment.map_or(problem.clone(), |bytes| problem.with_alignment(bytes));
         let problem = if self.out_of_place { problem.out_of_place()? } else { problem };
         match self.leading {
             Some([lda, ldb]) => Ok(problem.with_leading(lda, ldb)?),

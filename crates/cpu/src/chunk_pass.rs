@@ -1,0 +1,108 @@
+//! First pass of aligned slots, and its inverse: one chunk after another through scratch.
+//!
+//! Each thread gets a run of consecutive chunks. Forward, a chunk reads the start of the chunk
+//! after it; backward, the end of the chunk before it. At the end of a run, that chunk belongs to
+//! another thread, so this halo is saved before anything is written. The first and the last chunk
+//! are neighbours.
+
+use turntile_plan::Direction;
+use turntile_simd::Byte;
+
+use crate::parallel;
+
+/// Source of the elements that a chunk shares with its neighbour: the next chunk forward, the
+/// previous chunk backward.
+#[derive(Clone, Copy)]
+pub enum Halo<'a> {
+    /// A saved copy.
+    Saved(&'a [Byte]),
+    /// The neighbour, which still has its content from before the pass.
+    Neighbour(&'a [Byte]),
+}
+
+/// A pass over chunks. A chunk needs its own memory and a halo of its neighbour.
+pub trait ChunkPass: Sync {
+    /// Returns the number of chunks.
+    fn chunks(&self) -> usize;
+
+    /// Returns the byte offset of chunk `c`. For `c` equal to the number of chunks, returns the end
+    /// of the data.
+    fn begin(&self, c: usize) -> usize;
+
+    /// Returns the halo bytes saved per thread.
+    fn halo_bytes(&self) -> usize;
+
+    /// Returns the scratch bytes per thread.
+    fn scratch_bytes(&self) -> usize;
+
+    /// Saves the halo of chunk `c`, which is in the chunk `neighbour`.
+    fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]);
+
+    /// Gathers the slots of chunk `c` in its memory, or restores its elements from them.
+    fn convert(
+        &self,
+        c: usize,
+        direction: Direction,
+        chunk: &mut [Byte],
+        halo: Halo,
+        scratch: &mut [Byte],
+    );
+}
+
+/// Gathers every chunk's slots into the chunk's own memory, or restores every chunk's elements from
+/// its own slots and those of the chunk before.
+///
+/// `saved` and `scratch` are divided equally: [`halo_bytes`](ChunkPass::halo_bytes) and
+/// [`scratch_bytes`](ChunkPass::scratch_bytes) per thread.
+pub fn run(
+    pass: &impl ChunkPass,
+    direction: Direction,
+    data: &mut [Byte],
+    threads: usize,
+    saved: &mut [Byte],
+    scratch: &mut [Byte],
+) {
+    let (chunks, halo_bytes) = (pass.chunks(), pass.halo_bytes());
+    for thread in 0..threads {
+        let run = parallel::split_evenly(chunks, threads, thread);
+        let (c, neighbour) = match direction {
+            Direction::Forward => (run.end - 1, run.end % chunks),
+            Direction::Backward => (run.start, (run.start + chunks - 1) % chunks),
+        };
+        let neighbour = &data[pass.begin(neighbour)..pass.begin(neighbour + 1)];
+        pass.save_halo(c, direction, neighbour, &mut saved[thread * halo_bytes..][..halo_bytes]);
+    }
+    let bytes = |run: &std::ops::Range<usize>| pass.begin(run.end) - pass.begin(run.start);
+    let (saved, scratch) = ((&*saved, halo_bytes), (scratch, pass.scratch_bytes()));
+    parallel::over_runs(
+        data,
+        [chunks, threads],
+        bytes,
+        saved,
+        scratch,
+        |own, run, saved, scratch| {
+            let at = |c| pass.begin(c) - pass.begin(run.start);
+            match direction {
+                Direction::Forward => {
+                    for c in run.clone() {
+                        let (chunk, next) = own[at(c)..].split_at_mut(at(c + 1) - at(c));
+                        let last = c + 1 == run.end;
+                        let halo = if last { Halo::Saved(saved) } else { Halo::Neighbour(next) };
+                        pass.convert(c, direction, chunk, halo, scratch);
+                    }
+                }
+                // Chunks go from last to first, so the chunk before still contains its slots.
+                Direction::Backward => {
+                    for c in run.clone().rev() {
+                        let (before, chunk) = own[..at(c + 1)].split_at_mut(at(c));
+                        let halo = match c == run.start {
+                            true => Halo::Saved(saved),
+                            false => Halo::Neighbour(&before[at(c - 1)..]),
+                        };
+                        pass.convert(c, direction, chunk, halo, scratch);
+                    }
+                }
+            }
+        },
+    );
+}
