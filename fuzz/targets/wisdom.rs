@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     for bytes in [bytes, around.as_bytes()] {
         fs::write(&file, bytes).unwrap();
         let Ok(wisdom) = Wisdom::load(&file) else { continue };
-        if let WisdomLookup::Plan(plan) = wisdom.advise(planner, problem) {
+        if let WisdomLookup::Plan(plan) = wisdom.lookup(planner, problem) {
             assert_eq!(plan.check(), Ok(()));
             assert_eq!(plan.problem, *problem);
             let dest = |offset| (plan.dest(offset), problem.dest(offset));

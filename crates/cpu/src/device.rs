@@ -112,7 +112,7 @@ fn costs_of(model: &str, threads: usize) -> Arc<CostTable> {
 }
 
 impl CpuDevice {
-    /// Creates a device of `threads` threads, from 1 to [`MOST`](crate::pool::MOST), with the table
+    /// Creates a device of `threads` threads, from 1 to [`MAX_THREADS`](crate::pool::MAX_THREADS), with the table
     /// for unknown processors.
     ///
     /// The tables end at 16 threads, and more are estimated to be no faster. A plan then uses the

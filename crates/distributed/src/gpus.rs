@@ -76,7 +76,7 @@ impl Redistribution {
     /// - Elements have 4, 8 or 16 bytes.
     /// - Some tile side divides all parts and is a multiple of 16 bytes. It is at least 256 bytes,
     ///   unless every block is one square.
-    /// - No [`way`](Self::way) was set.
+    /// - No [`schedule`](Self::schedule) was set.
     ///
     /// # Errors
     /// Returns the errors of [`plan`](Self::plan). Returns [`Error::Communicator`] if the number of

@@ -150,7 +150,7 @@ pub(crate) fn run<'a>(
 /// result. `have` is the size of this rank's buffer in bytes.
 ///
 /// # Errors
-/// A rank whose `begin` fails returns that error, and the other ranks return [`Error::Refused`]. A
+/// A rank whose `begin` fails returns that error, and the other ranks return [`Error::PeerFailed`]. A
 /// rank whose communicator fails returns [`Error::Unreachable`]. All other errors are the same on
 /// all ranks.
 ///

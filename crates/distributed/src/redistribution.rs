@@ -206,7 +206,7 @@ impl Redistribution {
     ///
     /// # Errors
     /// A rank whose `begin` fails returns that error, and the other ranks return
-    /// [`Error::Refused`]. A rank whose communicator fails returns [`Error::Unreachable`]. All
+    /// [`Error::PeerFailed`]. A rank whose communicator fails returns [`Error::Unreachable`]. All
     /// other errors are the same on all ranks.
     ///
     /// # Panics

@@ -1,6 +1,6 @@
 //! In-place redistribution of arrays over MPI processes.
 //!
-//! [`MpiComm`] implements the `Communicator` trait of `turntile-distributed`.
+//! `MpiComm` implements the `Communicator` trait of `turntile-distributed`.
 //! `include/turntile_mpi.h` declares the C interface. The crate is empty without the feature `mpi`,
 //! which needs an MPI library and libclang.
 #![cfg(feature = "mpi")]

@@ -188,7 +188,7 @@ impl Plan {
         self.phases.first().map_or(whole, |phase| phase.tile)
     }
 
-    /// Returns the recipe from which [`Planner::remake`](crate::Planner::remake) rebuilds the plan.
+    /// Returns the recipe from which [`Planner::rebuild`](crate::Planner::rebuild) rebuilds the plan.
     #[doc(hidden)]
     pub fn recipe(&self) -> Recipe {
         let recipe = |phase: &Phase| PhaseRecipe {
