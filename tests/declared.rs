@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use turntile_cuda::args::{Field, Layout};
+use turntile_cuda::args::{ArgField, Layout};
 
 /// A folder of device code.
 pub struct Kernels(pub PathBuf);
@@ -50,8 +50,8 @@ impl Kernels {
 }
 
 /// A field's type and name; of an array `d`, which device code may have as single fields, each of `d0`, `d1`, and so on.
-fn elements(field: &Field) -> Vec<(String, String)> {
-    let Field { name, kind, .. } = field;
+fn elements(field: &ArgField) -> Vec<(String, String)> {
+    let ArgField { name, kind, .. } = field;
     match kind.strip_suffix(']').and_then(|kind| kind.split_once('[')) {
         None => vec![(kind.to_string(), name.to_string())],
         Some((kind, count)) => {

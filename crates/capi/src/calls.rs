@@ -7,7 +7,7 @@ use turntile::bytes;
 use turntile::plan::Problem;
 
 use crate::answer::{answer, last};
-use crate::memory::{self, Memory};
+use crate::memory::{self, RawMemory};
 use crate::status::Status;
 use crate::version::Version;
 
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn turntile_transpose(
 ) -> Status {
     answer(|| {
         let problem = Problem::new(rows, cols, elem_bytes).map_err(turntile::Error::from)?;
-        let data = Memory::new("data", data, problem.bytes())?;
+        let data = RawMemory::new("data", data, problem.bytes())?;
         // SAFETY: as the caller says; the problem fits the address space.
         let data = unsafe { data.to_write() };
         Ok(bytes::transpose_in_place(data, rows, cols, elem_bytes)?)
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn turntile_permute(
         let (extents, axes) = unsafe { memory::axes(rank, extents, axes) }?;
         let problem =
             Problem::permuted(extents, axes, elem_bytes).map_err(turntile::Error::from)?;
-        let data = Memory::new("data", data, problem.bytes())?;
+        let data = RawMemory::new("data", data, problem.bytes())?;
         // SAFETY: as the caller says; the problem fits the address space.
         let data = unsafe { data.to_write() };
         Ok(bytes::permute_in_place(data, extents, axes, elem_bytes)?)
@@ -89,8 +89,8 @@ pub unsafe extern "C" fn turntile_transpose_into(
 ) -> Status {
     answer(|| {
         let problem = Problem::new(rows, cols, elem_bytes).map_err(turntile::Error::from)?;
-        let from = Memory::new("from", from, problem.bytes())?;
-        let to = Memory::new("to", to, problem.bytes())?.apart_from(from)?;
+        let from = RawMemory::new("from", from, problem.bytes())?;
+        let to = RawMemory::new("to", to, problem.bytes())?.apart_from(from)?;
         // SAFETY: as the caller says; the problem fits the address space, and the two are apart.
         let (to, from) = unsafe { (to.to_write(), from.to_read()) };
         Ok(bytes::transpose_into(from, to, rows, cols, elem_bytes)?)

@@ -8,7 +8,7 @@ use turntile::gpu::Gpu;
 use turntile::mode::Dynamic;
 use turntile::plan::Problem;
 
-use crate::memory::{self, Memory};
+use crate::memory::{self, RawMemory};
 use crate::status::Failure;
 use crate::version::Version;
 
@@ -73,7 +73,7 @@ impl Desc {
         if desc.is_null() {
             return Err(Failure::Null { what: "desc" });
         }
-        Memory::new("desc", desc.cast(), FIRST)?.aligned(align_of::<Desc>())?;
+        RawMemory::new("desc", desc.cast(), FIRST)?.aligned(align_of::<Desc>())?;
         // SAFETY: they are there, says the caller.
         let (size, version) = unsafe { ((*desc).size, Version((*desc).version)) };
         let library = Version::LIBRARY;

@@ -11,8 +11,8 @@ use crate::calls::{
 };
 use crate::desc::{self, Desc};
 use crate::plan::{
-    Plan, turntile_execute, turntile_execute_into, turntile_plan_create, turntile_plan_destroy,
-    turntile_plan_text, turntile_plan_workspace,
+    PlanHandle, turntile_execute, turntile_execute_into, turntile_plan_create,
+    turntile_plan_destroy, turntile_plan_text, turntile_plan_workspace,
 };
 use crate::status::Status;
 use crate::version::Version;
@@ -25,7 +25,7 @@ mod c {
     pub type size_t = usize;
     pub type uint32_t = u32;
     pub type turntile_desc = super::Desc;
-    pub type turntile_plan = super::Plan;
+    pub type turntile_plan = super::PlanHandle;
     pub type turntile_status = super::Status;
 }
 

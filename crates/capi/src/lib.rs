@@ -40,7 +40,7 @@ pub use calls::{
 pub use desc::Desc;
 #[cfg(feature = "calls")]
 pub use plan::{
-    Plan, turntile_execute, turntile_execute_into, turntile_plan_create, turntile_plan_destroy,
-    turntile_plan_text, turntile_plan_workspace,
+    PlanHandle, turntile_execute, turntile_execute_into, turntile_plan_create,
+    turntile_plan_destroy, turntile_plan_text, turntile_plan_workspace,
 };
 pub use status::Status;

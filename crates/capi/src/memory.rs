@@ -13,13 +13,13 @@ pub const MOST_AXES: usize = 64;
 
 /// Memory as C gives it: its name in messages, where it begins, its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct RawMemory {
     what: &'static str,
     start: *mut u8,
     bytes: usize,
 }
 
-impl Memory {
+impl RawMemory {
     /// Of `bytes` bytes.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl Memory {
         if start.is_null() && bytes > 0 {
             return Err(Failure::NullOf { what, bytes });
         }
-        Ok(Memory { what, start, bytes })
+        Ok(RawMemory { what, start, bytes })
     }
 
     /// Bytes there.
@@ -47,11 +47,11 @@ impl Memory {
     /// # Errors
     /// [`Failure::Length`]: there are fewer.
     pub fn first(self, need: usize) -> Result<Self, Failure> {
-        let Memory { what, bytes: have, .. } = self;
+        let RawMemory { what, bytes: have, .. } = self;
         if have < need {
             return Err(Failure::Length { what, need, have });
         }
-        Ok(Memory { bytes: need, ..self })
+        Ok(RawMemory { bytes: need, ..self })
     }
 
     /// That it begins at a multiple of `need`.
@@ -70,7 +70,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`Failure::Overlap`].
-    pub fn apart_from(self, other: Memory) -> Result<Self, Failure> {
+    pub fn apart_from(self, other: RawMemory) -> Result<Self, Failure> {
         let (here, there) = (self.start.addr(), other.start.addr());
         let both = self.bytes > 0 && other.bytes > 0;
         if both
@@ -165,7 +165,7 @@ pub unsafe fn numbers<'a>(
     if start.is_null() {
         return Err(Failure::Null { what });
     }
-    Memory::new(what, start.cast(), size_of::<usize>())?.aligned(align_of::<usize>())?;
+    RawMemory::new(what, start.cast(), size_of::<usize>())?.aligned(align_of::<usize>())?;
     // SAFETY: not NULL and aligned; the rest is the caller's.
     Ok(unsafe { std::slice::from_raw_parts(start, count) })
 }
@@ -178,7 +178,7 @@ mod tests {
     fn memory_overlaps_when_it_shares_a_byte() {
         let bytes = [0u8; 16];
         let part = |from: usize, len: usize| {
-            Memory::new("part", bytes[from..].as_ptr().cast(), len).unwrap()
+            RawMemory::new("part", bytes[from..].as_ptr().cast(), len).unwrap()
         };
         for (a, b, apart) in [
             ((0, 8), (8, 8), true),
@@ -195,15 +195,15 @@ mod tests {
 
     #[test]
     fn what_is_short_null_or_misaligned_is_said() {
-        let null = Memory::new("data", std::ptr::null(), 3);
+        let null = RawMemory::new("data", std::ptr::null(), 3);
         assert_eq!(null.unwrap_err().to_string(), "data is NULL, and 3 bytes are said to be there");
         let words = [0u64; 2];
-        let memory = Memory::new("data", words.as_ptr().cast(), 16).unwrap();
+        let memory = RawMemory::new("data", words.as_ptr().cast(), 16).unwrap();
         let short = memory.first(17).unwrap_err().to_string();
         assert_eq!(short, "data takes 17 bytes, there are 16");
         assert_eq!(memory.first(9).unwrap().bytes(), 9);
         assert!(memory.aligned(8).is_ok());
-        let odd = Memory::new("data", memory.start.wrapping_add(3).cast(), 4).unwrap();
+        let odd = RawMemory::new("data", memory.start.wrapping_add(3).cast(), 4).unwrap();
         assert!(matches!(odd.aligned(8), Err(Failure::Misaligned { need: 8, .. })));
     }
 }

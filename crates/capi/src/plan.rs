@@ -10,24 +10,24 @@ use turntile::run::RunOptions;
 
 use crate::answer::answer;
 use crate::desc::{Desc, WORKSPACE_UNIT};
-use crate::memory::Memory;
+use crate::memory::RawMemory;
 use crate::status::{Failure, Status};
 
 /// A plan (`turntile_plan`), on the host or on a GPU.
 #[derive(Debug)]
-pub enum Plan {
+pub enum PlanHandle {
     /// Runs on the host's threads.
     Host(Box<Transposer<Dynamic>>),
     /// Runs on a GPU.
     Gpu(Box<GpuTransposer<Dynamic>>),
 }
 
-impl Plan {
+impl PlanHandle {
     /// What is run.
     fn plan(&self) -> &turntile::plan::Plan {
         match self {
-            Plan::Host(planned) => planned.plan(),
-            Plan::Gpu(planned) => planned.plan(),
+            PlanHandle::Host(planned) => planned.plan(),
+            PlanHandle::Gpu(planned) => planned.plan(),
         }
     }
 
@@ -45,8 +45,8 @@ impl Plan {
     /// Bytes of a caller's workspace: whole words, so that all of it can be used.
     fn workspace_bytes(&self) -> usize {
         let bytes = match self {
-            Plan::Host(planned) => planned.workspace_bytes(),
-            Plan::Gpu(planned) => planned.workspace_bytes(),
+            PlanHandle::Host(planned) => planned.workspace_bytes(),
+            PlanHandle::Gpu(planned) => planned.workspace_bytes(),
         };
         bytes.next_multiple_of(WORKSPACE_UNIT)
     }
@@ -56,7 +56,7 @@ impl Plan {
 ///
 /// # Safety
 /// NULL, or a plan that lives for `'a`.
-unsafe fn at<'a>(plan: *const Plan) -> Result<&'a Plan, Failure> {
+unsafe fn at<'a>(plan: *const PlanHandle) -> Result<&'a PlanHandle, Failure> {
     // SAFETY: the caller's word.
     unsafe { plan.as_ref() }.ok_or(Failure::Null { what: "plan" })
 }
@@ -67,7 +67,10 @@ unsafe fn at<'a>(plan: *const Plan) -> Result<&'a Plan, Failure> {
 /// `desc` is NULL or a descriptor of as many bytes as it says, its arrays of as many numbers; `plan` is NULL or can be
 /// written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turntile_plan_create(desc: *const Desc, plan: *mut *mut Plan) -> Status {
+pub unsafe extern "C" fn turntile_plan_create(
+    desc: *const Desc,
+    plan: *mut *mut PlanHandle,
+) -> Status {
     answer(|| {
         if plan.is_null() {
             return Err(Failure::Null { what: "plan" });
@@ -79,8 +82,8 @@ pub unsafe extern "C" fn turntile_plan_create(desc: *const Desc, plan: *mut *mut
         // SAFETY: as the caller says.
         let transpose = unsafe { desc.transpose() }?;
         let made = match desc.gpu()? {
-            None => Plan::Host(Box::new(transpose.plan()?)),
-            Some(gpu) => Plan::Gpu(Box::new(transpose.plan_on(&gpu)?)),
+            None => PlanHandle::Host(Box::new(transpose.plan()?)),
+            Some(gpu) => PlanHandle::Gpu(Box::new(transpose.plan_on(&gpu)?)),
         };
         // SAFETY: as above.
         unsafe { plan.write(Box::into_raw(Box::new(made))) };
@@ -93,7 +96,7 @@ pub unsafe extern "C" fn turntile_plan_create(desc: *const Desc, plan: *mut *mut
 /// # Safety
 /// NULL, or a plan that is used no more.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turntile_plan_destroy(plan: *mut Plan) {
+pub unsafe extern "C" fn turntile_plan_destroy(plan: *mut PlanHandle) {
     answer(|| {
         if !plan.is_null() {
             // SAFETY: `turntile_plan_create` made it a box, and nothing else owns it.
@@ -108,7 +111,7 @@ pub unsafe extern "C" fn turntile_plan_destroy(plan: *mut Plan) {
 /// # Safety
 /// NULL, or a plan.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turntile_plan_workspace(plan: *const Plan) -> usize {
+pub unsafe extern "C" fn turntile_plan_workspace(plan: *const PlanHandle) -> usize {
     let mut bytes = 0;
     answer(|| {
         // SAFETY: as the caller says.
@@ -125,7 +128,7 @@ pub unsafe extern "C" fn turntile_plan_workspace(plan: *const Plan) -> usize {
 /// `plan` is NULL or a plan, `text` NULL or can be written for `text_bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_plan_text(
-    plan: *const Plan,
+    plan: *const PlanHandle,
     text: *mut c_char,
     text_bytes: usize,
 ) -> usize {
@@ -135,7 +138,7 @@ pub unsafe extern "C" fn turntile_plan_text(
         let mut all = format!("{:#}", unsafe { at(plan) }?.plan()).into_bytes();
         all.push(0);
         need = all.len();
-        let room = Memory::new("text", text.cast(), text_bytes)?;
+        let room = RawMemory::new("text", text.cast(), text_bytes)?;
         let room = room.first(text_bytes.min(need))?;
         // SAFETY: as the caller says.
         let room = unsafe { room.to_write() };
@@ -154,7 +157,7 @@ pub unsafe extern "C" fn turntile_plan_text(
 /// destroyed before its work has ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_execute(
-    plan: *const Plan,
+    plan: *const PlanHandle,
     data: *mut c_void,
     data_bytes: usize,
     workspace: *mut c_void,
@@ -165,17 +168,17 @@ pub unsafe extern "C" fn turntile_execute(
         // SAFETY: as the caller says.
         let plan = unsafe { at(plan) }?;
         plan.in_place(true)?;
-        let data = Memory::new("data", data, data_bytes)?;
-        let memory = Memory::new("workspace", workspace, workspace_bytes)?;
+        let data = RawMemory::new("data", data, data_bytes)?;
+        let memory = RawMemory::new("workspace", workspace, workspace_bytes)?;
         let (need, have) = (plan.workspace_bytes(), workspace_bytes);
-        let own = workspace.is_null() && matches!(plan, Plan::Host(_));
+        let own = workspace.is_null() && matches!(plan, PlanHandle::Host(_));
         if have < need && !own {
             return Err(Failure::Workspace { need, have });
         }
         let data = data.first(plan.data_bytes())?;
         let memory = memory.first(if own { 0 } else { need })?.apart_from(data)?;
         match plan {
-            Plan::Host(planned) => {
+            PlanHandle::Host(planned) => {
                 on_host(stream)?;
                 // SAFETY: as the caller says; the plan's bytes fit the address space, and the two are apart.
                 let (data, words) = unsafe { (data.to_write(), memory.words()?) };
@@ -183,7 +186,7 @@ pub unsafe extern "C" fn turntile_execute(
                 let options = if own { options } else { options.workspace_in(words) };
                 planned.run(data, options)?;
             }
-            Plan::Gpu(planned) => {
+            PlanHandle::Gpu(planned) => {
                 // SAFETY: as the caller says.
                 unsafe { planned.run_with(device(data), stream, device(memory)) }?;
             }
@@ -198,7 +201,7 @@ pub unsafe extern "C" fn turntile_execute(
 /// As of [`turntile_execute`], of `to` and `from`; `from` may be read by others.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_execute_into(
-    plan: *const Plan,
+    plan: *const PlanHandle,
     to: *mut c_void,
     from: *const c_void,
     data_bytes: usize,
@@ -208,10 +211,10 @@ pub unsafe extern "C" fn turntile_execute_into(
         // SAFETY: as the caller says.
         let plan = unsafe { at(plan) }?;
         plan.in_place(false)?;
-        let to = Memory::new("to", to, data_bytes)?;
-        let from = Memory::new("from", from, data_bytes)?;
+        let to = RawMemory::new("to", to, data_bytes)?;
+        let from = RawMemory::new("from", from, data_bytes)?;
         match plan {
-            Plan::Host(planned) => {
+            PlanHandle::Host(planned) => {
                 on_host(stream)?;
                 let bytes = plan.data_bytes();
                 let from = from.first(bytes)?;
@@ -220,7 +223,7 @@ pub unsafe extern "C" fn turntile_execute_into(
                 let (to, from) = unsafe { (to.to_write(), from.to_read()) };
                 planned.run_into(from, to)?;
             }
-            Plan::Gpu(planned) => {
+            PlanHandle::Gpu(planned) => {
                 let source = DeviceSource::from((from.address(), data_bytes));
                 // SAFETY: as the caller says.
                 unsafe { planned.run_into(source, device(to), stream) }?;
@@ -230,7 +233,7 @@ pub unsafe extern "C" fn turntile_execute_into(
     })
 }
 
-fn device(memory: Memory) -> DeviceMemory {
+fn device(memory: RawMemory) -> DeviceMemory {
     DeviceMemory::from((memory.address(), memory.bytes()))
 }
 

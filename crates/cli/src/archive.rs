@@ -27,7 +27,7 @@ const TIMES: u16 = 0x5455;
 const SIZES: u16 = 1;
 
 /// An archive, and the array in it that is meant.
-pub struct Archive {
+pub struct NpzArchive {
     path: PathBuf,
     zip: ZipArchive<BufReader<File>>,
     /// The member's number.
@@ -45,7 +45,7 @@ pub fn is_archive(file: &mut File) -> io::Result<bool> {
     Ok(have == 4 && matches!(&begin, b"PK\x03\x04" | b"PK\x05\x06"))
 }
 
-impl Archive {
+impl NpzArchive {
     /// Opens an archive at one of its arrays: the named one, or the only one. What would not stay, or can be read in two ways,
     /// is refused.
     pub fn open(path: &Path, file: &File, member: Option<&str>) -> Result<Self> {
@@ -84,7 +84,7 @@ impl Archive {
                 bail!("{:?} {what}: it would not stay as it is", other.name()?);
             }
         }
-        Ok(Archive { path: path.to_path_buf(), zip, index, name, whole })
+        Ok(NpzArchive { path: path.to_path_buf(), zip, index, name, whole })
     }
 
     /// Unpacks all of the member: what is wrong with its bytes comes first.

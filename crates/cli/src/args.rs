@@ -17,10 +17,10 @@ use turntile_plan::ROUTES;
 
 use crate::error;
 use crate::file::{self, Locking};
-use crate::npy::Order;
+use crate::npy::AxisOrder;
 use crate::say::{escaped, notify, shown};
 use crate::values::{
-    Amount, Axes, Extents, Pattern, amount, axes, count, extents, joined, order_of, positive,
+    Amount, Axes, Extents, PatternArg, amount, axes, count, extents, joined, order_of, positive,
     share, size, threads,
 };
 
@@ -292,8 +292,8 @@ pub struct Sizes {
 
 impl Sizes {
     /// With this pattern.
-    pub fn of<'a>(&'a self, text: &'a str) -> Pattern<'a> {
-        Pattern { text, sizes: &self.sizes }
+    pub fn of<'a>(&'a self, text: &'a str) -> PatternArg<'a> {
+        PatternArg { text, sizes: &self.sizes }
     }
 }
 
@@ -335,7 +335,7 @@ impl Headerless {
 pub struct ReorderArgs {
     /// The order to store the array in
     #[arg(long, value_name = "ORDER")]
-    pub to: Order,
+    pub to: AxisOrder,
     #[command(flatten)]
     pub common: Common,
 }

@@ -13,7 +13,7 @@ use turntile::plan::Plan;
 use turntile_plan::units::bytes;
 
 use crate::args::Settings;
-use crate::device::Device;
+use crate::device::BenchDevice;
 use crate::measure::{Figures, How, gb_per_s, measure};
 use crate::memory::Pages;
 use crate::progress::Progress;
@@ -104,7 +104,7 @@ impl Shape {
 pub(crate) fn run(args: &mut BenchArgs) -> Result<()> {
     args.settings.find_wisdom(false, false)?;
     let settings = &args.settings;
-    let device = Device::find(&args.device, settings.threads)?;
+    let device = BenchDevice::find(&args.device, settings.threads)?;
     let how = How { threads: settings.threads, pages: Pages::Huge, runs: args.runs };
     let some: Vec<Shape> = SHAPES.iter().filter_map(|text| shape(text).ok()).collect();
     let shapes = if args.shapes.is_empty() { &some } else { &args.shapes };
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &mut BenchArgs) -> Result<()> {
             let transpose = shape.transpose(args.batch.get(), elem_bytes);
             let transpose = if args.into { transpose.out_of_place() } else { transpose };
             let transpose = settings.apply(transpose)?;
-            if let Device::Host = device {
+            if let BenchDevice::Host = device {
                 // What cannot be planned is reported before any row.
                 transpose.plan()?;
             }
@@ -174,10 +174,10 @@ pub struct Row {
 
 impl Row {
     /// Of what was measured.
-    pub fn new(device: &Device, how: How, figures: Figures) -> Self {
+    pub fn new(device: &BenchDevice, how: How, figures: Figures) -> Self {
         let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
         let problem = &plan.problem;
-        let on_host = matches!(device, Device::Host);
+        let on_host = matches!(device, BenchDevice::Host);
         let bytes = problem.bytes() as f64;
         let micros = |time: Duration| short(time.as_secs_f64() * 1e6);
         Row {

@@ -8,18 +8,18 @@ use turntile::plan::Chip;
 use turntile_plan::Device as _;
 
 /// A device to run on.
-pub enum Device {
+pub enum BenchDevice {
     /// CPU threads.
     Host,
     /// An NVIDIA GPU.
     Gpu(Gpu),
 }
 
-impl Device {
+impl BenchDevice {
     /// `host`, `cuda` for the first GPU or `cuda:N`, refused where there is none; threads are the host's.
     pub fn find(name: &str, threads: Option<NonZeroUsize>) -> Result<Self> {
         let gpu = match (name, name.strip_prefix("cuda")) {
-            ("host", _) => return Ok(Device::Host),
+            ("host", _) => return Ok(BenchDevice::Host),
             (_, Some("")) => Some(0),
             (_, Some(number)) => number.strip_prefix(':').and_then(|number| number.parse().ok()),
             _ => None,
@@ -37,7 +37,7 @@ impl Device {
                 )
             }
             (Some(_), Some(_)) => bail!(of_host(name)),
-            (Some(number), None) => Ok(Device::Gpu(Gpu::primary(number)?)),
+            (Some(number), None) => Ok(BenchDevice::Gpu(Gpu::primary(number)?)),
         }
     }
 }

@@ -31,7 +31,7 @@ pub struct Entries {
 
 /// A field of records, by its description.
 #[derive(Debug)]
-pub struct Field {
+pub struct DtypeField {
     /// The place of its name, with a title if it has one.
     pub name: Range<usize>,
     /// The place of the name's characters alone.
@@ -55,7 +55,7 @@ pub struct Base {
     pub shape: Vec<usize>,
 }
 
-impl Field {
+impl DtypeField {
     /// Bytes of all of it, as far as they can be counted.
     pub fn bytes(&self) -> usize {
         let extents = self.shape.iter().chain(&self.base.shape);
@@ -71,7 +71,7 @@ impl Field {
 }
 
 /// The fields that the description of a type lists; none of a plain type.
-pub fn fields(descr: &[u8]) -> Result<Option<Vec<Field>>> {
+pub fn fields(descr: &[u8]) -> Result<Option<Vec<DtypeField>>> {
     let mut cursor = Cursor { text: descr, at: 0 };
     Ok(if cursor.peek() == Some(b'[') { Some(cursor.fields(0)?) } else { None })
 }
@@ -234,7 +234,7 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    fn fields(&mut self, depth: usize) -> Result<Vec<Field>> {
+    fn fields(&mut self, depth: usize) -> Result<Vec<DtypeField>> {
         let mut fields = Vec::new();
         self.list(b'[', b']', |cursor| {
             fields.push(cursor.field(depth)?);
@@ -243,7 +243,7 @@ impl<'a> Cursor<'a> {
         Ok(fields)
     }
 
-    fn field(&mut self, depth: usize) -> Result<Field> {
+    fn field(&mut self, depth: usize) -> Result<DtypeField> {
         ensure!(self.take(b'('), "'descr' is malformed: a field is a tuple");
         let mut label = 0..0;
         let ((), name) = self.spanned(|cursor| {
@@ -263,7 +263,7 @@ impl<'a> Cursor<'a> {
         let is_array = self.take(b',') && self.peek() == Some(b'(');
         let shape = if is_array { self.shape()? } else { Vec::new() };
         self.want(b')')?;
-        Ok(Field { name, label, kind, base, shape })
+        Ok(DtypeField { name, label, kind, base, shape })
     }
 
     /// Reads the type of a field: an item, or an array `(type, shape)` of such types.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::archive::{self, Archive};
+use crate::archive::{self, NpzArchive};
 use crate::closed;
 use crate::error::On;
 use crate::file::{Opened, changed};
@@ -21,7 +21,7 @@ pub struct Input {
 
 enum Kind {
     File(Opened),
-    Member(Opened, Box<Archive>),
+    Member(Opened, Box<NpzArchive>),
     Stdin(StdinLock<'static>),
 }
 
@@ -30,7 +30,7 @@ impl Input {
     pub fn of_file(mut source: Opened, member: Option<&str>, raw: bool) -> Result<Self> {
         let path = source.path.clone();
         let kind = if !raw && archive::is_archive(&mut source.file).on("read", &path)? {
-            let archive = Archive::open(&path, &source.file, member)?;
+            let archive = NpzArchive::open(&path, &source.file, member)?;
             Kind::Member(source, Box::new(archive))
         } else {
             let what = "not a .npz archive, of which --member could name an array";
@@ -74,7 +74,7 @@ impl Input {
     }
 
     /// The archive, if it is in one.
-    pub fn archive(&mut self) -> Option<&mut Archive> {
+    pub fn archive(&mut self) -> Option<&mut NpzArchive> {
         match &mut self.kind {
             Kind::Member(_, archive) => Some(archive),
             _ => None,

@@ -65,7 +65,7 @@ use clap::CommandFactory;
 
 use crate::command::{Cli, Command};
 use crate::operation::Operation;
-use crate::say::{BrokenPipe, Stream, notify};
+use crate::say::{BrokenPipe, OutputStream, notify};
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
@@ -124,12 +124,12 @@ pub fn main() -> ExitCode {
     match done {
         // All of it has been printed.
         Ok((text, _)) if text.is_empty() => ExitCode::SUCCESS,
-        Ok((text, is_all)) => say::print(text.trim_end(), Stream::Output, is_all),
+        Ok((text, is_all)) => say::print(text.trim_end(), OutputStream::Output, is_all),
         Err(error) if error.is::<BrokenPipe>() => signals::die_of_pipe(),
         Err(error) => {
             let what = error::line(&error);
             if json {
-                say::print_error(&serde_json::json!({ "error": what }), Stream::Output);
+                say::print_error(&serde_json::json!({ "error": what }), OutputStream::Output);
             }
             notify(&what);
             ExitCode::FAILURE
@@ -143,11 +143,11 @@ fn wrong_usage(error: &clap::Error) -> ExitCode {
     let plain = text.to_string();
     if !error.use_stderr() {
         let help = if io::stdout().is_terminal() { text.ansi().to_string() } else { plain };
-        return say::print(help.trim_end(), Stream::Output, true);
+        return say::print(help.trim_end(), OutputStream::Output, true);
     }
     if std::env::args_os().take_while(|word| word != "--").any(|word| word == "--json") {
         let what = plain.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();
-        say::print_error(&serde_json::json!({ "error": what }), Stream::Output);
+        say::print_error(&serde_json::json!({ "error": what }), OutputStream::Output);
     }
     // In one write, as all that is said.
     let text = if io::stderr().is_terminal() { text.ansi().to_string() } else { plain };

@@ -12,8 +12,8 @@ use turntile::run::{RunOptions, Workspace};
 use turntile::{Transpose, Transposer};
 use turntile_plan::tuner::median;
 
-use crate::device::Device;
-use crate::memory::{Memory, Pages};
+use crate::device::BenchDevice;
+use crate::memory::{AnonymousMap, Pages};
 
 /// How it is measured.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +53,10 @@ pub struct Figures {
 ///
 /// # Errors
 /// Elements that are not where they should be; what planning and running may end with.
-pub fn measure(device: &Device, transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
+pub fn measure(device: &BenchDevice, transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     match device {
-        Device::Host => on_host(transpose, how),
-        Device::Gpu(gpu) => on_gpu(gpu, transpose, how),
+        BenchDevice::Host => on_host(transpose, how),
+        BenchDevice::Gpu(gpu) => on_gpu(gpu, transpose, how),
     }
 }
 
@@ -82,8 +82,8 @@ fn on_host(transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     let planned = transpose.plan()?;
     let planning = planning(|| transpose.plan())?;
     let bytes = planned.plan().problem.bytes();
-    let mut matrix = Memory::touched(bytes, how.pages)?;
-    let mut other = Memory::touched(bytes, how.pages)?;
+    let mut matrix = AnonymousMap::touched(bytes, how.pages)?;
+    let mut other = AnonymousMap::touched(bytes, how.pages)?;
     let mut workspace = planned.workspace()?;
     verify(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
 

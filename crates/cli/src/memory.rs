@@ -21,9 +21,9 @@ pub enum Pages {
 }
 
 /// An anonymous mapping.
-pub struct Memory(MmapMut);
+pub struct AnonymousMap(MmapMut);
 
-impl Memory {
+impl AnonymousMap {
     /// Of so many bytes, all zero.
     pub fn new(bytes: usize, pages: Pages) -> Result<Self, Error> {
         let out_of_memory = |_| Error::from(RunError::OutOfMemory { bytes });
@@ -35,12 +35,12 @@ impl Memory {
         }
         #[cfg(not(target_os = "linux"))]
         let _ = pages;
-        Ok(Memory(map))
+        Ok(AnonymousMap(map))
     }
 
     /// Of so many bytes, every page of it touched: to measure on.
     pub fn touched(bytes: usize, pages: Pages) -> Result<Self, Error> {
-        let mut memory = Memory::new(bytes, pages)?;
+        let mut memory = AnonymousMap::new(bytes, pages)?;
         memory.bytes().fill(1);
         Ok(memory)
     }
@@ -56,8 +56,8 @@ impl Memory {
 pub(crate) const ROOM: usize = 4 << 20;
 
 /// So much, if there is.
-pub(crate) fn room() -> Option<Memory> {
-    Memory::new(ROOM, Pages::Default).ok()
+pub(crate) fn room() -> Option<AnonymousMap> {
+    AnonymousMap::new(ROOM, Pages::Default).ok()
 }
 
 /// Left to others, and to the pages of files that are on their way to storage.

@@ -31,19 +31,19 @@ const ALIGN: usize = 64;
 /// Which axis of an array runs fastest in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Order {
+pub enum AxisOrder {
     /// The last axis runs fastest (row-major)
     C,
     /// The first axis runs fastest (column-major)
     Fortran,
 }
 
-impl Order {
+impl AxisOrder {
     /// `c` or `fortran`.
     pub fn name(self) -> &'static str {
         match self {
-            Order::C => "c",
-            Order::Fortran => "fortran",
+            AxisOrder::C => "c",
+            AxisOrder::Fortran => "fortran",
         }
     }
 }
@@ -62,7 +62,7 @@ pub struct Header {
     /// Extents of the axes, as in the header.
     pub shape: Vec<usize>,
     /// Order of the axes in memory.
-    pub order: Order,
+    pub order: AxisOrder,
     /// Bytes of an item.
     pub item_bytes: usize,
     /// Bytes of the data.
@@ -124,7 +124,7 @@ impl Header {
             order_span,
             descr_span,
             shape,
-            order: if fortran { Order::Fortran } else { Order::C },
+            order: if fortran { AxisOrder::Fortran } else { AxisOrder::C },
             item_bytes,
             data_bytes: expected,
         })
@@ -145,9 +145,9 @@ impl Header {
     }
 
     /// The bytes of this header with another shape and order, up to where the data begin.
-    pub fn rewritten(&self, shape: &[usize], order: Order) -> Result<Vec<u8>> {
+    pub fn rewritten(&self, shape: &[usize], order: AxisOrder) -> Result<Vec<u8>> {
         let shape = tuple(shape);
-        let fortran = if order == Order::Fortran { "True" } else { "False" };
+        let fortran = if order == AxisOrder::Fortran { "True" } else { "False" };
         let mut splices = [(&self.shape_span, &*shape), (&self.order_span, fortran)];
         splices.sort_by_key(|(span, _)| span.start);
         let mut text = Vec::with_capacity(self.text_len);

@@ -32,7 +32,7 @@ fn plain_headers_of_all_versions() {
         let mut rest = &bytes[..];
         let header = Header::read(&mut rest, bytes.len() as u64).unwrap();
         assert_eq!((&header.shape[..], header.item_bytes), (&[3, 4][..], 8));
-        assert_eq!(header.order, if version == 2 { Order::Fortran } else { Order::C });
+        assert_eq!(header.order, if version == 2 { AxisOrder::Fortran } else { AxisOrder::C });
         assert_eq!((header.data_bytes, rest.len()), (96, 96));
         assert_eq!(header.type_name(), "f8");
     }
@@ -53,7 +53,11 @@ fn rewriting_changes_shape_and_order_alone() {
             let header = read(&before).unwrap();
             assert_eq!(header.rewritten(&[0, 123, 4], header.order).unwrap(), before, "{descr}");
             let want = file(version, dict(descr, true, "(0, 4, 123)").as_bytes(), 0);
-            assert_eq!(header.rewritten(&[0, 4, 123], Order::Fortran).unwrap(), want, "{descr}");
+            assert_eq!(
+                header.rewritten(&[0, 4, 123], AxisOrder::Fortran).unwrap(),
+                want,
+                "{descr}"
+            );
         }
     }
 }
@@ -65,10 +69,10 @@ fn entries_in_any_order_and_spacing() {
         "{ 'shape' : ( 3, 4 ) , 'descr' : '<f4' , 'fortran_order' : True }\n\n",
     ] {
         let header = read(&file(1, text.as_bytes(), 48)).unwrap();
-        assert_eq!((&header.shape[..], header.order), (&[3, 4][..], Order::Fortran));
-        let again = [header.rewritten(&[4, 3], Order::C).unwrap(), vec![0; 48]].concat();
+        assert_eq!((&header.shape[..], header.order), (&[3, 4][..], AxisOrder::Fortran));
+        let again = [header.rewritten(&[4, 3], AxisOrder::C).unwrap(), vec![0; 48]].concat();
         let again = read(&again).unwrap();
-        assert_eq!((&again.shape[..], again.order), (&[4, 3][..], Order::C));
+        assert_eq!((&again.shape[..], again.order), (&[4, 3][..], AxisOrder::C));
     }
 }
 
@@ -78,7 +82,7 @@ fn a_header_without_room_grows() {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&[1, 0, text.len() as u8, 0]);
     bytes.extend_from_slice(text.as_bytes());
-    let grown = read(&bytes).unwrap().rewritten(&[0, 10], Order::C).unwrap();
+    let grown = read(&bytes).unwrap().rewritten(&[0, 10], AxisOrder::C).unwrap();
     assert!(grown.len().is_multiple_of(64) && grown.ends_with(b" \n"));
     assert_eq!(read(&grown).unwrap().shape, &[0, 10]);
 
@@ -89,7 +93,7 @@ fn a_header_without_room_grows() {
     bytes.extend_from_slice(&[1, 0, 0xff, 0xff]);
     bytes.extend_from_slice(text.as_bytes());
     let header = read(&bytes).unwrap();
-    let grown = header.rewritten(&[0, 10], Order::C).unwrap();
+    let grown = header.rewritten(&[0, 10], AxisOrder::C).unwrap();
     assert_eq!(&grown[6..8], &[2, 0]);
     assert_eq!(read(&grown).unwrap().shape, &[0, 10]);
 }
@@ -100,7 +104,7 @@ fn npyz_reads_what_is_written() {
     {
         let header =
             read(&file(1, dict(descr, false, "(2, 3, 5)").as_bytes(), 30 * items)).unwrap();
-        let bytes = header.rewritten(&[2, 5, 3], Order::Fortran).unwrap();
+        let bytes = header.rewritten(&[2, 5, 3], AxisOrder::Fortran).unwrap();
         let theirs = npyz::NpyHeader::from_reader(&bytes[..]).unwrap();
         assert_eq!(theirs.shape(), &[2, 5, 3]);
         assert_eq!(theirs.order(), npyz::Order::Fortran);

@@ -8,14 +8,14 @@ use turntile::layout::Rearrangement;
 
 use crate::args::{Common, Goal, Raw};
 use crate::file::Asking;
-use crate::npy::{self, Header, Order};
+use crate::npy::{self, AxisOrder, Header};
 use crate::output;
 use crate::progress::Progress;
 use crate::records::Layouts;
 use crate::report::{Array, Report};
 use crate::say::shown;
 use crate::split;
-use crate::values::{Pattern, joined, order_of};
+use crate::values::{PatternArg, joined, order_of};
 use crate::work::{self, Change, Done};
 
 /// What is done to an array.
@@ -26,9 +26,9 @@ pub enum Operation<'a> {
     /// Axis `i` of the result is the axis of that number.
     Permute(&'a [isize]),
     /// Its axes are split, permuted and joined.
-    Rearrange(Pattern<'a>),
+    Rearrange(PatternArg<'a>),
     /// It is stored in this order.
-    Reorder(Order),
+    Reorder(AxisOrder),
     /// Its records are brought into another layout.
     Layout(&'a Layouts),
 }
@@ -63,7 +63,7 @@ impl Operation<'_> {
     }
 
     /// Shape and order of the result.
-    fn after(self, header: &Header) -> Result<(Vec<usize>, Order)> {
+    fn after(self, header: &Header) -> Result<(Vec<usize>, AxisOrder)> {
         let order = if let Operation::Reorder(order) = self { order } else { header.order };
         Ok((self.axes(&header.shape)?.shape(), order))
     }
@@ -77,7 +77,7 @@ impl Operation<'_> {
         }
         // In Fortran order the last axis comes first in memory, before or after.
         let lie = |rank: usize, order| -> Vec<usize> {
-            if order == Order::C { (0..rank).collect() } else { (0..rank).rev().collect() }
+            if order == AxisOrder::C { (0..rank).collect() } else { (0..rank).rev().collect() }
         };
         let axes = axes.in_memory(&lie(header.shape.len(), header.order), &lie(shape.len(), order));
         Ok(Transpose::permute::<u8>(axes.extents(), axes.order()).elem_bytes(item))
@@ -103,8 +103,8 @@ fn transposition(header: &Header, item: usize) -> Transpose {
         _ if leading == 0 => {
             Transpose::permute::<u8>(&[0, *rows, *cols], &[0, 2, 1]).elem_bytes(item)
         }
-        Order::C => Transpose::new::<u8>(*rows, *cols).elem_bytes(item).batch(leading),
-        Order::Fortran => {
+        AxisOrder::C => Transpose::new::<u8>(*rows, *cols).elem_bytes(item).batch(leading),
+        AxisOrder::Fortran => {
             Transpose::new::<u8>(*cols, *rows).elem_bytes(leading.saturating_mul(item))
         }
     }
@@ -237,17 +237,20 @@ mod tests {
         let reordered = |to, shape: &str, order: &str, data| {
             problem_of(Operation::Reorder(to), shape, order, data)
         };
-        assert_eq!(reordered(Order::Fortran, "(3, 5)", "False", 60), Problem::new(3, 5, 4).ok());
-        assert_eq!(reordered(Order::C, "(2, 3, 5)", "True", 120), want(&[5, 3, 2], &[2, 1, 0]));
-        assert_eq!(reordered(Order::Fortran, "()", "False", 4), want(&[], &[]));
-        assert_eq!(reordered(Order::C, "(3, 5)", "False", 60), None);
-        assert_eq!(reordered(Order::Fortran, "(3, 0, 5)", "False", 0), None);
+        assert_eq!(
+            reordered(AxisOrder::Fortran, "(3, 5)", "False", 60),
+            Problem::new(3, 5, 4).ok()
+        );
+        assert_eq!(reordered(AxisOrder::C, "(2, 3, 5)", "True", 120), want(&[5, 3, 2], &[2, 1, 0]));
+        assert_eq!(reordered(AxisOrder::Fortran, "()", "False", 4), want(&[], &[]));
+        assert_eq!(reordered(AxisOrder::C, "(3, 5)", "False", 60), None);
+        assert_eq!(reordered(AxisOrder::Fortran, "(3, 0, 5)", "False", 0), None);
     }
 
     #[test]
     fn patterns_of_fortran_arrays_lie_the_other_way_round() {
         let sizes = [("c".to_string(), 3)];
-        let pattern = Pattern { text: "a (b c) d -> (d b) c a", sizes: &sizes };
+        let pattern = PatternArg { text: "a (b c) d -> (d b) c a", sizes: &sizes };
         let problem = |order| problem_of(Operation::Rearrange(pattern), "(2, 6, 5)", order, 240);
         let want = |extents: &[usize], axes: &[usize]| Problem::permuted(extents, axes, 4).ok();
         assert_eq!(problem("False"), want(&[2, 2, 3, 5], &[3, 1, 2, 0]));

@@ -20,7 +20,7 @@ use turntile_plan::{Candidates, RejectedRoute, WisdomLookup};
 
 use crate::args::{Settings, Sizes, tiles};
 use crate::bench::routes;
-use crate::device::{Device, of_host};
+use crate::device::{BenchDevice, of_host};
 use crate::file::{self, Asking, Locking};
 use crate::input::Input;
 use crate::operation::Operation;
@@ -219,13 +219,13 @@ fn planner(name: &str, settings: &Settings) -> Result<Planner> {
     match (Chip::preset(name), threads) {
         (Some(chip), None) => Ok(Planner::new(chip)),
         (Some(_), Some(_)) => bail!(of_host(name)),
-        (None, _) => Ok(match Device::find(name, threads)? {
+        (None, _) => Ok(match BenchDevice::find(name, threads)? {
             // As many as a run would have.
-            Device::Host => {
+            BenchDevice::Host => {
                 let threads = threads.map_or_else(turntile::run::pool::thread_count, usize::from);
                 Planner::new(CpuDevice::here(threads))
             }
-            Device::Gpu(gpu) => Planner::new(gpu.chip().clone()),
+            BenchDevice::Gpu(gpu) => Planner::new(gpu.chip().clone()),
         }),
     }
 }

@@ -11,9 +11,9 @@ use turntile::Transpose;
 use turntile::layout::{RecordConversion, RecordOrder};
 
 use crate::args::{Common, DASH};
-use crate::dtype::{self, Field};
+use crate::dtype::{self, DtypeField};
 use crate::input::Input;
-use crate::npy::{Header, Order, tuple, volume};
+use crate::npy::{AxisOrder, Header, tuple, volume};
 use crate::report::Array;
 use crate::values::{count, joined, positive};
 use crate::work::Change;
@@ -111,15 +111,15 @@ impl Layouts {
 }
 
 /// A structured array: as many records, and the fields of one.
-pub struct Records {
-    pub fields: Vec<Field>,
+pub struct StructuredArray {
+    pub fields: Vec<DtypeField>,
     pub count: usize,
     /// Extents of the array of records.
     pub shape: Vec<usize>,
     from: RecordOrder,
 }
 
-impl Records {
+impl StructuredArray {
     /// Of an array whose records lie so. Records along several axes, or none, only if `any_axes`.
     pub fn of(header: &Header, from: RecordOrder, any_axes: bool) -> Result<Self> {
         let Some(mut fields) = dtype::fields(header.descr())? else {
@@ -134,7 +134,7 @@ impl Records {
             let what = "join them by `turntile rearrange '... -> (...)'`, or see --split";
             ensure!(axes == 1, "records lie along one axis, the array has {axes}; {what}");
         }
-        let is_ordered = axes < 2 || header.order == Order::C;
+        let is_ordered = axes < 2 || header.order == AxisOrder::C;
         let what =
             "the records are in Fortran order; `turntile reorder --to c` brings them into C's";
         ensure!(is_ordered, "{what}");
@@ -161,13 +161,13 @@ impl Records {
         let count = items.checked_mul(tile.unwrap_or(1));
         let count = count.context("more records than can be counted")?;
         let shape = if from == RecordOrder::Aos { header.shape.clone() } else { vec![count] };
-        Ok(Records { fields, count, shape, from })
+        Ok(StructuredArray { fields, count, shape, from })
     }
 
     /// So many of them to another layout; fields without bytes move nowhere.
     pub fn step(&self, count: usize, to: RecordOrder) -> Transpose {
         let sizes: Vec<usize> =
-            self.fields.iter().map(Field::bytes).filter(|&bytes| bytes > 0).collect();
+            self.fields.iter().map(DtypeField::bytes).filter(|&bytes| bytes > 0).collect();
         RecordConversion::new(count, &sizes).from(self.from).to(to)
     }
 
@@ -207,7 +207,7 @@ impl Records {
 }
 
 /// Refuses a field that is no field to NumPy once it is an array: text of length 0, or one without a name.
-fn refuse_unreadable(descr: &[u8], field: &Field) -> Result<()> {
+fn refuse_unreadable(descr: &[u8], field: &DtypeField) -> Result<()> {
     let [label, base] = [&field.label, &field.base.span].map(|span| &descr[span.clone()]);
     let (name, kind) = (label.escape_ascii(), String::from_utf8_lossy(base));
     let is_record = base.starts_with(b"[");
@@ -219,7 +219,7 @@ fn refuse_unreadable(descr: &[u8], field: &Field) -> Result<()> {
 }
 
 fn of_npy(header: &Header, from: RecordOrder, to: RecordOrder) -> Result<(Change, Array, Array)> {
-    let records = Records::of(header, from, false)?;
+    let records = StructuredArray::of(header, from, false)?;
     let new = records.header(header, to)?;
     // What could not be read again is not written, as one record of more bytes than NumPy counts.
     let made =

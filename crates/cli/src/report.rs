@@ -12,7 +12,7 @@ use turntile_plan::units::{bytes, duration};
 use crate::args::DASH;
 use crate::error;
 use crate::measure::gb_per_s;
-use crate::npy::{Header, Order};
+use crate::npy::{AxisOrder, Header};
 use crate::say::{notify, shown};
 use crate::values::joined;
 use crate::work::Done;
@@ -28,7 +28,7 @@ pub struct Array {
     /// Bytes of an element.
     pub elem_bytes: usize,
     /// Its memory order; none for a headerless file.
-    pub order: Option<Order>,
+    pub order: Option<AxisOrder>,
     /// The layout of its records, where that changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
@@ -139,7 +139,7 @@ impl Report {
     /// What was done, in a line or two.
     pub fn text(&self) -> String {
         let Report { before, after, done, .. } = self;
-        let order = |array: &Array| array.order.map_or("", Order::name);
+        let order = |array: &Array| array.order.map_or("", AxisOrder::name);
         let layout = |array: &Array| array.layout.clone().unwrap_or_default();
         let mut text = format!("{}: {} {}", self.named(), before.extents(), before.element());
         if done.dry {

@@ -30,7 +30,7 @@ pub fn note_threads() {
 
 /// Where a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Output,
     /// Standard error, while standard output has data.
@@ -39,7 +39,7 @@ pub enum Stream {
 
 /// Prints a result, a line or more, in one write: lines of others that write to the same file do not come between. A reader who
 /// has left is no failure. Any other error is a failure if the result `is_all` that was asked for, else a warning.
-pub fn print(text: &str, stream: Stream, is_all: bool) -> ExitCode {
+pub fn print(text: &str, stream: OutputStream, is_all: bool) -> ExitCode {
     match write(text, stream) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             if is_all {
@@ -55,25 +55,25 @@ pub fn print(text: &str, stream: Stream, is_all: bool) -> ExitCode {
 
 /// Prints a part of a result as soon as there is one: what is printed stays, whatever ends the process.
 pub fn put(text: &str) -> anyhow::Result<()> {
-    match write(text, Stream::Output) {
+    match write(text, OutputStream::Output) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(BrokenPipe.into()),
         written => written.context("cannot print the result"),
     }
 }
 
 /// Prints an error for machines; people read it on standard error in any case.
-pub fn print_error(error: &serde_json::Value, stream: Stream) {
+pub fn print_error(error: &serde_json::Value, stream: OutputStream) {
     let _ = write(&error.to_string(), stream);
 }
 
-fn write(text: &str, stream: Stream) -> io::Result<()> {
+fn write(text: &str, stream: OutputStream) -> io::Result<()> {
     let line = format!("{text}\n");
     match stream {
-        Stream::Output => {
+        OutputStream::Output => {
             closed::output()?;
             io::stdout().write_all(line.as_bytes())
         }
-        Stream::Error => io::stderr().write_all(line.as_bytes()),
+        OutputStream::Error => io::stderr().write_all(line.as_bytes()),
     }
 }
 

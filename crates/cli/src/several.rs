@@ -9,7 +9,7 @@ use crate::error;
 use crate::file;
 use crate::operation::{self, Operation};
 use crate::report::Report;
-use crate::say::{self, BrokenPipe, Stream, notify, shown};
+use crate::say::{self, BrokenPipe, OutputStream, notify, shown};
 use crate::signals;
 use anyhow::{Result, bail};
 
@@ -20,7 +20,7 @@ pub fn run(common: &mut Common, operation: Operation<'_>, raw: Option<Raw>) -> E
     let common = &*common;
     // The command line has been checked.
     let jobs = common.jobs().unwrap_or_default();
-    let first = jobs.first().map_or(Stream::Output, |(_, goal)| stream_of(goal));
+    let first = jobs.first().map_or(OutputStream::Output, |(_, goal)| stream_of(goal));
     if let Err(error) = ready.and_then(|_| no_twins(&jobs)) {
         return failed(&error::line(&error), None, common, first);
     }
@@ -54,8 +54,8 @@ pub fn run(common: &mut Common, operation: Operation<'_>, raw: Option<Raw>) -> E
 }
 
 /// Where reports of the work are printed: not among the data.
-fn stream_of(goal: &Goal) -> Stream {
-    if *goal == Goal::Stdout { Stream::Error } else { Stream::Output }
+fn stream_of(goal: &Goal) -> OutputStream {
+    if *goal == Goal::Stdout { OutputStream::Error } else { OutputStream::Output }
 }
 
 /// Refuses names of the same file: it would be changed twice, and perhaps be as it was.
@@ -74,7 +74,7 @@ fn no_twins(jobs: &[(&Path, Goal)]) -> Result<()> {
     }
 }
 
-fn print(report: &Report, common: &Common, stream: Stream) {
+fn print(report: &Report, common: &Common, stream: OutputStream) {
     report.print_notes(common.quiet);
     let text = match (common.quiet, common.json) {
         (true, _) => return,
@@ -84,7 +84,7 @@ fn print(report: &Report, common: &Common, stream: Stream) {
     say::print(&text, stream, false);
 }
 
-fn failed(what: &str, file: Option<&Path>, common: &Common, stream: Stream) -> ExitCode {
+fn failed(what: &str, file: Option<&Path>, common: &Common, stream: OutputStream) -> ExitCode {
     if common.json {
         let mut report = serde_json::json!({ "error": what });
         if let Some(file) = file {

@@ -9,14 +9,14 @@ use turntile::layout::RecordOrder;
 use turntile::{RawElements, Transposer};
 
 use crate::args::{Common, DASH};
-use crate::dtype::Field;
+use crate::dtype::DtypeField;
 use crate::error::On;
 use crate::file::{self, Asking, Folder};
 use crate::input::Input;
-use crate::memory::{self, Memory, Pages};
+use crate::memory::{self, AnonymousMap, Pages};
 use crate::npy::Header;
 use crate::progress::Progress;
-use crate::records::Records;
+use crate::records::StructuredArray;
 use crate::report::{Array, Report};
 use crate::say::shown;
 use crate::transfer::{CHUNK, copy, unwritten};
@@ -39,7 +39,7 @@ pub fn run(
     };
     let header = input.header()?;
     let in_file = || shown(path).to_string();
-    let records = Records::of(&header, from, true).with_context(in_file)?;
+    let records = StructuredArray::of(&header, from, true).with_context(in_file)?;
     let names = records.fields.iter().map(|field| name_of(&header, field));
     let names = names.collect::<Result<Vec<_>>>().with_context(in_file)?;
     let mut columns = Vec::new();
@@ -82,7 +82,7 @@ pub fn run(
             files.push(name.map(&mut make).transpose()?);
         }
         let (whole, rest) = (done.plan.as_ref(), plan(records.count % chunk.max(1))?);
-        let mut memory = Memory::new(chunk * record_bytes, Pages::Huge)?;
+        let mut memory = AnonymousMap::new(chunk * record_bytes, Pages::Huge)?;
         progress.bytes("writing", header.data_bytes);
         let mut failed = None;
         let taken = input.data(header.data_bytes, |data| {
@@ -153,7 +153,7 @@ fn files_of(columns: &[(usize, Option<&str>, Vec<u8>)]) -> usize {
 }
 
 /// Records that are moved at a time: whole tiles, and none where no more is to be done than to copy.
-fn chunk_of(records: &Records, bytes: usize, from: RecordOrder, room: usize) -> usize {
+fn chunk_of(records: &StructuredArray, bytes: usize, from: RecordOrder, room: usize) -> usize {
     // As much is left for the workspace.
     let held = CHUNK.min(room / 2).checked_div(bytes).unwrap_or(records.count);
     match from {
@@ -164,7 +164,7 @@ fn chunk_of(records: &Records, bytes: usize, from: RecordOrder, room: usize) -> 
 }
 
 /// The name of a field's file; none of a gap.
-fn name_of(header: &Header, field: &Field) -> Result<Option<String>> {
+fn name_of(header: &Header, field: &DtypeField) -> Result<Option<String>> {
     let bytes = &header.descr()[field.label.clone()];
     if field.is_gap(header.descr()) {
         return Ok(None);

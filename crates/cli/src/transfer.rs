@@ -9,7 +9,7 @@ use turntile::stored::{OutOfCore, ReadAt, StoredError, WriteAt};
 
 use crate::error::On;
 use crate::file::changed;
-use crate::memory::{Memory, Pages};
+use crate::memory::{AnonymousMap, Pages};
 use crate::progress::Progress;
 
 /// Bytes moved between two movements of the progress bar.
@@ -105,7 +105,7 @@ pub fn in_blocks(
     progress: &Progress,
 ) -> Result<()> {
     let need = stored.buffer_bytes();
-    let mut buffer = Memory::new(need, Pages::Huge)?;
+    let mut buffer = AnonymousMap::new(need, Pages::Huge)?;
     let scratch = match stored.scratch_bytes() {
         0 => None,
         bytes => Some(scratch(bytes)?),

@@ -11,7 +11,7 @@ use turntile_plan::units::{bytes, duration};
 
 use crate::args::tiles;
 use crate::bench::routes;
-use crate::device::Device;
+use crate::device::BenchDevice;
 use crate::measure;
 use crate::plan::{ProblemArgs, of_plan};
 use crate::progress::Progress;
@@ -61,9 +61,9 @@ pub fn run(args: &mut TuneArgs) -> Result<String> {
             printed = progress.aside(|| say::put(&row(plan, time)));
         }
     };
-    let measured = match Device::find(&args.device, args.problem.settings.threads)? {
-        Device::Host => transpose.tune_seen(args.budget, &mut seen)?,
-        Device::Gpu(gpu) => transpose.tune_on_seen(&gpu, args.budget, &mut seen)?,
+    let measured = match BenchDevice::find(&args.device, args.problem.settings.threads)? {
+        BenchDevice::Host => transpose.tune_seen(args.budget, &mut seen)?,
+        BenchDevice::Gpu(gpu) => transpose.tune_on_seen(&gpu, args.budget, &mut seen)?,
     };
     // Else the table cannot be printed either, and that is reported.
     let _ = printed;

@@ -134,14 +134,14 @@ pub fn size(text: &str) -> Result<(String, usize), String> {
 
 /// A pattern, with the sizes of some of its axes.
 #[derive(Clone, Copy, Debug)]
-pub struct Pattern<'a> {
+pub struct PatternArg<'a> {
     /// As it was written.
     pub text: &'a str,
     /// The sizes, by name.
     pub sizes: &'a [(String, usize)],
 }
 
-impl Pattern<'_> {
+impl PatternArg<'_> {
     /// What it makes of an array of that shape.
     pub fn of(&self, shape: &[usize]) -> Result<Rearrangement, PatternError> {
         let sizes: Vec<(&str, usize)> =

@@ -14,7 +14,7 @@ use crate::args::{Common, Settings};
 use crate::error::On;
 use crate::file::Target;
 use crate::input::Input;
-use crate::memory::{self, Free, Memory, Pages};
+use crate::memory::{self, AnonymousMap, Free, Pages};
 use crate::output::Sink;
 use crate::progress::Progress;
 use crate::say::shown;
@@ -175,7 +175,7 @@ fn in_memory(
 ) -> Result<()> {
     let bytes = change.data_bytes;
     let start = Instant::now();
-    let mut memory = Memory::new(bytes, Pages::Huge)?;
+    let mut memory = AnonymousMap::new(bytes, Pages::Huge)?;
     let data = &mut memory.bytes()[..bytes];
     progress.bytes("reading", bytes);
     input.data(bytes, |from| {

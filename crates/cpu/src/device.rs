@@ -12,12 +12,12 @@ use turntile_plan::{
 
 use crate::cost_model::{self, Estimate};
 use crate::cpuinfo;
-use crate::kernel_config::{CpuKernelConfig, Limits};
+use crate::kernel_config::{CpuKernelConfig, KernelLimits};
 
 /// Device model of a number of CPU threads.
 #[derive(Clone, Debug)]
 pub struct CpuDevice {
-    limits: Limits,
+    limits: KernelLimits,
     model: String,
     costs: Arc<CostTable>,
 }
@@ -119,7 +119,7 @@ impl CpuDevice {
     /// smallest number of at least 16 threads that results from halving `threads`. A custom table
     /// ([`with_costs`](Self::with_costs)) may cover more threads.
     pub fn new(threads: usize) -> Self {
-        let limits = Limits::new(threads.clamp(1, crate::pool::MAX_THREADS), MAX_SCRATCH);
+        let limits = KernelLimits::new(threads.clamp(1, crate::pool::MAX_THREADS), MAX_SCRATCH);
         CpuDevice { limits, model: "any".into(), costs: tables()[0].clone() }
     }
 
@@ -140,7 +140,7 @@ impl CpuDevice {
     #[must_use]
     #[doc(hidden)]
     pub fn with_scratch(self, bytes: usize) -> Self {
-        CpuDevice { limits: Limits { scratch: bytes, ..self.limits }, ..self }
+        CpuDevice { limits: KernelLimits { scratch: bytes, ..self.limits }, ..self }
     }
 
     /// Parses the cost table of a processor.
@@ -228,7 +228,7 @@ impl CpuDevice {
         let (mut any, mut least, mut bound) = (false, None, f64::INFINITY);
         for &method in map.methods().iter().filter(|&&method| request.accepts(method)) {
             let with_threads = |threads| {
-                let limits = Limits { threads, ..self.limits };
+                let limits = KernelLimits { threads, ..self.limits };
                 CpuKernelConfig::new(map, request.elem_bytes, method, limits)
             };
             let Some(widest) = with_threads(self.limits.threads) else { continue };
@@ -299,7 +299,7 @@ impl Device for CpuDevice {
     }
 
     fn model(&self) -> String {
-        let Limits { threads, scratch, .. } = self.limits;
+        let KernelLimits { threads, scratch, .. } = self.limits;
         format!("{}, {threads} threads, scratch {scratch}", self.model)
     }
 

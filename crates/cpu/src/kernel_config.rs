@@ -116,7 +116,7 @@ impl Resources {
 
 /// Limits within which configurations are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct KernelLimits {
     /// Maximum number of threads.
     pub threads: usize,
     /// Preferred maximum bytes of scratch per thread: data that its caches hold well.
@@ -125,10 +125,10 @@ pub struct Limits {
     pub round: usize,
 }
 
-impl Limits {
+impl KernelLimits {
     /// Creates the limits of a device, with the default round.
     pub fn new(threads: usize, scratch: usize) -> Self {
-        Limits { threads, scratch, round: ROUND_BYTES }
+        KernelLimits { threads, scratch, round: ROUND_BYTES }
     }
 }
 
@@ -150,7 +150,7 @@ impl CpuKernelConfig {
         map: &StageMap,
         elem_bytes: usize,
         method: Method,
-        limits: Limits,
+        limits: KernelLimits,
     ) -> Option<CpuKernelConfig> {
         map.counted_len()?.checked_mul(elem_bytes).filter(|&bytes| bytes > 0)?;
         map.methods().contains(&method).then_some(())?;
@@ -170,7 +170,7 @@ impl CpuKernelConfig {
     ) -> Option<CpuKernelConfig> {
         // Scratch is not limited.
         let with_method = |method, threads| {
-            CpuKernelConfig::new(map, elem_bytes, method, Limits::new(threads, usize::MAX))
+            CpuKernelConfig::new(map, elem_bytes, method, KernelLimits::new(threads, usize::MAX))
         };
         match (method, map.swap_kind()) {
             // The other device holds adjacent squares on chip one at a time.
@@ -255,7 +255,7 @@ fn kernel_and_resources(
     map: &StageMap,
     elem_bytes: usize,
     method: Method,
-    limits: Limits,
+    limits: KernelLimits,
 ) -> Option<(CpuKernel, Resources)> {
     let threads_for = |work: usize| limits.threads.clamp(1, work.max(1));
     let bytes = |elements: usize| elements.saturating_mul(elem_bytes);
@@ -385,7 +385,7 @@ fn kernel_and_resources(
 }
 
 /// Returns the resources of a pass over chunks.
-fn chunk_resources(pass: &impl ChunkPass, limits: Limits) -> Resources {
+fn chunk_resources(pass: &impl ChunkPass, limits: KernelLimits) -> Resources {
     let threads = limits.threads.clamp(1, pass.chunks().max(1));
     let saved_bytes = threads.saturating_mul(pass.halo_bytes());
     Resources { threads, saved_bytes, scratch_bytes: pass.scratch_bytes(), flag_words: 0 }
@@ -405,7 +405,7 @@ fn slide_method(
     rows: RowSlide,
     elem_bytes: usize,
     method: Method,
-    limits: Limits,
+    limits: KernelLimits,
 ) -> Option<(SlideMethod, Resources)> {
     let threads = limits.threads.clamp(1, rows.rows().max(1));
     let none = Resources::default();

@@ -2,7 +2,7 @@
 
 use crate::numbered;
 use crate::stages::Elsewhere;
-use turntile_cpu::kernel_config::{CpuKernelConfig, Limits};
+use turntile_cpu::kernel_config::{CpuKernelConfig, KernelLimits};
 use turntile_cpu::{Byte, Executor, RunError, Workspace, transpose_into};
 use turntile_perm::{
     AlignedSlots, AxisPermutation, Elementary, LayoutChange, LeadingDims, PitchedRows,
@@ -39,7 +39,7 @@ fn transpose_rows_is_rejected_when_rows_slide() {
     for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {
         let map = StageMap::TransposeRows(LeadingDims::row_slide(rows, cols, lda, ldb).unwrap());
         for method in [Method::TileSwap, Method::ThroughWorkspace] {
-            assert!(CpuKernelConfig::new(&map, 1, method, Limits::new(2, 1 << 30)).is_none());
+            assert!(CpuKernelConfig::new(&map, 1, method, KernelLimits::new(2, 1 << 30)).is_none());
             let error = Executor::of_stage(map.clone(), elsewhere(method), 1, 2).unwrap_err();
             assert!(
                 matches!(error, RunError::Plan(InvalidPlan::Method { number: 1, .. })),
@@ -56,7 +56,7 @@ fn restore_of_gaps_is_rejected_when_none_were_saved() {
     for direction in [Direction::Forward, Direction::Backward] {
         let map = StageMap::Gaps { gaps, direction };
         let of_cpu =
-            CpuKernelConfig::new(&map, 4, Method::SaveGaps, Limits::new(1, 1 << 20)).unwrap();
+            CpuKernelConfig::new(&map, 4, Method::SaveGaps, KernelLimits::new(1, 1 << 20)).unwrap();
         for config in [LaunchConfig::new(of_cpu), LaunchConfig::new(Elsewhere)] {
             let implementation = Implementation::new(Method::SaveGaps, config, 0, 0.0);
             let error = Executor::of_stage(map.clone(), implementation, 4, 1).unwrap_err();
@@ -86,7 +86,7 @@ fn empty_maps_have_no_implementation() {
     ] {
         for method in METHODS {
             assert!(
-                CpuKernelConfig::new(&map, 4, method, Limits::new(2, 1 << 20)).is_none(),
+                CpuKernelConfig::new(&map, 4, method, KernelLimits::new(2, 1 << 20)).is_none(),
                 "{map}"
             );
             let error = Executor::of_stage(map.clone(), elsewhere(method), 4, 2);
@@ -96,7 +96,7 @@ fn empty_maps_have_no_implementation() {
     let map = StageMap::from(Elementary { batch: 1, rows: 5, mid: 1, cols: 7, unit: 1 });
     for method in METHODS {
         assert!(
-            CpuKernelConfig::new(&map, 0, method, Limits::new(1, 1 << 20)).is_none(),
+            CpuKernelConfig::new(&map, 0, method, KernelLimits::new(1, 1 << 20)).is_none(),
             "{method}"
         );
     }
@@ -106,7 +106,7 @@ fn empty_maps_have_no_implementation() {
 fn out_of_place_stage_is_rejected_when_run_in_place() {
     let map = StageMap::Axes(AxisPermutation::new(&[3, 5], &[1, 0]).unwrap());
     let config =
-        CpuKernelConfig::new(&map, 1, Method::OutOfPlace, Limits::new(1, 1 << 20)).unwrap();
+        CpuKernelConfig::new(&map, 1, Method::OutOfPlace, KernelLimits::new(1, 1 << 20)).unwrap();
     let implementation = Implementation::new(Method::OutOfPlace, LaunchConfig::new(config), 0, 0.0);
     let executor = Executor::of_stage(map, implementation, 1, 1).unwrap();
     let mut data = numbered(15, 1);
@@ -132,7 +132,7 @@ fn single_row_may_have_any_pitch() {
         let map = StageMap::TransposeRows(leading);
         let mut ran = 0;
         for method in [Method::ThroughWorkspace, Method::TileSwap] {
-            let Some(config) = CpuKernelConfig::new(&map, 8, method, Limits::new(1, 1 << 20))
+            let Some(config) = CpuKernelConfig::new(&map, 8, method, KernelLimits::new(1, 1 << 20))
             else {
                 continue;
             };

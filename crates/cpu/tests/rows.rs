@@ -3,7 +3,7 @@
 
 use crate::numbered;
 use proptest::prelude::*;
-use turntile_cpu::kernel_config::{CpuKernel, CpuKernelConfig, Limits, SlideMethod};
+use turntile_cpu::kernel_config::{CpuKernel, CpuKernelConfig, KernelLimits, SlideMethod};
 use turntile_cpu::{CpuDevice, Executor, RunError, Workspace};
 use turntile_perm::RowSlide;
 use turntile_plan::{
@@ -25,15 +25,19 @@ fn best(slide: RowSlide, elem_bytes: usize, threads: usize) -> Implementation {
 
 /// Returns every method to slide rows, with blocks and rounds that are short for long rows and long
 /// for short ones.
-pub fn methods(threads: usize) -> impl Iterator<Item = (Method, Limits)> {
-    let limits = move |scratch, round| Limits { threads, scratch, round };
+pub fn methods(threads: usize) -> impl Iterator<Item = (Method, KernelLimits)> {
+    let limits = move |scratch, round| KernelLimits { threads, scratch, round };
     let blocks = [16, 48, 1000].map(|block| (Method::Blocks, limits(block, 0)));
     let rounds = [0, 20, 100].map(|round| (Method::Rounds, limits(0, round)));
     blocks.into_iter().chain(rounds).chain([(Method::Shares, limits(0, 0))])
 }
 
 /// Returns the implementation of `map` by that method.
-pub fn by(map: &StageMap, elem_bytes: usize, (method, limits): (Method, Limits)) -> Implementation {
+pub fn by(
+    map: &StageMap,
+    elem_bytes: usize,
+    (method, limits): (Method, KernelLimits),
+) -> Implementation {
     let config = CpuKernelConfig::new(map, elem_bytes, method, limits).unwrap();
     Implementation::new(method, LaunchConfig::new(config.clone()), config.resources().bytes(), 1.0)
 }
@@ -89,7 +93,12 @@ fn blocks_contain_whole_elements() {
         (300_000, 1 << 20, 300_000),
     ] {
         let by = |scratch| {
-            CpuKernelConfig::new(&slide.into(), elem_bytes, Method::Blocks, Limits::new(2, scratch))
+            CpuKernelConfig::new(
+                &slide.into(),
+                elem_bytes,
+                Method::Blocks,
+                KernelLimits::new(2, scratch),
+            )
         };
         let config = by(scratch).unwrap();
         assert!(
@@ -98,7 +107,12 @@ fn blocks_contain_whole_elements() {
         );
         assert!(elem_bytes <= 16 || by(elem_bytes - 1).is_none(), "{elem_bytes}");
     }
-    check(slide, by(&slide.into(), 300_000, (Method::Blocks, Limits::new(2, 1 << 20))), 300_000, 2);
+    check(
+        slide,
+        by(&slide.into(), 300_000, (Method::Blocks, KernelLimits::new(2, 1 << 20))),
+        300_000,
+        2,
+    );
 }
 
 proptest! {
@@ -114,7 +128,7 @@ proptest! {
         for (a, b) in [(0, b), (a, 0), (a, b)] {
             let slide = RowSlide::new(rows, cols, cols + a, cols + b).unwrap();
             for method in [Method::Blocks, Method::Rounds, Method::Shares] {
-                let config = (method, Limits { threads, scratch, round });
+                let config = (method, KernelLimits { threads, scratch, round });
                 check(slide, by(&slide.into(), elem_bytes, config), elem_bytes, threads);
             }
         }

@@ -27,7 +27,7 @@ fn turns(lanes: &[usize], bytes: usize) -> usize {
 
 /// Accesses, the turns that they take, and the worst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct BankConflicts {
     /// Accesses of whole or partial warps.
     pub accesses: usize,
     /// Turns: `wavefronts - accesses` is what profilers count as bank conflicts for words of 4 bytes.
@@ -36,7 +36,7 @@ pub struct Cost {
     pub worst: usize,
 }
 
-impl Cost {
+impl BankConflicts {
     /// Adds an access, unless no lane takes part.
     #[must_use]
     pub fn and(self, addresses: &[usize], bytes: usize) -> Self {
@@ -44,7 +44,7 @@ impl Cost {
             return self;
         }
         let turns = wavefronts(addresses, bytes);
-        Cost {
+        BankConflicts {
             accesses: self.accesses + 1,
             wavefronts: self.wavefronts + turns,
             worst: self.worst.max(turns),
@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn costs_add_up() {
-        let cost = Cost::default().and(&[0, 128], 4).and(&[0, 4], 4).and(&[], 4);
-        assert_eq!(cost, Cost { accesses: 2, wavefronts: 3, worst: 2 });
+        let cost = BankConflicts::default().and(&[0, 128], 4).and(&[0, 4], 4).and(&[], 4);
+        assert_eq!(cost, BankConflicts { accesses: 2, wavefronts: 3, worst: 2 });
         assert_eq!(cost.conflicts(), 1);
     }
 }

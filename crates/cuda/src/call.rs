@@ -3,13 +3,13 @@
 use std::ops::Deref;
 
 use crate::args::Args;
-use crate::driver::LaunchConfig;
+use crate::driver::LaunchDims;
 use crate::family::Family;
 use crate::waits::Waits;
 
 /// The limits of a device that decide its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ChipLimits {
     /// Streaming multiprocessors.
     pub units: usize,
     /// Opt-in shared memory of a block, in bytes.
@@ -24,9 +24,9 @@ pub struct Limits {
     pub cooperative: bool,
 }
 
-impl Limits {
+impl ChipLimits {
     /// The H200 (and H100): 132 multiprocessors, 227 KiB, clusters of 16.
-    pub const H200: Limits = Limits {
+    pub const H200: ChipLimits = ChipLimits {
         units: 132,
         shared_bytes: 227 << 10,
         unit_shared_bytes: 228 << 10,
@@ -89,10 +89,10 @@ impl Launch {
         format!("{}.w{}/{}", self.family.name(), self.word, self.entry)
     }
 
-    pub(crate) fn config(&self) -> LaunchConfig {
+    pub(crate) fn config(&self) -> LaunchDims {
         let cooperative = self.waits() == Waits::Grid;
         let &Launch { groups, threads, shared_bytes, .. } = self;
-        LaunchConfig { groups, threads, shared_bytes, cooperative }
+        LaunchDims { groups, threads, shared_bytes, cooperative }
     }
 
     /// Whether a device that has room for `other` has room for this: the same kernel, blocks no larger, and no more of

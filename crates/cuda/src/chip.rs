@@ -10,7 +10,7 @@ use turntile_plan::{
     SlotParams, Stage, StageMap, StageRequest,
 };
 
-use crate::call::{Limits, widest_word};
+use crate::call::{ChipLimits, widest_word};
 use crate::error::LowerError;
 use crate::estimate;
 use crate::launches::Launches;
@@ -23,7 +23,7 @@ use crate::way::Way;
 #[derive(Clone, Debug)]
 pub struct Chip {
     name: String,
-    limits: Limits,
+    limits: ChipLimits,
     costs: Arc<CostTable>,
 }
 
@@ -48,37 +48,37 @@ impl Chip {
     pub const COPY: usize = Constant::Copy as usize;
 
     /// A chip with these limits that moves things as `costs` say.
-    pub fn new(name: impl Into<String>, limits: Limits, costs: CostTable) -> Self {
+    pub fn new(name: impl Into<String>, limits: ChipLimits, costs: CostTable) -> Self {
         Chip { name: name.into(), limits, costs: Arc::new(costs) }
     }
 
     /// NVIDIA H200: 132 multiprocessors, 227 KiB opt-in shared memory, clusters of 16; measured.
     pub fn h200() -> Self {
-        Chip { name: "h200".into(), limits: Limits::H200, costs: h200_costs() }
+        Chip { name: "h200".into(), limits: ChipLimits::H200, costs: h200_costs() }
     }
 
     /// NVIDIA H100 (SXM): an H200 with memory of 3.35 TB/s; not measured.
     pub fn h100() -> Self {
-        Chip::like_h200("h100", Limits::H200, 3.35e12)
+        Chip::like_h200("h100", ChipLimits::H200, 3.35e12)
     }
 
     /// NVIDIA A100 (80 GB): 108 multiprocessors, 163 KiB opt-in shared memory, 1.94 TB/s; not measured.
     pub fn a100() -> Self {
-        let limits = Limits {
+        let limits = ChipLimits {
             units: 108,
             shared_bytes: 163 << 10,
             unit_shared_bytes: 164 << 10,
             cluster: 1,
-            ..Limits::H200
+            ..ChipLimits::H200
         };
         Chip::like_h200("a100", limits, 1.94e12)
     }
 
     /// A chip that no table was made for: as the H200, of which it has the operations, at the speed of its own
     /// memory, `peak` bytes a second, or where that is not known of as many multiprocessors.
-    pub fn like_h200(name: impl Into<String>, limits: Limits, peak: f64) -> Self {
+    pub fn like_h200(name: impl Into<String>, limits: ChipLimits, peak: f64) -> Self {
         let costs = CostTable::clone(&h200_costs());
-        let of_units = H200_PEAK * limits.units as f64 / Limits::H200.units as f64;
+        let of_units = H200_PEAK * limits.units as f64 / ChipLimits::H200.units as f64;
         let peak = if peak > 0.0 { peak } else { of_units };
         let costs = costs.with_constant(Self::COPY, peak * COPY_OF_PEAK);
         Chip::new(name, limits, costs)
@@ -95,7 +95,7 @@ impl Chip {
     }
 
     /// What decides its launches.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &ChipLimits {
         &self.limits
     }
 
@@ -107,7 +107,7 @@ impl Chip {
 
     /// With other limits.
     #[must_use]
-    pub fn with_limits(self, limits: Limits) -> Self {
+    pub fn with_limits(self, limits: ChipLimits) -> Self {
         Chip { limits, ..self }
     }
 
@@ -163,14 +163,14 @@ impl Chip {
 
     /// On-chip bytes of the whole device, as a barrier over the grid can use them.
     fn grid_bytes(&self) -> usize {
-        let Limits { units, shared_bytes, cooperative, .. } = self.limits;
+        let ChipLimits { units, shared_bytes, cooperative, .. } = self.limits;
         if cooperative { units * (shared_bytes + grid_register_bytes(&self.limits)) } else { 0 }
     }
 
     /// On-chip bytes that the gather pass can use for its chunks: the shared memory of all units, less a tenth
     /// for padded rows and for what a split into strips wastes.
     fn gather_bytes(&self) -> usize {
-        let Limits { units, shared_bytes, cooperative, .. } = self.limits;
+        let ChipLimits { units, shared_bytes, cooperative, .. } = self.limits;
         if cooperative { units * shared_bytes / 10 * 9 } else { 0 }
     }
 
@@ -243,7 +243,7 @@ impl Device for Chip {
     }
 
     fn model(&self) -> String {
-        let Limits { units, shared_bytes, registers, cluster, cooperative, .. } = self.limits;
+        let ChipLimits { units, shared_bytes, registers, cluster, cooperative, .. } = self.limits;
         format!(
             "{} units {units} on-chip {shared_bytes}+{registers} clusters {cluster} grid {}",
             self.name,
@@ -257,7 +257,7 @@ impl Device for Chip {
     }
 
     fn on_chip_bytes(&self) -> [usize; 2] {
-        let Limits { shared_bytes, cluster, .. } = self.limits;
+        let ChipLimits { shared_bytes, cluster, .. } = self.limits;
         [shared_bytes, shared_bytes * cluster]
     }
 
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn memory_of_unknown_speed_is_that_of_as_many_multiprocessors() {
-        let limits = Limits { units: 66, ..Limits::H200 };
+        let limits = ChipLimits { units: 66, ..ChipLimits::H200 };
         let least = |chip: Chip| chip.least_seconds(1 << 30);
         let (half, whole) = (Chip::like_h200("half", limits, 0.0), Chip::h200());
         let ratio = least(half) / least(whole);

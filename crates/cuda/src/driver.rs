@@ -49,7 +49,7 @@ pub(crate) enum Image<'a> {
 
 /// Blocks of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaunchConfig {
+pub struct LaunchDims {
     /// Blocks.
     pub groups: u32,
     /// Threads of a block.

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::call::{Call, Limits};
+use crate::call::{Call, ChipLimits};
 use crate::chip::Chip;
-use crate::driver::{Context, Facts, Function, Image, LaunchConfig, Module};
+use crate::driver::{Context, Facts, Function, Image, LaunchDims, Module};
 use crate::error::{CudaError, LowerError};
 use crate::family::{Family, NEEDED_ARCHITECTURE};
 use crate::waits::Waits;
@@ -81,7 +81,7 @@ impl Gpu {
         if facts.architecture < NEEDED_ARCHITECTURE {
             return Err(CudaError::DeviceTooOld { device: facts.name, have: facts.architecture });
         }
-        let limits = Limits {
+        let limits = ChipLimits {
             units: facts.units,
             shared_bytes: facts.shared_bytes,
             unit_shared_bytes: facts.unit_shared_bytes,
@@ -219,8 +219,7 @@ fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaE
     probe.allow_shared(shared_bytes)?;
     probe.allow_large_clusters()?;
     let groups = MOST_CLUSTER as u32;
-    let config =
-        LaunchConfig { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
+    let config = LaunchDims { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
     // A driver that does not know has no room for any.
     let blocks = probe.largest_cluster(config).unwrap_or(1).min(facts.units).clamp(1, MOST_CLUSTER);
     Ok(1 << blocks.ilog2())

@@ -8,7 +8,7 @@
 
 use std::ffi::{CStr, c_void};
 
-pub use crate::driver::LaunchConfig;
+pub use crate::driver::LaunchDims;
 use crate::driver::{Function, Image, Module};
 use crate::error::CudaError;
 use crate::gpu::Gpu;
@@ -66,7 +66,7 @@ impl Kernels {
     pub unsafe fn launch(
         &self,
         entry: usize,
-        config: LaunchConfig,
+        config: LaunchDims,
         parameters: &[*const c_void],
         stream: *mut c_void,
     ) -> Result<(), CudaError> {

@@ -58,7 +58,7 @@ pub use error::{CudaError, LowerError};
 pub use gpu::Gpu;
 pub use kernels::Kernels;
 pub use launches::Launches;
-pub use lower::{Number, Scaling};
+pub use lower::{ScalarKind, Scaling};
 pub use prepare::Work;
 pub use run::Prepared;
 pub use stopwatch::{Ground, Stopwatch};

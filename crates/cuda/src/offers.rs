@@ -3,7 +3,7 @@
 use turntile_perm::{Elementary, SwapKind};
 use turntile_plan::{Method, StageMap};
 
-use crate::call::{Limits, widest_word};
+use crate::call::{ChipLimits, widest_word};
 use crate::lower::axes::LEAST_UNIT;
 use crate::lower::moves::{carried, flag_words};
 use crate::lower::{At, LINE, cube_tiles, fields, gather, into, slide_block};
@@ -78,7 +78,7 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
 
 /// Ways of matrices that hold tiles or flags on chip.
 fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
-    let Limits { shared_bytes, cluster, .. } = *at.limits;
+    let ChipLimits { shared_bytes, cluster, .. } = *at.limits;
     let bytes = e.instance_len() * at.elem_bytes;
     let mut found = Vec::new();
     if e.is_squares() {
@@ -113,7 +113,7 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
 
 /// The same for axes of no simpler form.
 fn general_on_chip(shape: &StageMap, at: At, grid_bytes: usize) -> Vec<Way> {
-    let Limits { shared_bytes, cluster, units, .. } = *at.limits;
+    let ChipLimits { shared_bytes, cluster, units, .. } = *at.limits;
     let bytes = shape.instance_len() * at.elem_bytes;
     let block = (bytes <= shared_bytes).then_some(Scope::Block);
     if 2 * bytes <= shared_bytes {

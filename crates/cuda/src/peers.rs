@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use crate::call::{Call, Limits};
+use crate::call::{Call, ChipLimits};
 use crate::driver::{Event, Function, Memory, Stream};
 use crate::error::{CudaError, LowerError};
 use crate::gpu::Gpu;
@@ -52,7 +52,7 @@ pub struct Swap {
 
 /// A launch of a [`Swap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Launch {
+pub enum SwapHalf {
     /// A half of what makes two blocks change places.
     First,
     /// The other.
@@ -70,7 +70,7 @@ impl Swap {
     pub fn lower(
         squares: Squares,
         elem_bytes: usize,
-        limits: &Limits,
+        limits: &ChipLimits,
     ) -> Result<[Call; 3], LowerError> {
         lower::apart(squares, At { elem_bytes, alignment: 16, limits })
     }
@@ -219,7 +219,7 @@ impl Queue {
     pub unsafe fn swap(
         &self,
         swap: &Swap,
-        launch: Launch,
+        launch: SwapHalf,
         [block, mirror]: [u64; 2],
     ) -> Result<(), CudaError> {
         let call = &swap.launches[launch as usize];

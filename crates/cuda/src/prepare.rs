@@ -5,10 +5,10 @@ use turntile_plan::{Direction, InvalidPlan, Method, Plan, Problem, StageMap};
 
 use crate::args::Second;
 use crate::buffers::{self, Buffers, Need, Spot, WORKSPACE_ALIGNMENT};
-use crate::call::{Call, Limits, widest_word};
+use crate::call::{Call, ChipLimits, widest_word};
 use crate::error::{CudaError, LowerError};
 use crate::launches::Launches;
-use crate::lower::{At, Number, Scaling, cut_places, lowered, scale, scaled_square};
+use crate::lower::{At, ScalarKind, Scaling, cut_places, lowered, scale, scaled_square};
 use crate::way::Way;
 
 /// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
@@ -86,7 +86,7 @@ impl Work {
         way: Way,
         elem_bytes: usize,
         alignment: usize,
-        limits: &Limits,
+        limits: &ChipLimits,
     ) -> Result<Self, CudaError> {
         let bytes = bytes_of(shape, elem_bytes)?;
         // No more of it is made use of than the largest power of two in it, up to 16.
@@ -106,11 +106,11 @@ impl Work {
     /// # Errors
     /// [`CudaError::Infeasible`]: they cannot be counted.
     pub fn of_scale(
-        number: Number,
+        number: ScalarKind,
         rows: PitchedRows,
         scaling: Scaling,
         alignment: usize,
-        limits: &Limits,
+        limits: &ChipLimits,
     ) -> Result<Self, CudaError> {
         let alignment = widest_word(&[alignment]).max(number.real_bytes());
         let bytes = rows.span().saturating_mul(number.bytes());
@@ -132,9 +132,9 @@ impl Work {
     /// As [`of_scale`](Self::of_scale).
     pub fn scaled(
         &self,
-        number: Number,
+        number: ScalarKind,
         scaling: Scaling,
-        limits: &Limits,
+        limits: &ChipLimits,
     ) -> Result<Option<Self>, CudaError> {
         let Some((first, others)) = self.calls.split_first() else { return Ok(None) };
         let Some(square) = scaled_square(first, number, scaling) else { return Ok(None) };
@@ -164,9 +164,9 @@ impl Work {
     /// As [`of_scale`](Self::of_scale).
     pub fn and_scaled(
         &self,
-        number: Number,
+        number: ScalarKind,
         scaling: Scaling,
-        limits: &Limits,
+        limits: &ChipLimits,
     ) -> Result<Self, CudaError> {
         if let Some(on_the_way) = self.scaled(number, scaling, limits)? {
             return Ok(on_the_way);
@@ -183,7 +183,7 @@ impl Work {
     }
 
     /// Whether it is a plan's whose elements are as large as these numbers.
-    pub(crate) fn is_of(&self, number: Number) -> bool {
+    pub(crate) fn is_of(&self, number: ScalarKind) -> bool {
         self.problem.as_ref().is_some_and(|problem| problem.elem_bytes() == number.bytes())
     }
 

@@ -10,7 +10,7 @@ use crate::call::{Call, WorkspacePart};
 use crate::driver::{self, Function, Memory};
 use crate::error::CudaError;
 use crate::gpu::Gpu;
-use crate::lower::{Number, Scaling};
+use crate::lower::{ScalarKind, Scaling};
 use crate::prepare::Work;
 
 impl Gpu {
@@ -83,7 +83,7 @@ impl Prepared {
     /// As [`Gpu::prepare`].
     pub fn with_scaling(mut self) -> Result<Self, CudaError> {
         let (work, limits) = (self.work(), self.gpu.chip().limits());
-        let numbers = Number::ALL.into_iter().filter(|number| work.is_of(*number));
+        let numbers = ScalarKind::ALL.into_iter().filter(|number| work.is_of(*number));
         let pass = |number| self.gpu.load(work.and_scaled(number, Scaling::Zeros, limits)?);
         self.scales = numbers.map(pass).collect::<Result<_, CudaError>>()?;
         Ok(self)
@@ -145,7 +145,7 @@ impl Prepared {
         &self,
         stream: *mut c_void,
         buffers: Buffers,
-        number: Number,
+        number: ScalarKind,
         scaling: Scaling,
     ) -> Result<(), CudaError> {
         let work = self.work().and_scaled(number, scaling, self.gpu.chip().limits())?;

@@ -9,7 +9,7 @@ use turntile_plan::Problem;
 
 use crate::buffers::{Buffers, Place};
 use crate::check::plain_axes;
-use crate::driver::{Event, Function, LaunchConfig, Memory, Stream};
+use crate::driver::{Event, Function, LaunchDims, Memory, Stream};
 use crate::error::CudaError;
 use crate::family::Family;
 use crate::gpu::Gpu;
@@ -135,8 +135,7 @@ impl Stopwatch {
 
     /// Queues one of the checking kernels.
     fn check(&self, kernel: &Function, parameters: &[*const c_void]) -> Result<(), CudaError> {
-        let config =
-            LaunchConfig { groups: 2048, threads: 256, shared_bytes: 0, cooperative: false };
+        let config = LaunchDims { groups: 2048, threads: 256, shared_bytes: 0, cooperative: false };
         // SAFETY: the caller gives each kernel as many parameters as it takes, of its types. The kernels stay within the
         // elements that they are given, which the caller has compared with the memory.
         unsafe { kernel.launch(config, parameters, self.stream.raw(), || "check".into()) }

@@ -13,7 +13,7 @@ use turntile_cuda::call::WorkspacePart;
 use turntile_cuda::cust::sys;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{
-    Buffers, CudaError, Gpu, LowerError, Number, Prepared, Scaling, Stopwatch, Work,
+    Buffers, CudaError, Gpu, LowerError, Prepared, ScalarKind, Scaling, Stopwatch, Work,
 };
 use turntile_perm::{Elementary, RowSlide};
 use turntile_plan::{Planner, Problem};
@@ -36,7 +36,11 @@ fn queue(prepared: &Prepared) -> Result<(), CudaError> {
     unsafe { prepared.run_raw(ptr::null_mut(), memory(prepared)) }
 }
 
-fn queue_scaled(prepared: &Prepared, number: Number, scaling: Scaling) -> Result<(), CudaError> {
+fn queue_scaled(
+    prepared: &Prepared,
+    number: ScalarKind,
+    scaling: Scaling,
+) -> Result<(), CudaError> {
     // SAFETY: as above.
     unsafe { prepared.run_scaled_raw(ptr::null_mut(), memory(prepared), number, scaling) }
 }
@@ -187,7 +191,7 @@ fn a_refused_pass_that_scales_leaves_the_data_incomplete() {
 fn child_refused_scale() {
     let prepared = prepared().with_scaling().unwrap();
     assert_eq!(prepared.work().calls().len(), 2);
-    let error = queue_scaled(&prepared, Number::F32, TWICE).unwrap_err();
+    let error = queue_scaled(&prepared, ScalarKind::F32, TWICE).unwrap_err();
     let CudaError::Partial { launch: 3, launches: 3, why } = &error else { panic!("{error:?}") };
     assert!(matches!(&**why, CudaError::Launch { kernel, .. } if kernel == "scale.w4/scale_f32"));
 }
@@ -204,11 +208,11 @@ fn child_captured() {
     let gpu = Gpu::primary(0).unwrap();
     let planner = Planner::new(gpu.chip().clone());
     let dense = |bytes| Problem::new(4096, 6000, bytes).unwrap();
-    let numbers = Number::ALL.map(|number| (number, dense(number.bytes())));
+    let numbers = ScalarKind::ALL.map(|number| (number, dense(number.bytes())));
     let square = Problem::new(4096, 4096, 4).unwrap();
     let equal = Problem::new(4096, 3000, 4).unwrap().with_leading(4096, 4096).unwrap();
     let unequal = Problem::new(4096, 3000, 4).unwrap().with_leading(3008, 4100).unwrap();
-    let of_floats = [square, equal, unequal].map(|problem| (Number::F32, problem));
+    let of_floats = [square, equal, unequal].map(|problem| (ScalarKind::F32, problem));
     let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     for (number, problem) in numbers.into_iter().chain(of_floats) {
         let prepared = gpu.prepare(&planner.plan(&problem).unwrap()).unwrap();
@@ -250,7 +254,7 @@ fn units_of_plans() -> usize {
     }
     // A plan that was made for the whole device.
     let grid = Elementary { batch: 1, rows: 7200, mid: 1, cols: 1800, unit: 1 };
-    let limits = turntile_cuda::call::Limits { units: 132, ..*gpu.chip().limits() };
+    let limits = turntile_cuda::call::ChipLimits { units: 132, ..*gpu.chip().limits() };
     let work = Work::of_stage(&grid.into(), Way::Barrier(Scope::Grid), 4, 16, &limits).unwrap();
     let need = work.calls()[0].groups as usize;
     let refused = gpu.prepare_work(work).map(drop);

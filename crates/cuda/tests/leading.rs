@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use bytemuck::Zeroable;
 use proptest::prelude::*;
 use turntile_cuda::args::{Args, Factor, Second, SquareArgs};
-use turntile_cuda::call::{Limits, WorkspacePart, widest_word};
+use turntile_cuda::call::{ChipLimits, WorkspacePart, widest_word};
 use turntile_cuda::family::Family;
-use turntile_cuda::{Chip, CudaError, Number, Scaling, Spot, Work};
+use turntile_cuda::{Chip, CudaError, ScalarKind, Scaling, Spot, Work};
 use turntile_perm::{LeadingDims, PitchedRows};
 use turntile_plan::{
     Infeasible, InvalidPlan, Method, Plan, PlanError, Planner, Problem, Stage, StageMap, TileRule,
@@ -241,8 +241,8 @@ fn matrices_of_many_tiles() {
 fn launches_fit_the_device_code() {
     let rows = PitchedRows::new(30, 20, 24).unwrap();
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
-    let scales =
-        Number::ALL.map(|number| Work::of_scale(number, rows, scaling, 4, &Limits::H200).unwrap());
+    let scales = ScalarKind::ALL
+        .map(|number| Work::of_scale(number, rows, scaling, 4, &ChipLimits::H200).unwrap());
     let ways =
         [turned([70, 50], [26, 6], 4), turned([70, 50], [0, 20], 404), slid([7, 9], [1, 2], 8)];
     let works = ways.into_iter().flat_map(check_every_way).chain(scales);
@@ -256,7 +256,7 @@ fn squares_are_scaled_on_the_way() {
     let by = Scaling::By { alpha: Some([2.0, 0.5]), conjugated: true };
     let scaled = |problem: Problem, number, scaling| {
         let work = Work::of_plan(&plan(&problem)).unwrap();
-        let scaled = work.scaled(number, scaling, &Limits::H200).unwrap();
+        let scaled = work.scaled(number, scaling, &ChipLimits::H200).unwrap();
         scaled.inspect(|scaled| {
             assert_eq!((scaled.bytes(), scaled.alignment()), (work.bytes(), work.alignment()));
             let args = SquareArgs { factor: Factor::zeroed(), ..square_of(scaled) };
@@ -264,7 +264,7 @@ fn squares_are_scaled_on_the_way() {
             assert_eq!(work.calls()[1..], scaled.calls()[1..work.calls().len()]);
         })
     };
-    for number in Number::ALL {
+    for number in ScalarKind::ALL {
         let of = |sides, ld, bytes| transposed(sides, [ld; 2], bytes);
         let bytes = number.bytes();
         let whole = scaled(of([4000, 4000], 4016, bytes), number, by).unwrap();
@@ -434,21 +434,23 @@ fn vectors_are_as_aligned_as_every_row() {
 fn numbers_go_by_vectors_where_they_can() {
     let wide = |number, cols, pitch, alignment| {
         let rows = PitchedRows::new(10, cols, pitch).unwrap();
-        let work = Work::of_scale(number, rows, Scaling::Zeros, alignment, &Limits::H200).unwrap();
+        let work =
+            Work::of_scale(number, rows, Scaling::Zeros, alignment, &ChipLimits::H200).unwrap();
         assert_eq!(work.bytes(), rows.span() * number.bytes());
         let turntile_cuda::args::Args::Scale(args) = work.calls()[0].params else { panic!() };
         let each = if args.wide == 1 { 16 } else { number.bytes() as u64 };
         assert_eq!(args.packs * each, (rows.len() * number.bytes()) as u64);
         (args.wide == 1, work.alignment())
     };
-    assert_eq!(wide(Number::F32, 20, 24, 16), (true, 16));
-    assert_eq!(wide(Number::F32, 20, 25, 16), (false, 16));
-    assert_eq!(wide(Number::F32, 21, 24, 16), (false, 16));
-    assert_eq!(wide(Number::C64, 7, 9, 16), (true, 16));
-    assert_eq!(wide(Number::C64, 7, 9, 8), (false, 8));
-    assert_eq!(wide(Number::F64, 7, 9, 1), (false, 8), "as aligned as numbers must be");
+    assert_eq!(wide(ScalarKind::F32, 20, 24, 16), (true, 16));
+    assert_eq!(wide(ScalarKind::F32, 20, 25, 16), (false, 16));
+    assert_eq!(wide(ScalarKind::F32, 21, 24, 16), (false, 16));
+    assert_eq!(wide(ScalarKind::C64, 7, 9, 16), (true, 16));
+    assert_eq!(wide(ScalarKind::C64, 7, 9, 8), (false, 8));
+    assert_eq!(wide(ScalarKind::F64, 7, 9, 1), (false, 8), "as aligned as numbers must be");
     let none = PitchedRows::new(0, 5, 7).unwrap();
-    let work = Work::of_scale(Number::F32, none, Scaling::Zeros, 16, &Limits::H200).unwrap();
+    let work =
+        Work::of_scale(ScalarKind::F32, none, Scaling::Zeros, 16, &ChipLimits::H200).unwrap();
     assert_eq!((work.calls().len(), work.bytes()), (0, 0));
 }
 

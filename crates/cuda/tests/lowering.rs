@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use turntile_cuda::args::Args;
-use turntile_cuda::call::{Call, Limits, WorkspacePart};
+use turntile_cuda::call::{Call, ChipLimits, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{At, lower};
 use turntile_cuda::peers::{Squares, Swap};
@@ -25,11 +25,11 @@ pub fn check(call: &Call) {
     assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
     assert!((1..=1024).contains(&call.threads) && call.threads.is_multiple_of(32), "{call:?}");
     assert!(call.groups > 0, "{call:?}");
-    assert!(call.shared_bytes as usize <= Limits::H200.shared_bytes, "{call:?}");
+    assert!(call.shared_bytes as usize <= ChipLimits::H200.shared_bytes, "{call:?}");
     let per_unit = ((228 << 10) / (call.shared_bytes + 1024)).min(2048 / call.threads) as usize;
     match call.waits() {
         Waits::Grid => {
-            assert!(call.groups as usize <= Limits::H200.units * per_unit, "{call:?}");
+            assert!(call.groups as usize <= ChipLimits::H200.units * per_unit, "{call:?}");
         }
         Waits::Cluster(blocks) => assert_eq!(call.groups % blocks, 0, "{call:?}"),
         Waits::Nobody | Waits::Earlier => {}
@@ -67,7 +67,7 @@ fn launches_fit_the_device_code() {
     }
     for elem in [4, 8, 16] {
         let squares = squares(64, 128).next().unwrap();
-        Swap::lower(squares, elem, &Limits::H200).unwrap().iter().for_each(&mut meet);
+        Swap::lower(squares, elem, &ChipLimits::H200).unwrap().iter().for_each(&mut meet);
     }
     // Rows a pitch apart are those of `leading.rs`.
     let elsewhere = [
@@ -108,7 +108,7 @@ fn squares_apart() {
         let (tile, word) = (256 / elem, elem as u64);
         let blocks = [[64, 128], [384, 256], [204, 68], [65_536, 32_768]];
         for squares in (1..400).map(|m| [m, m]).chain(blocks).flat_map(|[m, n]| squares(m, n)) {
-            let launches = Swap::lower(squares, elem, &Limits::H200);
+            let launches = Swap::lower(squares, elem, &ChipLimits::H200);
             let ([down, beside], side) = (squares.across, squares.side);
             if side * elem % 16 != 0 || side < tile && down * beside > 1 {
                 assert_eq!(launches, Err(LowerError::NoKernel), "{squares:?}");
@@ -135,7 +135,7 @@ fn squares_apart() {
     }
     for (side, elem) in [(64, 1), (64, 2), (64, 12), (64, 32), (1 << 22, 4)] {
         let squares = squares(side, side).next().unwrap();
-        assert!(Swap::lower(squares, elem, &Limits::H200).is_err(), "{side} {elem}");
+        assert!(Swap::lower(squares, elem, &ChipLimits::H200).is_err(), "{side} {elem}");
     }
 }
 

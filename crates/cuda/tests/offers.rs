@@ -1,6 +1,6 @@
 //! What chips offer, what plans print and hold, and what is launched are one thing.
 
-use turntile_cuda::call::{Call, Launch, Limits, WorkspacePart};
+use turntile_cuda::call::{Call, ChipLimits, Launch, WorkspacePart};
 use turntile_cuda::{Chip, Launches, Spot, Work};
 use turntile_perm::{AlignedSlots, LayoutChange, RecordSchema};
 use turntile_plan::{
@@ -333,7 +333,7 @@ fn cubes_are_shared_by_clusters_that_there_are() {
     };
     let with = |cluster| {
         let h200 = Chip::h200();
-        let limits = Limits { cluster, ..*h200.limits() };
+        let limits = ChipLimits { cluster, ..*h200.limits() };
         h200.with_limits(limits)
     };
     let forward = |chip: &Chip| [1, 2, 4, 8, 16].map(|elem| kernel(chip, 640, &[1, 2, 0], elem));

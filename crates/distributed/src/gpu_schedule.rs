@@ -7,7 +7,7 @@
 //! in rotation. Once the partner's own message has been sent, the partner's local stream copies the
 //! bounce buffer to where that message was.
 
-use turntile_cuda::peers::Launch;
+use turntile_cuda::peers::SwapHalf;
 
 use crate::block_exchange::BlockExchange;
 use crate::peer_squares::PeerSquares;
@@ -46,7 +46,7 @@ pub enum Location {
 
 /// An asynchronous operation on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum GpuCommand {
     /// Runs the local stages of a rank on its local stream. `step` is 0 for the stages before the
     /// exchange and 1 for those after it.
     Local {
@@ -63,7 +63,7 @@ pub enum Command {
     Swap {
         on: StreamId,
         blocks: [Location; 2],
-        launch: Launch,
+        launch: SwapHalf,
     },
     /// Records the event at the current end of its stream.
     Record(EventId),
@@ -82,18 +82,18 @@ pub fn tile_swaps(
     blocks: &BlockExchange,
     squares: &PeerSquares,
     elem_bytes: usize,
-) -> Vec<Command> {
+) -> Vec<GpuCommand> {
     let ranks = blocks.ranks();
     let mut builder = Builder { commands: Vec::new(), max_message: 0, bounce_uses: Vec::new() };
     let block = |rank, other| Location::Data { rank, at: squares.begin(other) * elem_bytes };
     for rank in 0..ranks {
         let (on, blocks) = ((rank, StreamKind::Local), [block(rank, rank); 2]);
-        builder.push(Command::Swap { on, blocks, launch: Launch::Own });
+        builder.push(GpuCommand::Swap { on, blocks, launch: SwapHalf::Own });
     }
     for (a, b) in (0..ranks).flat_map(|round| blocks.pairs(round)) {
-        for (rank, launch) in [(a, Launch::First), (b, Launch::Second)] {
+        for (rank, launch) in [(a, SwapHalf::First), (b, SwapHalf::Second)] {
             let (on, blocks) = ((rank, StreamKind::Send), [block(a, b), block(b, a)]);
-            builder.push(Command::Swap { on, blocks, launch });
+            builder.push(GpuCommand::Swap { on, blocks, launch });
         }
     }
     if squares.after().is_some() {
@@ -101,7 +101,7 @@ pub fn tile_swaps(
             (0..ranks).for_each(|other| {
                 builder.wait_for_all((rank, StreamKind::Local), (other, StreamKind::Send));
             });
-            builder.push(Command::Local { rank, step: 1 });
+            builder.push(GpuCommand::Local { rank, step: 1 });
         }
     }
     builder.commands
@@ -109,9 +109,9 @@ pub fn tile_swaps(
 
 /// Returns the commands that run the local stages of `ranks` ranks and copy `blocks` in messages of
 /// at most `max_message` bytes.
-pub fn copies(ranks: usize, blocks: Option<&BlockExchange>, max_message: usize) -> Vec<Command> {
+pub fn copies(ranks: usize, blocks: Option<&BlockExchange>, max_message: usize) -> Vec<GpuCommand> {
     let mut builder = Builder { commands: Vec::new(), max_message, bounce_uses: vec![0; ranks] };
-    (0..ranks).for_each(|rank| builder.push(Command::Local { rank, step: 0 }));
+    (0..ranks).for_each(|rank| builder.push(GpuCommand::Local { rank, step: 0 }));
     if let Some(blocks) = blocks {
         (0..ranks)
             .for_each(|r| builder.wait_for_all((r, StreamKind::Send), (r, StreamKind::Local)));
@@ -124,27 +124,27 @@ pub fn copies(ranks: usize, blocks: Option<&BlockExchange>, max_message: usize) 
         (0..ranks)
             .for_each(|r| builder.wait_for_all((r, StreamKind::Local), (r, StreamKind::Send)));
     }
-    (0..ranks).for_each(|rank| builder.push(Command::Local { rank, step: 1 }));
+    (0..ranks).for_each(|rank| builder.push(GpuCommand::Local { rank, step: 1 }));
     builder.commands
 }
 
 struct Builder {
-    commands: Vec<Command>,
+    commands: Vec<GpuCommand>,
     max_message: usize,
     /// Number of messages received so far through bounce buffers, per rank.
     bounce_uses: Vec<usize>,
 }
 
 impl Builder {
-    fn push(&mut self, command: Command) {
+    fn push(&mut self, command: GpuCommand) {
         self.commands.push(command);
     }
 
     /// Makes all later commands of `stream` wait for all earlier commands of `other`.
     fn wait_for_all(&mut self, stream: StreamId, other: StreamId) {
         let event = (other, END);
-        self.push(Command::Record(event));
-        self.push(Command::Wait { on: stream, event });
+        self.push(GpuCommand::Record(event));
+        self.push(GpuCommand::Wait { on: stream, event });
     }
 
     /// Queues the swaps of one round. The pairs' messages alternate, so that no pair waits until
@@ -177,21 +177,21 @@ impl Builder {
             let ((sender, at), (receiver, _), bounce) = (ends[from], ends[to], bounces[to]);
             let on = (sender, StreamKind::Send);
             if self.bounce_uses[receiver] > BOUNCE_BUFFERS {
-                self.push(Command::Wait { on, event: ((receiver, StreamKind::Local), bounce) });
+                self.push(GpuCommand::Wait { on, event: ((receiver, StreamKind::Local), bounce) });
             }
             let (to, from) =
                 (Location::Bounce { rank: receiver, bounce }, Location::Data { rank: sender, at });
-            self.push(Command::Copy { on, to, from, bytes });
-            self.push(Command::Record((on, END)));
+            self.push(GpuCommand::Copy { on, to, from, bytes });
+            self.push(GpuCommand::Record((on, END)));
         }
         for ((rank, at), bounce) in ends.into_iter().zip(bounces) {
             let on = (rank, StreamKind::Local);
             for (rank, _) in ends {
-                self.push(Command::Wait { on, event: ((rank, StreamKind::Send), END) });
+                self.push(GpuCommand::Wait { on, event: ((rank, StreamKind::Send), END) });
             }
             let (to, from) = (Location::Data { rank, at }, Location::Bounce { rank, bounce });
-            self.push(Command::Copy { on, to, from, bytes });
-            self.push(Command::Record((on, bounce)));
+            self.push(GpuCommand::Copy { on, to, from, bytes });
+            self.push(GpuCommand::Record((on, bounce)));
         }
     }
 
@@ -210,15 +210,15 @@ impl Builder {
         for (from, to, bytes) in slides {
             self.slide(r, [from, to], bytes);
         }
-        self.push(Command::Record((local, END)));
+        self.push(GpuCommand::Record((local, END)));
         for sender in senders {
             let (on, swapped) = ((sender, StreamKind::Send), blocks.swapped_bytes(sender, r));
-            self.push(Command::Wait { on, event: (local, END) });
+            self.push(GpuCommand::Wait { on, event: (local, END) });
             let from =
                 Location::Data { rank: sender, at: blocks.offset_before(sender, r) + swapped };
             let to = Location::Data { rank: r, at: blocks.offset_after(r, sender) + swapped };
             let bytes = blocks.block_bytes(sender, r) - swapped;
-            self.push(Command::Copy { on, to, from, bytes });
+            self.push(GpuCommand::Copy { on, to, from, bytes });
             self.wait_for_all(local, on);
         }
     }
@@ -229,14 +229,14 @@ impl Builder {
         let (on, bounce) = ((rank, StreamKind::Local), Location::Bounce { rank, bounce: 0 });
         let at = |at| Location::Data { rank, at };
         if from.abs_diff(to) >= bytes {
-            return self.push(Command::Copy { on, to: at(to), from: at(from), bytes });
+            return self.push(GpuCommand::Copy { on, to: at(to), from: at(from), bytes });
         }
         let pieces = (0..bytes).step_by(self.max_message);
         let pieces: Vec<usize> = if to < from { pieces.collect() } else { pieces.rev().collect() };
         for done in pieces {
             let bytes = self.max_message.min(bytes - done);
-            self.push(Command::Copy { on, to: bounce, from: at(from + done), bytes });
-            self.push(Command::Copy { on, to: at(to + done), from: bounce, bytes });
+            self.push(GpuCommand::Copy { on, to: bounce, from: at(from + done), bytes });
+            self.push(GpuCommand::Copy { on, to: at(to + done), from: bounce, bytes });
         }
     }
 }

@@ -10,7 +10,7 @@ use turntile_cuda::peers::{self, Buffer, Swap};
 use crate::block_exchange::BlockExchange;
 use crate::communicator::CommError;
 use crate::error::Error;
-use crate::gpu_schedule::{self, BOUNCE_BUFFERS, Command, EVENTS, EventId, Location, StreamId};
+use crate::gpu_schedule::{self, BOUNCE_BUFFERS, EVENTS, EventId, GpuCommand, Location, StreamId};
 use crate::local::{Alternatives, OnBytes, plan_stages};
 use crate::redistribution::{Redistribution, StageRequests};
 use crate::tile_choice::fastest_tiles;
@@ -29,7 +29,7 @@ const ALIGNMENT: u64 = 16;
 pub struct MultiGpu {
     ranks: Vec<GpuRank>,
     blocks: Option<BlockExchange>,
-    commands: Vec<Command>,
+    commands: Vec<GpuCommand>,
 }
 
 #[derive(Debug)]
@@ -280,9 +280,13 @@ impl MultiGpu {
     /// # Safety
     /// The conditions of [`run`](Self::run) must hold until all streams have finished. Each buffer
     /// in `data` must have the capacity of its rank.
-    unsafe fn queue(&self, command: Command, data: &[(u64, usize)]) -> Result<(), turntile::Error> {
+    unsafe fn queue(
+        &self,
+        command: GpuCommand,
+        data: &[(u64, usize)],
+    ) -> Result<(), turntile::Error> {
         match command {
-            Command::Local { rank, step } => {
+            GpuCommand::Local { rank, step } => {
                 let state = &self.ranks[rank];
                 let stream = state.streams[0].raw();
                 let workspace = (state.workspace.address(), state.workspace.bytes());
@@ -294,7 +298,7 @@ impl MultiGpu {
                     unsafe { stage.run_with(part, stream, workspace)? };
                 }
             }
-            Command::Copy { on, to, from, bytes } => {
+            GpuCommand::Copy { on, to, from, bytes } => {
                 let [to, from] = [to, from].map(|location| {
                     let (rank, address) = self.address(location, data);
                     (self.ranks[rank].bounce.gpu(), address)
@@ -303,7 +307,7 @@ impl MultiGpu {
                 // all conflicting accesses (both are tested in `gpu_schedule`).
                 unsafe { self.stream(on).copy(to, from, bytes)? };
             }
-            Command::Swap { on, blocks, launch } => {
+            GpuCommand::Swap { on, blocks, launch } => {
                 let blocks = blocks.map(|location| self.address(location, data).1);
                 if let Some(swap) = &self.ranks[on.0].exchange.swap {
                     // SAFETY: the blocks are inside parts, which all GPUs reach, at multiples of 16
@@ -312,8 +316,8 @@ impl MultiGpu {
                     unsafe { self.stream(on).swap(swap, launch, blocks)? };
                 }
             }
-            Command::Record(event) => self.stream(event.0).record(self.event(event))?,
-            Command::Wait { on, event } => self.stream(on).wait_for(self.event(event))?,
+            GpuCommand::Record(event) => self.stream(event.0).record(self.event(event))?,
+            GpuCommand::Wait { on, event } => self.stream(on).wait_for(self.event(event))?,
         }
         Ok(())
     }
@@ -343,13 +347,13 @@ fn cuda(error: CudaError) -> Error {
 }
 
 /// Returns the rank of a command and the text of the error that queueing it returned.
-fn with_rank(command: &Command, error: &turntile::Error) -> (usize, String) {
+fn with_rank(command: &GpuCommand, error: &turntile::Error) -> (usize, String) {
     let rank = match *command {
-        Command::Local { rank, .. } => rank,
-        Command::Copy { on, .. }
-        | Command::Swap { on, .. }
-        | Command::Wait { on, .. }
-        | Command::Record((on, _)) => on.0,
+        GpuCommand::Local { rank, .. } => rank,
+        GpuCommand::Copy { on, .. }
+        | GpuCommand::Swap { on, .. }
+        | GpuCommand::Wait { on, .. }
+        | GpuCommand::Record((on, _)) => on.0,
     };
     (rank, error.to_string())
 }

@@ -8,7 +8,7 @@
 use std::ffi::c_char;
 
 use crate::openblas::by_reference;
-use crate::request::{Arguments, Order, operation_from_letter};
+use crate::request::{Arguments, StorageOrder, operation_from_letter};
 use crate::run::{C32, C64, run};
 
 macro_rules! by_value {
@@ -29,7 +29,7 @@ macro_rules! by_value {
             ldb: usize,
         ) {
             let arguments = Arguments {
-                order: Order::from_letter(ordering as u8),
+                order: StorageOrder::from_letter(ordering as u8),
                 operation: operation_from_letter(trans as u8),
                 numbers: [rows, cols, lda, ldb].map(|number| number as i128),
             };

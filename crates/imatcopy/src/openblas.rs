@@ -6,7 +6,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::request::{Arguments, Order, operation_from_letter, operation_from_number};
+use crate::request::{Arguments, StorageOrder, operation_from_letter, operation_from_number};
 use crate::run::{C32, C64, Element, run};
 
 macro_rules! cblas {
@@ -28,7 +28,7 @@ macro_rules! cblas {
             ldb: $int,
         ) {
             let arguments = Arguments {
-                order: Order::from_number(order),
+                order: StorageOrder::from_number(order),
                 operation: operation_from_number(trans),
                 numbers: [rows, cols, lda, ldb].map(i128::from),
             };
@@ -71,7 +71,7 @@ macro_rules! by_reference {
             // SAFETY: the caller guarantees that all pointers are valid.
             unsafe {
                 let arguments = Arguments {
-                    order: Order::from_letter(*order as u8),
+                    order: StorageOrder::from_letter(*order as u8),
                     operation: operation_from_letter(*trans as u8),
                     numbers: [*rows, *cols, *lda, *ldb].map(i128::from),
                 };

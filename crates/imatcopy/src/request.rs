@@ -4,19 +4,19 @@ use turntile::blas::MatrixOp;
 
 /// The storage order of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum StorageOrder {
     /// Row-major.
     Row,
     /// Column-major.
     Column,
 }
 
-impl Order {
+impl StorageOrder {
     /// Converts the constant of CBLAS: 101 or 102.
     pub fn from_number(number: i32) -> Option<Self> {
         match number {
-            101 => Some(Order::Row),
-            102 => Some(Order::Column),
+            101 => Some(StorageOrder::Row),
+            102 => Some(StorageOrder::Column),
             _ => None,
         }
     }
@@ -24,8 +24,8 @@ impl Order {
     /// Converts a letter in upper or lower case: `R` or `C`.
     pub fn from_letter(letter: u8) -> Option<Self> {
         match letter.to_ascii_uppercase() {
-            b'R' => Some(Order::Row),
-            b'C' => Some(Order::Column),
+            b'R' => Some(StorageOrder::Row),
+            b'C' => Some(StorageOrder::Column),
             _ => None,
         }
     }
@@ -53,7 +53,7 @@ pub fn operation_from_letter(letter: u8) -> Option<MatrixOp> {
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments {
     /// Storage order. `None` if the argument is not valid.
-    pub order: Option<Order>,
+    pub order: Option<StorageOrder>,
     /// Operation. `None` if the argument is not valid.
     pub operation: Option<MatrixOp>,
     /// Rows, columns, and the leading dimensions before (`lda`) and after (`ldb`).
@@ -62,7 +62,7 @@ pub struct Arguments {
 
 /// An operation on a row-major matrix with leading dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct MatrixRequest {
     /// Operation to apply.
     pub operation: MatrixOp,
     /// Number of rows before.
@@ -104,7 +104,11 @@ impl Arguments {
     ///
     /// # Errors
     /// Returns the first illegal argument, in the order in which newer versions of OpenBLAS check.
-    pub fn request(&self, elem_bytes: usize, address: usize) -> Result<Option<Request>, Illegal> {
+    pub fn request(
+        &self,
+        elem_bytes: usize,
+        address: usize,
+    ) -> Result<Option<MatrixRequest>, Illegal> {
         let order = self.order.ok_or(Illegal::Choice { parameter: 1 })?;
         let operation = self.operation.ok_or(Illegal::Choice { parameter: 2 })?;
         let at_least = |parameter, what, value, least| match value < least {
@@ -115,7 +119,7 @@ impl Arguments {
         at_least(3, "rows", rows, 0)?;
         at_least(4, "cols", cols, 0)?;
         // A column-major matrix is a row-major matrix with rows and columns swapped.
-        let (rows, cols) = if order == Order::Row { (rows, cols) } else { (cols, rows) };
+        let (rows, cols) = if order == StorageOrder::Row { (rows, cols) } else { (cols, rows) };
         let (to_rows, to_cols) = if operation.transposes() { (cols, rows) } else { (rows, cols) };
         at_least(7, "lda", lda, cols.max(1))?;
         at_least(8, "ldb", ldb, to_cols.max(1))?;
@@ -136,7 +140,7 @@ impl Arguments {
         let [rows, cols, to_rows, to_cols] =
             [rows, cols, to_rows, to_cols].map(|side| side as usize);
         let span = ((rows - 1) * lda + cols).max((to_rows - 1) * ldb + to_cols);
-        Ok(Some(Request { operation, rows, cols, lda, ldb, span }))
+        Ok(Some(MatrixRequest { operation, rows, cols, lda, ldb, span }))
     }
 }
 
@@ -145,7 +149,11 @@ mod tests {
     use super::*;
 
     /// Validates arguments for elements of 4 bytes.
-    fn request(order: u8, operation: u8, numbers: [i128; 4]) -> Result<Option<Request>, Illegal> {
+    fn request(
+        order: u8,
+        operation: u8,
+        numbers: [i128; 4],
+    ) -> Result<Option<MatrixRequest>, Illegal> {
         request_at(64, order, operation, numbers)
     }
 
@@ -154,8 +162,9 @@ mod tests {
         order: u8,
         operation: u8,
         numbers: [i128; 4],
-    ) -> Result<Option<Request>, Illegal> {
-        let (order, operation) = (Order::from_letter(order), operation_from_letter(operation));
+    ) -> Result<Option<MatrixRequest>, Illegal> {
+        let (order, operation) =
+            (StorageOrder::from_letter(order), operation_from_letter(operation));
         Arguments { order, operation, numbers }.request(4, address)
     }
 
@@ -163,8 +172,8 @@ mod tests {
     fn letters_and_cblas_constants_are_converted() {
         for (number, letters) in [(101, b"Rr"), (102, b"Cc")] {
             for &letter in letters {
-                assert_eq!(Order::from_number(number), Order::from_letter(letter));
-                assert!(Order::from_letter(letter).is_some());
+                assert_eq!(StorageOrder::from_number(number), StorageOrder::from_letter(letter));
+                assert!(StorageOrder::from_letter(letter).is_some());
             }
         }
         for (number, letters, operation) in [
@@ -179,9 +188,12 @@ mod tests {
             });
         }
         for number in [i32::MIN, 0, 100, 103, 110, 115, i32::MAX] {
-            assert_eq!((Order::from_number(number), operation_from_number(number)), (None, None));
+            assert_eq!(
+                (StorageOrder::from_number(number), operation_from_number(number)),
+                (None, None)
+            );
         }
-        assert_eq!((Order::from_letter(b'T'), operation_from_letter(b'X')), (None, None));
+        assert_eq!((StorageOrder::from_letter(b'T'), operation_from_letter(b'X')), (None, None));
     }
 
     /// The expected parameter numbers are those of OpenBLAS 0.3.34.
@@ -212,7 +224,7 @@ mod tests {
 
     #[test]
     fn column_major_request_equals_the_row_major_request_with_rows_and_columns_swapped() {
-        let expected = Request {
+        let expected = MatrixRequest {
             operation: MatrixOp::Transpose,
             rows: 3,
             cols: 4,

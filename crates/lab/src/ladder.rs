@@ -21,7 +21,7 @@
 //! ```
 
 use turntile_cuda::args::{Address, Divisor32};
-use turntile_cuda::banks::{Cost, WARP};
+use turntile_cuda::banks::{BankConflicts, WARP};
 use turntile_cuda::{CudaError, LowerError};
 
 use crate::code::Code;
@@ -166,7 +166,7 @@ impl Rung {
     }
 
     /// What the accesses to shared memory of a whole tile cost, computed: `(stores, loads)`.
-    pub fn bank_cost(&self, tile: usize, block_rows: usize) -> (Cost, Cost) {
+    pub fn bank_cost(&self, tile: usize, block_rows: usize) -> (BankConflicts, BankConflicts) {
         let place = |layout: Layout| move |y, x| Some(layout.place(tile, y, x));
         let column = |layout: Layout| move |y, x| Some(layout.place(tile, x, y));
         let cost = |at: &dyn Fn(usize, usize) -> Option<usize>| warps(tile, block_rows, at);
@@ -187,8 +187,8 @@ impl Rung {
     }
 }
 
-fn sum(a: Cost, b: Cost) -> Cost {
-    Cost {
+fn sum(a: BankConflicts, b: BankConflicts) -> BankConflicts {
+    BankConflicts {
         accesses: a.accesses + b.accesses,
         wavefronts: a.wavefronts + b.wavefronts,
         worst: a.worst.max(b.worst),
@@ -197,9 +197,13 @@ fn sum(a: Cost, b: Cost) -> Cost {
 
 /// The cost of all accesses of a block that walks a tile: thread (y, x) wants word `at(y + k · block_rows, x)`,
 /// or takes no part.
-fn warps(tile: usize, block_rows: usize, at: &dyn Fn(usize, usize) -> Option<usize>) -> Cost {
+fn warps(
+    tile: usize,
+    block_rows: usize,
+    at: &dyn Fn(usize, usize) -> Option<usize>,
+) -> BankConflicts {
     let threads: Vec<usize> = (0..tile * block_rows).collect();
-    let mut cost = Cost::default();
+    let mut cost = BankConflicts::default();
     for k in (0..tile).step_by(block_rows) {
         for warp in threads.chunks(WARP) {
             let wanted: Vec<usize> = warp

@@ -5,7 +5,7 @@
 use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
-use turntile_cuda::args::{Address, Divisor32, Field, Layout, SmallSwap};
+use turntile_cuda::args::{Address, ArgField, Divisor32, Layout, SmallSwap};
 
 use crate::flags::FlagLayout;
 
@@ -27,7 +27,7 @@ macro_rules! mirror {
                 name: stringify!($name),
                 file: $file,
                 bytes: size_of::<$name>(),
-                fields: &[$(Field { name: stringify!($field), kind: $kind, offset: offset_of!($name, $field) },)*],
+                fields: &[$(ArgField { name: stringify!($field), kind: $kind, offset: offset_of!($name, $field) },)*],
             };
         }
     )*};

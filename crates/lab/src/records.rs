@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 use turntile::layout::{RecordConversion, RecordOrder};
 use turntile_cli::bench::{csv, short};
-use turntile_cli::device::Device;
+use turntile_cli::device::BenchDevice;
 use turntile_cli::measure::{Figures, How, gb_per_s, measure};
 use turntile_cli::values::joined;
 
@@ -75,7 +75,7 @@ fn row(
     let transpose =
         RecordConversion::new(records, fields).from(from).to(to).threads(how.threads()).dynamic();
     let Figures { plan, workspace_bytes, seconds, copy_seconds_per_byte, .. } =
-        measure(&Device::Host, &transpose, how)?;
+        measure(&BenchDevice::Host, &transpose, how)?;
     let bytes = plan.problem.bytes() as f64;
     let tile = |layout| match layout {
         RecordOrder::Aos => 1,

@@ -16,9 +16,9 @@ use std::time::Instant;
 
 use anyhow::{Result, bail, ensure};
 use turntile::plan::CpuDevice;
-use turntile_cli::device::Device;
+use turntile_cli::device::BenchDevice;
 use turntile_cli::error::On as _;
-use turntile_cli::memory::Memory;
+use turntile_cli::memory::AnonymousMap;
 
 use crate::command::SteeringArgs;
 
@@ -49,13 +49,13 @@ pub fn run(args: &SteeringArgs) -> Result<String> {
         cache @ CACHE_LEAST..=CACHE_MOST => Ok(cache),
         cache => bail!("a cache of {cache}: {CACHE_LEAST} to {CACHE_MOST} bytes"),
     };
-    let (device, ground, rows) = match Device::find(&args.device, None)? {
-        Device::Host => {
+    let (device, ground, rows) = match BenchDevice::find(&args.device, None)? {
+        BenchDevice::Host => {
             let cache = cache(32 << 20)?;
             let ground = Ground { line: 64, span: 32 * cache, cache };
             (CpuDevice::here(1).processor().to_owned(), ground, on_host(args, ground, pitches)?)
         }
-        Device::Gpu(gpu) => gpu::rows(args, &gpu, cache(50 << 20)?, pitches)?,
+        BenchDevice::Gpu(gpu) => gpu::rows(args, &gpu, cache(50 << 20)?, pitches)?,
     };
     let mut csv = String::from("device,form,places,pitch,walk,seed,ns,million_per_s,gb_per_s\n");
     for Row { form, places, pitch, walk, seed, ns } in &rows {
@@ -79,7 +79,7 @@ fn on_host(args: &SteeringArgs, ground: Ground, pitches: &[usize]) -> Result<Vec
         ("memory", ground.beyond()),
         ("stream", ground.beyond()),
     ];
-    let mut memory = Memory::touched(ground.span, args.pages)?;
+    let mut memory = AnonymousMap::touched(ground.span, args.pages)?;
     let words: &mut [u32] = bytemuck::cast_slice_mut(memory.bytes());
     let mut rows = Vec::new();
     for &pitch in pitches {

@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
-use turntile_cuda::kernels::{Kernels, LaunchConfig};
+use turntile_cuda::kernels::{Kernels, LaunchDims};
 use turntile_cuda::{Buffers, Ground, Prepared};
 use turntile_plan::Problem;
 
@@ -213,7 +213,7 @@ unsafe fn queue(
         match run {
             Run::Kernel { kernels, entry, launch } => {
                 let Launch { groups, threads, shared_bytes, .. } = *launch;
-                let config = LaunchConfig { groups, threads, shared_bytes, cooperative: false };
+                let config = LaunchDims { groups, threads, shared_bytes, cooperative: false };
                 let params = launch.params.at(to, from);
                 // SAFETY: the entry point takes one parameter, of this structure (`tests/args.rs`, `tests/kernels.rs`).
                 // It reads the second buffer and writes the first, or moves what is in the first, as far as its

@@ -6,7 +6,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use mpi::ffi::{self, MPI_Comm};
 use turntile_capi::answer::{answer, last};
-use turntile_capi::memory::{self, Memory};
+use turntile_capi::memory::{self, RawMemory};
 use turntile_capi::status::{Failure, Status};
 use turntile_distributed::{CommError, Communicator, Error, Partition, Redistribution};
 
@@ -173,7 +173,7 @@ unsafe fn run(
         let begin = || -> Result<_, Failure> {
             let change = change(ranks)?;
             // A slice has at most `isize::MAX` bytes, and no plan needs more.
-            let data = Memory::new("data", data, data_bytes.min(isize::MAX as usize))?;
+            let data = RawMemory::new("data", data, data_bytes.min(isize::MAX as usize))?;
             // SAFETY: the caller guarantees the conditions above.
             Ok((change, unsafe { data.to_write() }))
         };
@@ -292,7 +292,7 @@ unsafe fn fill(
     if to.is_null() {
         return Err(Failure::Null { what });
     }
-    Memory::new(what, to.cast(), 0)?.aligned(align_of::<usize>())?;
+    RawMemory::new(what, to.cast(), 0)?.aligned(align_of::<usize>())?;
     for (index, number) in numbers.enumerate() {
         // SAFETY: `to` is aligned, and the caller guarantees room for all numbers.
         unsafe { to.add(index).write(number) };

@@ -55,7 +55,7 @@ use turntile_plan::wisdom::StaleWisdom;
 use turntile_plan::{Measurement, Plan, Planner, Problem};
 
 use crate::mode::{Dynamic, InPlace, InPlaceMode, Mode, OutOfPlace};
-use crate::transpose::Request;
+use crate::transpose::TransposeRequest;
 use crate::tune::candidates;
 use crate::{Error, Transpose};
 
@@ -239,7 +239,7 @@ impl<M: Mode> Transpose<M> {
     }
 }
 
-impl Request {
+impl TransposeRequest {
     fn tuned_on(
         &self,
         gpu: &Gpu,

@@ -71,12 +71,12 @@ impl<S: Scalar> Scale<S> {
     }
 
     /// Returns the number type and the scaling for a GPU.
-    pub(crate) fn on_gpu(&self) -> (gpu::Number, gpu::Scaling) {
+    pub(crate) fn on_gpu(&self) -> (gpu::ScalarKind, gpu::Scaling) {
         let number = match (S::IS_COMPLEX, size_of::<S>()) {
-            (false, 4) => gpu::Number::F32,
-            (false, _) => gpu::Number::F64,
-            (true, 8) => gpu::Number::C32,
-            (true, _) => gpu::Number::C64,
+            (false, 4) => gpu::ScalarKind::F32,
+            (false, _) => gpu::ScalarKind::F64,
+            (true, 8) => gpu::ScalarKind::C32,
+            (true, _) => gpu::ScalarKind::C64,
         };
         let alpha = (self.alpha != S::ONE).then(|| self.alpha.parts());
         let scaling = match self.is_zero() {

@@ -168,13 +168,13 @@ pub fn permute_into<T: Copy>(
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Transpose<M = InPlace> {
-    pub(crate) request: Request,
+    pub(crate) request: TransposeRequest,
     mode: PhantomData<M>,
 }
 
 /// Everything that a [`Transpose`] was asked for, of any kind.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct TransposeRequest {
     pub elem_bytes: usize,
     pub batch: usize,
     /// Extents of the axes, without the batch axis. `axes[i]` is the source axis of result axis
@@ -222,7 +222,7 @@ impl Transpose {
     /// # Ok::<(), turntile::Error>(())
     /// ```
     pub fn permute<T>(shape: &[usize], axes: &[usize]) -> Self {
-        let request = Request {
+        let request = TransposeRequest {
             elem_bytes: size_of::<T>(),
             batch: 1,
             shape: shape.to_vec(),
@@ -460,7 +460,7 @@ impl<M: Mode> Transpose<M> {
     }
 }
 
-impl Request {
+impl TransposeRequest {
     fn tuned(
         &self,
         planner: &Planner,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use turntile::plan::{Chip, CpuDevice, Plan, Planner, Problem, Route, TileRule};
 use turntile_cpu::kernel_config::CpuKernelConfig;
 use turntile_cuda::Launches;
-use turntile_cuda::call::Limits;
+use turntile_cuda::call::ChipLimits;
 use turntile_perm::SlotOrder;
 use turntile_plan::{Device, StageMap};
 
@@ -306,10 +306,14 @@ fn plan_is_fastest_of_survey_when_axes_are_random() {
     };
     // On the small chip, launches take longer than the transfers, so one pass over short elements
     // beats two.
-    let limits =
-        Limits { units: 13, shared_bytes: 48 << 10, unit_shared_bytes: 48 << 10, ..Limits::H200 };
+    let limits = ChipLimits {
+        units: 13,
+        shared_bytes: 48 << 10,
+        unit_shared_bytes: 48 << 10,
+        ..ChipLimits::H200
+    };
     let small =
-        Chip::like_h200("small", Limits { cluster: 1, cooperative: false, ..limits }, 2.08e11);
+        Chip::like_h200("small", ChipLimits { cluster: 1, cooperative: false, ..limits }, 2.08e11);
     let named =
         [(vec![3, 2, 100, 1000], vec![1, 0, 2, 3], 16), (vec![31, 41, 14], vec![2, 1, 0], 4)];
     let drawn =

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use turntile::plan::{Chip, CpuDevice, Planner, Problem, Route, TileRule};
-use turntile_cuda::call::Limits;
+use turntile_cuda::call::ChipLimits;
 
 use crate::common::{check, check_against, check_all, oracle};
 use crate::largest_side;
@@ -15,13 +15,13 @@ const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 /// Returns every preset, and an old device: little on-chip memory, no clusters and no cooperative
 /// launches.
 fn chips() -> Vec<Chip> {
-    let limits = Limits {
+    let limits = ChipLimits {
         units: 13,
         shared_bytes: 48 << 10,
         unit_shared_bytes: 48 << 10,
         cluster: 1,
         cooperative: false,
-        ..Limits::H200
+        ..ChipLimits::H200
     };
     Chip::presets().into_iter().chain([Chip::like_h200("old", limits, 2.08e11)]).collect()
 }
@@ -92,7 +92,7 @@ fn plans_are_correct_when_on_chip_memory_is_small() {
     for bytes in [16, 64, 256, 1024] {
         let reduced = |chip: Chip| {
             let limits = *chip.limits();
-            let limits = Limits { shared_bytes: bytes, registers: 0, cluster: 1, ..limits };
+            let limits = ChipLimits { shared_bytes: bytes, registers: 0, cluster: 1, ..limits };
             Planner::new(chip.with_limits(limits))
         };
         let host = Planner::new(CpuDevice::new(2).with_scratch(bytes));

@@ -9,7 +9,7 @@ use anyhow::{Context, Error, Result, ensure};
 use crate::error::On;
 use crate::file::directory::Directory;
 use crate::file::open::{Opened, Target, id};
-use crate::file::pending::{Stage, stage, sync};
+use crate::file::pending::{PendingStage, stage, sync};
 use crate::file::{keep, temporary};
 use crate::say::shown;
 
@@ -54,7 +54,7 @@ impl Folder {
         let _ = file.try_lock();
         self.files.push(Made { name: name.into(), file, temporary });
         let names = self.files.iter().filter_map(|made| made.temporary.clone());
-        *stage = Stage::Writing(names.collect());
+        *stage = PendingStage::Writing(names.collect());
         drop(stage);
         let number = self.files.len() - 1;
         if let Some(source) = source {
@@ -86,7 +86,7 @@ impl Folder {
         if placed.is_err() {
             temporary::remove_made(&made, &name);
         } else {
-            *stage = Stage::Replaced;
+            *stage = PendingStage::Replaced;
         }
         drop(stage);
         placed?;
@@ -119,8 +119,8 @@ impl Drop for Folder {
         let mut stage = stage();
         let names = self.files.iter().filter_map(|made| made.temporary.as_ref());
         names.for_each(|name| drop(fs::remove_file(name)));
-        if let Stage::Writing(..) = *stage {
-            *stage = Stage::Clear;
+        if let PendingStage::Writing(..) = *stage {
+            *stage = PendingStage::Clear;
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::say::{notify, shown};
 
 /// How far the process's replacement has come.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum PendingStage {
     /// Nothing is there that would have to be removed.
     Clear,
     /// These temporary files are.
@@ -25,12 +25,12 @@ pub(super) enum Stage {
 }
 
 /// What has to be cleaned up before the process ends.
-static STAGE: Mutex<Stage> = Mutex::new(Stage::Clear);
+static STAGE: Mutex<PendingStage> = Mutex::new(PendingStage::Clear);
 
 /// Notified when the stage is no longer that of a file in place.
 static BEGUN: Condvar = Condvar::new();
 
-pub(super) fn stage() -> MutexGuard<'static, Stage> {
+pub(super) fn stage() -> MutexGuard<'static, PendingStage> {
     STAGE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -41,10 +41,10 @@ pub(super) fn stage() -> MutexGuard<'static, Stage> {
 /// no new temporary file appears.
 #[cfg(unix)]
 pub fn abandon(report: impl FnOnce(), end: impl FnOnce()) {
-    let stage = BEGUN.wait_while(stage(), |stage| *stage == Stage::Replaced);
+    let stage = BEGUN.wait_while(stage(), |stage| *stage == PendingStage::Replaced);
     // Bound to a name: a temporary would release the lock before `end`.
     let stage = stage.unwrap_or_else(PoisonError::into_inner);
-    if let Stage::Writing(paths) = &*stage {
+    if let PendingStage::Writing(paths) = &*stage {
         paths.iter().for_each(|path| drop(fs::remove_file(path)));
     }
     report();
@@ -53,7 +53,7 @@ pub fn abandon(report: impl FnOnce(), end: impl FnOnce()) {
 
 /// Announces that another file follows: a signal that came while the last one took its place ends the process before that.
 pub fn proceed() {
-    *stage() = Stage::Clear;
+    *stage() = PendingStage::Clear;
     BEGUN.notify_all();
 }
 
@@ -82,7 +82,7 @@ pub fn begin(target: Target, source: Option<&Opened>, bytes: u64, quiet: bool) -
     };
     let mut stage = stage();
     let (file, name) = temporary::make(&target, mode)?;
-    *stage = name.clone().map_or(Stage::Clear, |name| Stage::Writing(vec![name]));
+    *stage = name.clone().map_or(PendingStage::Clear, |name| PendingStage::Writing(vec![name]));
     drop(stage);
     // A sign to others that it is in use; no other program can have locked it.
     let _ = file.try_lock();
@@ -131,7 +131,7 @@ impl Pending {
         let placed = if is_new { self.make() } else { self.replace() };
         if placed.is_ok() {
             self.name = None;
-            *stage = Stage::Replaced;
+            *stage = PendingStage::Replaced;
         }
         drop(stage);
         match placed {
@@ -171,7 +171,7 @@ impl Drop for Pending {
         if let Some(name) = self.name.take() {
             let mut stage = stage();
             let _ = fs::remove_file(name);
-            *stage = Stage::Clear;
+            *stage = PendingStage::Clear;
         }
     }
 }
@@ -232,7 +232,7 @@ pub(super) mod tests {
         let path = directory.path().join("data");
         fs::write(&path, b"old").unwrap();
         drop(begun(&path, None));
-        assert_eq!(*stage(), Stage::Clear);
+        assert_eq!(*stage(), PendingStage::Clear);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(names(directory.path()), ["data"]);
 
@@ -241,7 +241,7 @@ pub(super) mod tests {
         assert!(pending.commit(Some(&source)).unwrap().is_none());
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(directory.path()), ["data"]);
-        assert_eq!(*stage(), Stage::Replaced);
+        assert_eq!(*stage(), PendingStage::Replaced);
     }
 
     #[test]
@@ -341,10 +341,10 @@ pub(super) mod tests {
     #[test]
     fn an_interruption_holds_the_lock_to_the_end() {
         let _one = ONE_AT_A_TIME.lock();
-        *stage() = Stage::Writing(Vec::new());
+        *stage() = PendingStage::Writing(Vec::new());
         let is_held = || assert!(STAGE.try_lock().is_err());
         abandon(is_held, is_held);
-        *stage() = Stage::Clear;
+        *stage() = PendingStage::Clear;
     }
 
     /// A signal that comes while a file takes its place ends the process once another begins; not if none follows.
@@ -352,14 +352,14 @@ pub(super) mod tests {
     #[test]
     fn an_interruption_waits_for_the_next_file() {
         let _one = ONE_AT_A_TIME.lock();
-        *stage() = Stage::Replaced;
+        *stage() = PendingStage::Replaced;
         let (reported, report) = std::sync::mpsc::channel();
         let signals = thread::spawn(move || abandon(|| reported.send(()).unwrap(), || ()));
         assert!(report.recv_timeout(Duration::from_millis(50)).is_err());
         proceed();
         report.recv().unwrap();
         signals.join().unwrap();
-        assert_eq!(*stage(), Stage::Clear);
+        assert_eq!(*stage(), PendingStage::Clear);
     }
 
     #[cfg(unix)]

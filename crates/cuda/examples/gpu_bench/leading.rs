@@ -1,6 +1,6 @@
 //! Leading dimensions: what the planner chooses, compared before it is timed, beside a copy of the elements alone.
 
-use turntile_cuda::{Number, Scaling, Work};
+use turntile_cuda::{ScalarKind, Scaling, Work};
 use turntile_plan::{Plan, Planner, Problem};
 
 use crate::common::{memory, run};
@@ -44,13 +44,13 @@ const SLID: [[usize; 5]; 4] = [
 ];
 
 /// Numbers that are scaled too, with twice their factor and conjugated: by number of [`SHAPES`].
-const SCALED: [(usize, Number); 6] = [
-    (1, Number::F32),
-    (2, Number::F32),
-    (7, Number::F64),
-    (7, Number::C32),
-    (8, Number::C64),
-    (16, Number::F32),
+const SCALED: [(usize, ScalarKind); 6] = [
+    (1, ScalarKind::F32),
+    (2, ScalarKind::F32),
+    (7, ScalarKind::F64),
+    (7, ScalarKind::C32),
+    (8, ScalarKind::C64),
+    (16, ScalarKind::F32),
 ];
 
 const HEADER: &str = "rows,cols,lda,ldb,elem_bytes,transposed,scaled,way,launches,first_kernel,workspace_bytes,megabytes,\
@@ -64,7 +64,12 @@ fn way(plan: &Plan) -> String {
     }
 }
 
-fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, scaled: Option<Number>) -> String {
+fn row(
+    timer: &mut Timer,
+    bad: &mut usize,
+    problem: &Problem,
+    scaled: Option<ScalarKind>,
+) -> String {
     let plan = Planner::new(timer.bench.gpu.chip().clone()).plan(problem);
     let plan = plan.expect("there is a way");
     let limits = *timer.bench.gpu.chip().limits();

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cust::memory::CopyDestination;
 use cust::sys;
-use turntile_cuda::kernels::LaunchConfig;
+use turntile_cuda::kernels::LaunchDims;
 use turntile_cuda::{CudaError, Prepared, Stopwatch};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
@@ -71,7 +71,7 @@ pub fn errors(bench: &mut Bench) -> usize {
         "plan put together by hand",
         matches!(bench.gpu.prepare(&shorter), Err(CudaError::Flawed(_))),
     );
-    let config = LaunchConfig { groups: 1, threads: 4096, shared_bytes: 0, cooperative: false };
+    let config = LaunchDims { groups: 1, threads: 4096, shared_bytes: 0, cooperative: false };
     // SAFETY: the text is PTX; the launch is refused.
     let launch = unsafe {
         let code =

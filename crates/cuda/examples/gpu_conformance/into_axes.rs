@@ -1,6 +1,6 @@
 //! Axes in any order from one place to another: small ones byte by byte, sizes that fill the chip, and what the planner takes.
 
-use turntile_cuda::call::{Limits, widest_word};
+use turntile_cuda::call::{ChipLimits, widest_word};
 use turntile_cuda::way::{Tiling, Way};
 use turntile_cuda::{CudaError, Work};
 use turntile_perm::AxisPermutation;
@@ -105,7 +105,7 @@ const FULL: &[(&[usize], &[usize], usize)] = &[
 
 /// Sizes that fill the chip, `times` times, aligned and one element off.
 fn full(bench: &mut Bench, times: usize) -> usize {
-    let limits: Limits = *bench.gpu.chip().limits();
+    let limits: ChipLimits = *bench.gpu.chip().limits();
     let mut failures = 0;
     for &(extents, order, elem) in FULL {
         let problem = Problem::permuted(extents, order, elem).expect("fits");

@@ -3,7 +3,7 @@
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::call::widest_word;
-use turntile_cuda::{Number, Scaling, Work};
+use turntile_cuda::{ScalarKind, Scaling, Work};
 use turntile_perm::{LeadingDims, PitchedRows};
 use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError, Stage, StageMap, TileRule};
 
@@ -262,8 +262,8 @@ macro_rules! numbers {
     };
 }
 
-numbers!(singles, f32, Number::F32, Number::C32);
-numbers!(doubles, f64, Number::F64, Number::C64);
+numbers!(singles, f32, ScalarKind::F32, ScalarKind::C32);
+numbers!(doubles, f64, ScalarKind::F64, ScalarKind::C64);
 
 fn numbers(bench: &Bench, data: &DeviceBuffer<u8>) -> usize {
     let failures = singles(bench, data) + doubles(bench, data);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ptr;
 
 use cust::sys::{self, CUcontext, CUresult};
-use turntile_cuda::kernels::LaunchConfig;
+use turntile_cuda::kernels::LaunchDims;
 use turntile_cuda::waits::Waits;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{CudaError, Gpu, LowerError, Stopwatch, Work};
@@ -238,12 +238,8 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
         }
         let shared_bytes = gpu.chip().limits().shared_bytes as u32;
         let probe = |groups: usize| {
-            let config = LaunchConfig {
-                groups: groups as u32,
-                threads: 512,
-                shared_bytes,
-                cooperative: true,
-            };
+            let config =
+                LaunchDims { groups: groups as u32, threads: 512, shared_bytes, cooperative: true };
             let kernels = gpu.load_kernels(code, &["none"])?;
             let launched = kernels.launch(0, config, &[], stream.cast());
             sys::cuStreamSynchronize(stream);

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::way::{Scope, Way};
-use turntile_cuda::{CudaError, Gpu, Number, Prepared, Scaling, Work};
+use turntile_cuda::{CudaError, Gpu, Prepared, ScalarKind, Scaling, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
 
@@ -175,8 +175,9 @@ fn scaled_right(bench: &mut Bench, problem: &Problem, prepared: &Prepared, facto
         _ => Scaling::By { alpha: Some([f64::from(factor), 0.0]), conjugated: false },
     };
     // SAFETY: the memory lives until the last replay has ended, and nothing else uses it.
-    let queue =
-        |stream| unsafe { prepared.run_scaled_raw(stream, in_place(place, None), Number::F32, by) };
+    let queue = |stream| unsafe {
+        prepared.run_scaled_raw(stream, in_place(place, None), ScalarKind::F32, by)
+    };
     let copy_in = |_: &Bench| data.index(..).copy_from(&numbers).expect("as long");
     captured(bench, queue, copy_in, |bench| {
         bench.stream.synchronize().expect("the kernels end well");

@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 
 /// A field as both sides have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct ArgField {
     /// Its name.
     pub name: &'static str,
     /// Its type as the device code spells it; `*` for an address of anything. An array `d` is `d0`, `d1`, and so on there.
@@ -27,7 +27,7 @@ pub struct Layout {
     /// Bytes.
     pub bytes: usize,
     /// In order.
-    pub fields: &'static [Field],
+    pub fields: &'static [ArgField],
 }
 
 /// A type of the device code.
@@ -81,7 +81,7 @@ macro_rules! mirror {
                 name: <$name as $crate::args::Mirrored>::KIND,
                 file: $file,
                 bytes: size_of::<$name>(),
-                fields: &[$($($crate::args::Field {
+                fields: &[$($($crate::args::ArgField {
                     name: stringify!($field),
                     kind: <$type as $crate::args::Mirrored>::KIND,
                     offset: std::mem::offset_of!($name, $field),

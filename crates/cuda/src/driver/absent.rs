@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Facts, Image, LaunchConfig};
+use super::{Facts, Image, LaunchDims};
 use crate::error::CudaError;
 
 type Answer<T> = Result<T, CudaError>;
@@ -44,7 +44,7 @@ impl Absent {
 
     pub unsafe fn launch(
         &self,
-        _: LaunchConfig,
+        _: LaunchDims,
         _: &[*const c_void],
         _: *mut c_void,
         _: impl FnOnce() -> String,
@@ -83,8 +83,8 @@ methods! {
     allow_shared(u32) -> Answer<()>;
     allow_large_clusters() -> Answer<()>;
     blocks_per_unit(u32, u32) -> Answer<usize>;
-    clusters(LaunchConfig) -> Answer<usize>;
-    largest_cluster(LaunchConfig) -> Answer<usize>;
+    clusters(LaunchDims) -> Answer<usize>;
+    largest_cluster(LaunchDims) -> Answer<usize>;
     // Memory's.
     address() -> u64;
     bytes() -> usize;

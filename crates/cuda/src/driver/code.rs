@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cust::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult, CUstream};
 
-use super::super::{Image, LaunchConfig};
+use super::super::{Image, LaunchDims};
 use super::{Context, Owned, answer, message, number};
 use crate::error::CudaError;
 
@@ -141,12 +141,12 @@ impl Function {
 
     /// Clusters that the device has room for at a time, of the size that the function was compiled for; 0 where
     /// the driver knows of none.
-    pub fn clusters(&self, config: LaunchConfig) -> Result<usize, CudaError> {
+    pub fn clusters(&self, config: LaunchDims) -> Result<usize, CudaError> {
         self.ask("cuOccupancyMaxActiveClusters", cuOccupancyMaxActiveClusters, config)
     }
 
     /// Blocks of the largest cluster of a function that was compiled for none; 0 where the driver knows of none.
-    pub fn largest_cluster(&self, config: LaunchConfig) -> Result<usize, CudaError> {
+    pub fn largest_cluster(&self, config: LaunchDims) -> Result<usize, CudaError> {
         self.ask("cuOccupancyMaxPotentialClusterSize", cuOccupancyMaxPotentialClusterSize, config)
     }
 
@@ -154,7 +154,7 @@ impl Function {
         &self,
         call: &'static str,
         query: ClusterQuery,
-        config: LaunchConfig,
+        config: LaunchDims,
     ) -> Result<usize, CudaError> {
         let _current = self.module.context.enter()?;
         let raw = RawLaunchConfig {
@@ -182,13 +182,13 @@ impl Function {
     /// - `stream` is a stream of the module's context, or null for its default stream.
     pub unsafe fn launch(
         &self,
-        config: LaunchConfig,
+        config: LaunchDims,
         parameters: &[*const c_void],
         stream: *mut c_void,
         name: impl FnOnce() -> String,
     ) -> Result<(), CudaError> {
         let _current = self.module.context.enter()?;
-        let LaunchConfig { groups, threads, shared_bytes, cooperative } = config;
+        let LaunchDims { groups, threads, shared_bytes, cooperative } = config;
         let (stream, extra): (CUstream, _) = (stream.cast(), ptr::null_mut());
         // The driver reads the parameters, and copies them before it returns.
         let parameters = parameters.as_ptr().cast_mut().cast::<*mut c_void>();

@@ -3,7 +3,7 @@
 use turntile_perm::Elementary;
 
 use crate::args::Args;
-use crate::call::{Call, Launch, Limits, WorkspacePart, widest_word};
+use crate::call::{Call, ChipLimits, Launch, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Scope;
@@ -19,7 +19,7 @@ pub struct At<'a> {
     /// What the memory's address is a multiple of, in bytes: a power of two up to 16.
     pub alignment: usize,
     /// The device.
-    pub limits: &'a Limits,
+    pub limits: &'a ChipLimits,
 }
 
 impl At<'_> {
@@ -110,7 +110,7 @@ pub fn groups(blocks: usize) -> Lowered<u32> {
 }
 
 /// `bytes` of shared memory as a launch takes them.
-pub fn shared(bytes: usize, limits: &Limits) -> Lowered<u32> {
+pub fn shared(bytes: usize, limits: &ChipLimits) -> Lowered<u32> {
     if bytes <= limits.shared_bytes {
         Ok(bytes as u32)
     } else {

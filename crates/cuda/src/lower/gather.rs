@@ -118,15 +118,15 @@ pub fn by_teams(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Limits;
+    use crate::call::ChipLimits;
 
     #[test]
     fn a_gpu_without_a_grid_barrier_has_none() {
-        let old = Limits { cooperative: false, ..Limits::H200 };
+        let old = ChipLimits { cooperative: false, ..ChipLimits::H200 };
         for (rows, cols, chunk) in [(1009, 997, 64), (9_999_991, 7, 512)] {
             let slots = AlignedSlots::new(rows, cols, 64, chunk).unwrap();
             let at = |limits| At { elem_bytes: 4, alignment: 4, limits };
-            assert!(!ways(&slots, 1, at(&Limits::H200)).is_empty());
+            assert!(!ways(&slots, 1, at(&ChipLimits::H200)).is_empty());
             assert_eq!(ways(&slots, 1, at(&old)), []);
         }
     }

@@ -6,7 +6,7 @@ use super::fit::{
     At, Lowered, Size, Unfilled, field, groups, region_flags, threads_for, vector_bytes,
 };
 use crate::args::{BandArgs, Divisor32, IntoArgs, Stack, StackArgs, TileOrder, zeroed};
-use crate::banks::{Cost, WARP};
+use crate::banks::{BankConflicts, WARP};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Tiling;
@@ -345,8 +345,8 @@ impl Words<'_> {
 
     /// What the first warps' accesses to a tile with such a pitch cost: reading down columns and, where
     /// rows are stored in granules of `granule` bytes, storing them.
-    fn bank_cost(&self, [rows, cols]: [usize; 2], pitch: usize, granule: usize) -> Cost {
-        let mut cost = Cost::default();
+    fn bank_cost(&self, [rows, cols]: [usize; 2], pitch: usize, granule: usize) -> BankConflicts {
+        let mut cost = BankConflicts::default();
         for warp in 0..8 {
             let lanes = || (warp * WARP..(warp + 1) * WARP).filter(|&e| e < rows * cols);
             let read: Vec<usize> =

@@ -57,7 +57,7 @@ use cost::Quantities;
 pub use fit::{At, Lowered};
 pub(crate) use pad::slide_block;
 pub(crate) use pitched::cut_places;
-pub use scale::{Number, Scaling};
+pub use scale::{ScalarKind, Scaling};
 pub(crate) use scale::{scale, scaled_square};
 pub use tiles::Squares;
 pub(crate) use tiles::{LINE, apart, cube_tiles};

@@ -5,7 +5,7 @@ use turntile_perm::{PitchedRows, RowSlide};
 
 use super::fit::{At, Lowered, Size, Unfilled, VECTOR_BYTES, field};
 use crate::args::{Rows, RowsArgs, SlideArgs, SpreadArgs, zeroed};
-use crate::call::{Call, Limits, WorkspacePart, widest_word};
+use crate::call::{Call, ChipLimits, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -13,7 +13,7 @@ use crate::family::Family;
 const SLIDE_BYTES: usize = (48 << 10) - 768;
 
 /// Bytes of a block that suits the device: whole vectors, so that blocks begin as aligned as the matrix.
-pub fn slide_block(limits: &Limits) -> usize {
+pub fn slide_block(limits: &ChipLimits) -> usize {
     SLIDE_BYTES.min(limits.shared_bytes.max(16)) / 16 * 16
 }
 

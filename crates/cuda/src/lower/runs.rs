@@ -3,7 +3,7 @@
 
 use turntile_perm::AlignedSlots;
 
-use crate::call::Limits;
+use crate::call::ChipLimits;
 use crate::way::Way;
 
 /// Longest slot of a chunk that a block holds, in bytes: longer ones move no faster by much (`moves.csv`).
@@ -43,7 +43,7 @@ pub fn kept_bytes(slots: &AlignedSlots, elem_bytes: usize, runs: usize) -> usize
 
 /// A way that fills the device, and others of half as many runs each, which keep fewer rows; none
 /// where a group cannot hold three chunks.
-pub fn ways(slots: &AlignedSlots, elem_bytes: usize, limits: &Limits) -> Vec<Way> {
+pub fn ways(slots: &AlignedSlots, elem_bytes: usize, limits: &ChipLimits) -> Vec<Way> {
     let bytes = on_chip_bytes(slots, elem_bytes);
     if bytes > limits.shared_bytes {
         return Vec::new();
@@ -58,7 +58,7 @@ pub fn ways(slots: &AlignedSlots, elem_bytes: usize, limits: &Limits) -> Vec<Way
 
 /// Slots of a column in a chunk, a power of two, so that as many groups as can share a multiprocessor
 /// do; 2 where only larger shares fit, and 0 where none does.
-pub fn chunk_slots(slot: usize, cols: usize, elem_bytes: usize, limits: &Limits) -> usize {
+pub fn chunk_slots(slot: usize, cols: usize, elem_bytes: usize, limits: &ChipLimits) -> usize {
     let held = |groups: usize| {
         let bytes = (limits.shared_bytes + RESERVED_BYTES) / groups;
         let chunks = bytes.saturating_sub(RESERVED_BYTES + cols * 4 + 16);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn launches_fit_the_device_together() {
-        let limits = Limits::H200;
+        let limits = ChipLimits::H200;
         for (rows, cols) in [(9_999_991, 7), (1_000_003, 61), (100_003, 2), (1009, 140)] {
             for elem_bytes in [1, 2, 4, 12, 16] {
                 for slot in [2, 32, 64, 128] {

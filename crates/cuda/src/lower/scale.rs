@@ -10,7 +10,7 @@ use crate::family::Family;
 
 /// The numbers that there are kernels for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Number {
+pub enum ScalarKind {
     /// `f32`.
     F32,
     /// `f64`.
@@ -21,9 +21,10 @@ pub enum Number {
     C64,
 }
 
-impl Number {
+impl ScalarKind {
     /// Every kind.
-    pub const ALL: [Number; 4] = [Number::F32, Number::F64, Number::C32, Number::C64];
+    pub const ALL: [ScalarKind; 4] =
+        [ScalarKind::F32, ScalarKind::F64, ScalarKind::C32, ScalarKind::C64];
 
     /// Bytes of one.
     pub fn bytes(self) -> usize {
@@ -33,22 +34,22 @@ impl Number {
     /// Bytes of a real one, or of a part of a complex one.
     pub fn real_bytes(self) -> usize {
         match self {
-            Number::F32 | Number::C32 => 4,
-            Number::F64 | Number::C64 => 8,
+            ScalarKind::F32 | ScalarKind::C32 => 4,
+            ScalarKind::F64 | ScalarKind::C64 => 8,
         }
     }
 
     /// Whether its conjugate is another number.
     pub fn is_complex(self) -> bool {
-        matches!(self, Number::C32 | Number::C64)
+        matches!(self, ScalarKind::C32 | ScalarKind::C64)
     }
 
     pub(crate) fn entry(self) -> &'static str {
         match self {
-            Number::F32 => "scale_f32",
-            Number::F64 => "scale_f64",
-            Number::C32 => "scale_c32",
-            Number::C64 => "scale_c64",
+            ScalarKind::F32 => "scale_f32",
+            ScalarKind::F64 => "scale_f64",
+            ScalarKind::C32 => "scale_c32",
+            ScalarKind::C64 => "scale_c64",
         }
     }
 }
@@ -79,7 +80,7 @@ const CONJUGATES: u32 = 2;
 const ZEROS: u32 = 4;
 const COMPLEX: u32 = 8;
 
-fn factor(number: Number, scaling: Scaling) -> Factor {
+fn factor(number: ScalarKind, scaling: Scaling) -> Factor {
     let (does, [re, im]) = match scaling {
         Scaling::Zeros => (ZEROS, [0.0; 2]),
         Scaling::By { alpha, conjugated } => {
@@ -93,7 +94,7 @@ fn factor(number: Number, scaling: Scaling) -> Factor {
 }
 
 /// Where `call` makes words that are whole numbers change places in a square, the same with these scaled on the way.
-pub fn scaled_square(call: &Call, number: Number, scaling: Scaling) -> Option<Call> {
+pub fn scaled_square(call: &Call, number: ScalarKind, scaling: Scaling) -> Option<Call> {
     let Args::Square(args) = call.params else { return None };
     let whole = call.word == number.bytes() && scaling != Scaling::Zeros;
     let whole = whole && call.entry != "square_swap_any";
@@ -102,7 +103,7 @@ pub fn scaled_square(call: &Call, number: Number, scaling: Scaling) -> Option<Ca
 }
 
 /// All of some rows of numbers.
-pub fn scale(number: Number, rows: PitchedRows, scaling: Scaling, at: At) -> Lowered {
+pub fn scale(number: ScalarKind, rows: PitchedRows, scaling: Scaling, at: At) -> Lowered {
     let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
     let wide = widest_word(&[at.alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
     let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };

@@ -4,7 +4,7 @@
 use turntile_perm::AlignedSlots;
 use turntile_plan::Direction;
 
-use crate::call::Limits;
+use crate::call::ChipLimits;
 use crate::way::Way;
 
 /// Threads of a group.
@@ -181,7 +181,7 @@ pub fn ways(
     batch: usize,
     elem_bytes: usize,
     word: usize,
-    limits: &Limits,
+    limits: &ChipLimits,
 ) -> Vec<Way> {
     let with = |teams: usize, blocks: usize| {
         Teams::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.shared_bytes)
@@ -226,17 +226,17 @@ mod tests {
         let of = |way| match way {
             Way::Teams { groups, blocks } => {
                 let teams = (groups / blocks, blocks);
-                let have = Limits::H200.shared_bytes;
+                let have = ChipLimits::H200.shared_bytes;
                 Teams::new(slots, batch, (elem_bytes, word), teams, have).unwrap()
             }
             other => panic!("{other}"),
         };
-        ways(slots, batch, elem_bytes, word, &Limits::H200).into_iter().map(of).collect()
+        ways(slots, batch, elem_bytes, word, &ChipLimits::H200).into_iter().map(of).collect()
     }
 
     #[test]
     fn ways_fit_the_device() {
-        let limits = Limits::H200;
+        let limits = ChipLimits::H200;
         for (rows, cols) in [(16381, 20011), (30011, 30000), (7919, 3001), (400_009, 61), (500, 3)]
         {
             for (elem_bytes, batch) in [(1, 1), (2, 7), (4, 1), (12, 500), (16, 3)] {
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_widest_hold_one_chunk() {
-        let limits = Limits::H200;
+        let limits = ChipLimits::H200;
         for (rows, cols, slot, chunk, elem_bytes, depth) in [
             (158_017, 158_003, 16, 16, 4, 1),
             (158_017, 158_003, 8, 16, 4, 2),

@@ -4,7 +4,7 @@ use turntile_perm::Elementary;
 
 use super::fit::{At, Lowered, Size, field, pitch, region_flags, threads_for};
 use crate::args::{Divisor32, WideArgs, zeroed};
-use crate::call::Limits;
+use crate::call::ChipLimits;
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Scope;
@@ -29,7 +29,7 @@ const GRID_REGISTERS: usize = 88;
 const GRID_COMPILED: usize = 128;
 
 /// Bytes of registers that a block of the grid holds data in; none where it would spill them.
-pub(crate) fn grid_register_bytes(limits: &Limits) -> usize {
+pub(crate) fn grid_register_bytes(limits: &ChipLimits) -> usize {
     let fits = limits.registers >= GRID_THREADS * GRID_COMPILED;
     if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
 }
@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn registers_are_those_that_the_preset_plans_with() {
-        assert_eq!(grid_register_bytes(&Limits::H200), 88 * 512 * 4);
-        let half = Limits { registers: 32 << 10, ..Limits::H200 };
+        assert_eq!(grid_register_bytes(&ChipLimits::H200), 88 * 512 * 4);
+        let half = ChipLimits { registers: 32 << 10, ..ChipLimits::H200 };
         assert_eq!(grid_register_bytes(&half), 0);
     }
 
@@ -147,12 +147,12 @@ mod tests {
             (3001, 3989),
         ] {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-            let at = At { elem_bytes: 4, alignment: 16, limits: &Limits::H200 };
+            let at = At { elem_bytes: 4, alignment: 16, limits: &ChipLimits::H200 };
             let call = call(e, Scope::Grid, at).unwrap();
             assert!(call.groups <= 132 && call.groups > 120, "{rows}x{cols}: {call:?}");
         }
         let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
-        let at = At { elem_bytes: 4, alignment: 16, limits: &Limits::H200 };
+        let at = At { elem_bytes: 4, alignment: 16, limits: &ChipLimits::H200 };
         assert!(matches!(call(e, Scope::Grid, at), Err(LowerError::OnChip { .. })));
     }
 
@@ -162,11 +162,11 @@ mod tests {
             [(1, 1, 4), (1, 5000, 2), (70000, 3, 1), (36, 36, 16), (999, 1001, 8)]
         {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-            let at = At { elem_bytes: word, alignment: 16, limits: &Limits::H200 };
+            let at = At { elem_bytes: word, alignment: 16, limits: &ChipLimits::H200 };
             let (s, _) = rectangles(e, word, at, 132, GRID_THREADS * GRID_REGISTERS * 4).unwrap();
             assert!(s.down * s.block_rows >= rows && s.across * s.block_cols >= cols);
             assert!(s.down * s.across <= 132);
-            assert!(s.shared_rows * s.pitch <= Limits::H200.shared_bytes);
+            assert!(s.shared_rows * s.pitch <= ChipLimits::H200.shared_bytes);
         }
     }
 }

@@ -77,7 +77,7 @@ fn out_of_place_there_is_a_source() {
 fn works_that_follow_one_another_need_what_either_needs() {
     let e = |rows| Elementary { batch: 1, rows, mid: 1, cols: 64, unit: 1 };
     let of = |rows, alignment, way| {
-        Work::of_stage(&e(rows).into(), way, 4, alignment, &Limits::H200).unwrap()
+        Work::of_stage(&e(rows).into(), way, 4, alignment, &ChipLimits::H200).unwrap()
     };
     let lines = Way::OutOfPlace { tiling: crate::way::Tiling::Lines, swath: 1 };
     let block = Way::Barrier(Scope::Block);
@@ -144,7 +144,7 @@ fn plans_put_together_by_hand_are_checked() {
 fn ways_of_no_device_are_refused() {
     let slots = AlignedSlots::new(1000, 300, 64, 256).unwrap();
     let shape = StageMap::SlotGather { batch: 1, slots, direction: Direction::Forward };
-    let by = |way| Work::of_stage(&shape, way, 4, 16, &Limits::H200);
+    let by = |way| Work::of_stage(&shape, way, 4, 16, &ChipLimits::H200);
     assert_eq!(by(Way::Teams { groups: 6, blocks: 3 }).unwrap().bytes(), 1000 * 300 * 4);
     for way in [
         Way::Teams { groups: 6, blocks: 0 },
@@ -160,9 +160,9 @@ fn ways_of_no_device_are_refused() {
     }
     let e = Elementary { batch: 1, rows: 20, mid: 1, cols: 30, unit: 4 };
     let threads = Way::OnChipMoves { threads: 2048 };
-    assert!(Work::of_stage(&e.into(), threads, 4, 16, &Limits::H200).is_err(), "{threads}");
+    assert!(Work::of_stage(&e.into(), threads, 4, 16, &ChipLimits::H200).is_err(), "{threads}");
     let many = StageMap::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
-    let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &Limits::H200);
+    let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &ChipLimits::H200);
     assert!(matches!(answer, Err(CudaError::Flawed(InvalidPlan::Overflow { .. }))), "{answer:?}");
 }
 
@@ -176,7 +176,7 @@ fn slots_take_workspace_by_the_documented_formulas() {
     for direction in [Direction::Forward, Direction::Backward] {
         let shape = StageMap::SlotGather { batch: 1, slots, direction };
         let bytes = |way| {
-            let work = Work::of_stage(&shape, way, 4, 16, &Limits::H200).unwrap();
+            let work = Work::of_stage(&shape, way, 4, 16, &ChipLimits::H200).unwrap();
             work.workspace_bytes()
         };
         for groups in [1, 3] {
@@ -196,7 +196,7 @@ fn slots_take_workspace_by_the_documented_formulas() {
 fn no_more_blocks_are_at_work_together_than_had_room() {
     let call = |batch, rows, scope| {
         let e = Elementary { batch, rows, mid: 1, cols: 64, unit: 1 };
-        Work::of_stage(&e.into(), Way::Barrier(scope), 4, 16, &Limits::H200).unwrap().calls[0]
+        Work::of_stage(&e.into(), Way::Barrier(scope), 4, 16, &ChipLimits::H200).unwrap().calls[0]
     };
     for (batch, rows, scope, together) in
         [(1, 4096, Scope::Grid, true), (100, 64, Scope::Block, false)]
@@ -215,7 +215,7 @@ fn alignments_are_powers_of_two() {
     let e = Elementary { batch: 1, rows: 64, mid: 1, cols: 64, unit: 1 };
     for (promised, used) in [(24, 8), (16, 16), (4096, 16), (3, 1)] {
         let way = Way::Barrier(Scope::Block);
-        let work = Work::of_stage(&e.into(), way, 4, promised, &Limits::H200).unwrap();
+        let work = Work::of_stage(&e.into(), way, 4, promised, &ChipLimits::H200).unwrap();
         assert_eq!(work.alignment(), used);
     }
 }

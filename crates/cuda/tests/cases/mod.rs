@@ -1,6 +1,6 @@
 //! Stages that the tests of launches share.
 
-use turntile_cuda::call::Limits;
+use turntile_cuda::call::ChipLimits;
 use turntile_cuda::lower::At;
 use turntile_cuda::way::{Scope, Tiling, Way};
 use turntile_perm::{
@@ -43,12 +43,17 @@ pub fn alignments(elem: usize) -> [usize; 2] {
 }
 
 /// A device that has no barriers beyond a block, and little memory on chip.
-pub const OLD: Limits =
-    Limits { units: 13, shared_bytes: 48 << 10, cluster: 1, cooperative: false, ..Limits::H200 };
+pub const OLD: ChipLimits = ChipLimits {
+    units: 13,
+    shared_bytes: 48 << 10,
+    cluster: 1,
+    cooperative: false,
+    ..ChipLimits::H200
+};
 
 /// On an H200.
 pub fn at(elem_bytes: usize, alignment: usize) -> At<'static> {
-    At { elem_bytes, alignment, limits: &Limits::H200 }
+    At { elem_bytes, alignment, limits: &ChipLimits::H200 }
 }
 
 /// `[batch][rows][mid][cols][unit]` to `[batch][cols][mid][rows][unit]`.

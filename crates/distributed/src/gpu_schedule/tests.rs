@@ -11,7 +11,7 @@ use turntile::mode::InPlace;
 use turntile::{RawElements, Transpose};
 use turntile_cuda::Chip;
 use turntile_cuda::args::{ApartArgs, Args};
-use turntile_cuda::call::Limits;
+use turntile_cuda::call::ChipLimits;
 use turntile_cuda::peers::Swap;
 
 use super::*;
@@ -42,13 +42,13 @@ fn overlap(a: &Touched, b: &Touched) -> bool {
 
 /// Returns two commands that race: they touch the same bytes, one of them writes, and no event
 /// orders them.
-fn unordered(commands: &[Command]) -> Option<[Command; 2]> {
+fn unordered(commands: &[GpuCommand]) -> Option<[GpuCommand; 2]> {
     let (mut known, mut events) = (HashMap::<_, Done>::new(), HashMap::<_, Done>::new());
     // Command, its stream, its index in the stream, the bytes written and the bytes read.
-    let mut before: Vec<(Command, StreamId, usize, Touched, Touched)> = Vec::new();
+    let mut before: Vec<(GpuCommand, StreamId, usize, Touched, Touched)> = Vec::new();
     for &command in commands {
         let (on, written, read) = match command {
-            Command::Wait { on, event } => {
+            GpuCommand::Wait { on, event } => {
                 let event = events.get(&(key(event.0), event.1)).cloned().unwrap_or_default();
                 let known: &mut Done = known.entry(key(on)).or_default();
                 for (stream, count) in event {
@@ -57,28 +57,30 @@ fn unordered(commands: &[Command]) -> Option<[Command; 2]> {
                 }
                 continue;
             }
-            Command::Record(event) => {
+            GpuCommand::Record(event) => {
                 events.insert(
                     (key(event.0), event.1),
                     known.get(&key(event.0)).cloned().unwrap_or_default(),
                 );
                 continue;
             }
-            Command::Copy { on, to, from, bytes } => (on, touched(to, bytes), touched(from, bytes)),
+            GpuCommand::Copy { on, to, from, bytes } => {
+                (on, touched(to, bytes), touched(from, bytes))
+            }
             // `simulate_tile_swaps` checks which bytes of its two blocks a swap touches.
-            Command::Swap { on, blocks, .. } => {
+            GpuCommand::Swap { on, blocks, .. } => {
                 let [block, mirror] =
                     blocks.map(|location| (touched(location, 0).0, 0..usize::MAX));
                 (on, block, mirror)
             }
-            Command::Local { rank, .. } => {
+            GpuCommand::Local { rank, .. } => {
                 let all = ((rank, None), 0..usize::MAX);
                 ((rank, StreamKind::Local), all.clone(), all)
             }
         };
         let known = known.entry(key(on)).or_default();
         for (other, stream, index, other_written, other_read) in &before {
-            let swaps = [other, &command].map(|command| matches!(command, Command::Swap { .. }));
+            let swaps = [other, &command].map(|command| matches!(command, GpuCommand::Swap { .. }));
             if swaps == [true; 2] {
                 continue;
             }
@@ -110,7 +112,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
     assert_eq!(unordered(&commands), None);
     for command in commands {
         match command {
-            Command::Local { rank, step } => {
+            GpuCommand::Local { rank, step } => {
                 let plan = |stage: &Transpose| {
                     turntile::Transposer::<InPlace>::new(planner.plan(&stage.problem()?)?, 1)
                 };
@@ -122,7 +124,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
                     stage.run(&mut RawElements(&mut data[rank][range])).unwrap();
                 }
             }
-            Command::Copy { to, from, bytes, .. } => {
+            GpuCommand::Copy { to, from, bytes, .. } => {
                 let copied = match from {
                     Location::Data { rank, at } => data[rank][at..at + bytes].to_vec(),
                     Location::Bounce { rank, bounce } => bounces[rank][bounce][..bytes].to_vec(),
@@ -136,7 +138,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
                     }
                 }
             }
-            Command::Swap { .. } | Command::Record(_) | Command::Wait { .. } => {}
+            GpuCommand::Swap { .. } | GpuCommand::Record(_) | GpuCommand::Wait { .. } => {}
         }
     }
 }
@@ -145,7 +147,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
 /// Checks that every byte moves exactly once. Then runs the remaining local stages.
 fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
     let (ranks, elem) = (data.len(), change.elem_bytes());
-    let launches = Swap::lower(squares.squares, elem, &Limits::H200).unwrap();
+    let launches = Swap::lower(squares.squares, elem, &ChipLimits::H200).unwrap();
     let planner = turntile::plan::Planner::new(Chip::h200());
     let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
     let blocks = change.stage_requests(0).unwrap().blocks.unwrap();
@@ -154,7 +156,7 @@ fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mu
     let mut swaps = 0;
     for command in commands {
         match command {
-            Command::Swap { on, blocks, launch } => {
+            GpuCommand::Swap { on, blocks, launch } => {
                 let blocks = blocks.map(|location| match location {
                     Location::Data { rank, at } => (rank, at),
                     Location::Bounce { .. } => panic!("{command:?}"),
@@ -162,13 +164,14 @@ fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mu
                 let Args::Apart(a) = launches[launch as usize].params else {
                     panic!("{launches:?}")
                 };
-                let rank = blocks[usize::from(launch == Launch::Second)].0;
-                let kind = if launch == Launch::Own { StreamKind::Local } else { StreamKind::Send };
-                assert_eq!((on, blocks[0] == blocks[1]), ((rank, kind), launch == Launch::Own));
+                let rank = blocks[usize::from(launch == SwapHalf::Second)].0;
+                let kind =
+                    if launch == SwapHalf::Own { StreamKind::Local } else { StreamKind::Send };
+                assert_eq!((on, blocks[0] == blocks[1]), ((rank, kind), launch == SwapHalf::Own));
                 simulate_swap(&a, elem, blocks, data, &mut moved);
                 swaps += 1;
             }
-            Command::Local { rank, step: 1 } => {
+            GpuCommand::Local { rank, step: 1 } => {
                 assert!(moved.iter().flatten().all(|&moved| moved));
                 let plan = |stage: &Transpose| {
                     turntile::Transposer::<InPlace>::new(planner.plan(&stage.problem()?)?, 1)
@@ -178,7 +181,7 @@ fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mu
                     stage.run(&mut RawElements(&mut data[rank][range])).unwrap();
                 }
             }
-            Command::Record(_) | Command::Wait { .. } => {}
+            GpuCommand::Record(_) | GpuCommand::Wait { .. } => {}
             _ => panic!("{command:?}"),
         }
     }
@@ -239,7 +242,7 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
         data
     });
     let lowers = |squares: &PeerSquares| {
-        Swap::lower(squares.squares, change.elem_bytes(), &Limits::H200).is_ok()
+        Swap::lower(squares.squares, change.elem_bytes(), &ChipLimits::H200).is_ok()
     };
     let squares = change.squares().filter(lowers).map(Ok);
     for variant in [false, true].into_iter().map(Err).chain(squares) {
@@ -352,7 +355,7 @@ fn race_is_found_when_a_wait_is_removed() {
     let swaps = (tile_swaps(&blocks, &squares, 4), 9);
     for (all, min_needed) in [copies, swaps] {
         assert_eq!(unordered(&all), None);
-        let waits = (0..all.len()).filter(|&k| matches!(all[k], Command::Wait { .. }));
+        let waits = (0..all.len()).filter(|&k| matches!(all[k], GpuCommand::Wait { .. }));
         let needed = waits.filter(|&k| {
             let without = all.iter().enumerate().filter(|(other, _)| *other != k);
             unordered(&without.map(|(_, command)| *command).collect::<Vec<_>>()).is_some()

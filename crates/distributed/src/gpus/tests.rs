@@ -65,7 +65,7 @@ fn child_panic() {
     // SAFETY: launches and copies on this card access no memory.
     assert_eq!(unsafe { planned.run(&data) }, Ok(()));
     // A command of rank 2, which does not exist, makes `run` panic.
-    planned.commands.push(Command::Record(((2, StreamKind::Local), 0)));
+    planned.commands.push(GpuCommand::Record(((2, StreamKind::Local), 0)));
     // SAFETY: launches and copies on this card access no memory.
     let ended = catch_unwind(AssertUnwindSafe(|| unsafe { planned.run(&data) }));
     assert!(ended.is_err(), "`run` must panic");

@@ -8,7 +8,7 @@ use serde::Serialize;
 use turntile::gpu;
 use turntile::plan::{Measurement, Plan, Planner, Problem, TileRule, TileSize};
 use turntile_cli::bench::{routes, short};
-use turntile_cli::device::Device;
+use turntile_cli::device::BenchDevice;
 use turntile_cli::measure::gb_per_s;
 use turntile_cli::values::joined;
 
@@ -75,15 +75,15 @@ fn candidates(planner: &Planner, problem: &Problem, chosen: &Plan, tiles: usize)
 /// # Errors
 /// As [`turntile::plan::measure`], on a GPU as [`gpu::measure_on`].
 pub fn measure(
-    (device, threads): (&Device, usize),
+    (device, threads): (&BenchDevice, usize),
     planner: &Planner,
     chosen: &Plan,
     (tiles, budget): (usize, Duration),
 ) -> Result<Vec<Measurement>> {
     let plans = candidates(planner, &chosen.problem, chosen, tiles);
     Ok(match device {
-        Device::Host => turntile::plan::measure(plans, threads, budget)?,
-        Device::Gpu(gpu) => gpu::measure_on(gpu, plans, budget)?,
+        BenchDevice::Host => turntile::plan::measure(plans, threads, budget)?,
+        BenchDevice::Gpu(gpu) => gpu::measure_on(gpu, plans, budget)?,
     })
 }
 

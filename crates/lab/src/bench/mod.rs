@@ -12,7 +12,7 @@ use turntile::mode::Dynamic;
 use turntile::plan::{Chip, CostTable, CpuDevice, Measurement, Planner, Problem, TileRule};
 use turntile::{ErrorKind, Transpose};
 use turntile_cli::bench::{Row, csv, short};
-use turntile_cli::device::Device;
+use turntile_cli::device::BenchDevice;
 use turntile_cli::error::On as _;
 use turntile_cli::measure::{How, measure};
 
@@ -39,7 +39,7 @@ struct Best {
 /// # Errors
 /// What the engine cannot do, the driver's errors; where no route asked for can do any of the problems, why.
 pub fn run(args: &BenchArgs) -> Result<String> {
-    let device = Device::find(&args.device, args.threads)?;
+    let device = BenchDevice::find(&args.device, args.threads)?;
     let (tasks, costs) = (tasks(args, &device)?, costs(args, &device)?);
     let routes = if args.route.is_empty() { &[Choice::Best][..] } else { &args.route };
     let (mut rows, mut each, mut last) = (Vec::new(), Vec::new(), None);
@@ -71,10 +71,10 @@ fn is_infeasible(error: &anyhow::Error) -> bool {
     error.is_some_and(|error| error.kind() == ErrorKind::NoPlan)
 }
 
-fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>> {
+fn tasks(args: &BenchArgs, device: &BenchDevice) -> Result<Vec<Task>> {
     let every = match device {
-        Device::Host => &shapes::HOST[..],
-        Device::Gpu(_) => &shapes::GPU,
+        BenchDevice::Host => &shapes::HOST[..],
+        BenchDevice::Gpu(_) => &shapes::GPU,
     };
     let mut tasks = match (args.draw, &args.shapes[..]) {
         (Some(_), []) => Vec::new(),
@@ -90,12 +90,12 @@ fn tasks(args: &BenchArgs, device: &Device) -> Result<Vec<Task>> {
 }
 
 /// The table to plan by, where one is named; that it is of the device is checked when it is used.
-fn costs(args: &BenchArgs, device: &Device) -> Result<Option<CostTable>> {
+fn costs(args: &BenchArgs, device: &BenchDevice) -> Result<Option<CostTable>> {
     let Some(file) = &args.costs else { return Ok(None) };
     let text = std::fs::read_to_string(file).on("read", file)?;
     let costs = match device {
-        Device::Host => CpuDevice::costs_from(&text),
-        Device::Gpu(_) => Chip::costs_from(&text),
+        BenchDevice::Host => CpuDevice::costs_from(&text),
+        BenchDevice::Gpu(_) => Chip::costs_from(&text),
     };
     Ok(Some(costs?))
 }
@@ -133,15 +133,17 @@ fn rule(args: &BenchArgs) -> TileRule {
 
 /// Plans as `transpose` does.
 fn planner(
-    (device, costs): (&Device, Option<&CostTable>),
+    (device, costs): (&BenchDevice, Option<&CostTable>),
     threads: usize,
     route: Choice,
 ) -> Planner {
     let planner = match (device, costs.cloned()) {
-        (Device::Host, None) => Planner::new(CpuDevice::here(threads)),
-        (Device::Host, Some(costs)) => Planner::new(CpuDevice::here(threads).with_costs(costs)),
-        (Device::Gpu(gpu), None) => Planner::new(gpu.chip().clone()),
-        (Device::Gpu(gpu), Some(costs)) => Planner::new(gpu.chip().clone().with_costs(costs)),
+        (BenchDevice::Host, None) => Planner::new(CpuDevice::here(threads)),
+        (BenchDevice::Host, Some(costs)) => {
+            Planner::new(CpuDevice::here(threads).with_costs(costs))
+        }
+        (BenchDevice::Gpu(gpu), None) => Planner::new(gpu.chip().clone()),
+        (BenchDevice::Gpu(gpu), Some(costs)) => Planner::new(gpu.chip().clone().with_costs(costs)),
     };
     match route {
         Choice::Best => planner,
@@ -154,7 +156,7 @@ type Line = (Class, Row, Best);
 /// The figures of a task, and those of each candidate if they are asked for.
 fn one(
     args: &BenchArgs,
-    (device, costs): (&Device, Option<&CostTable>),
+    (device, costs): (&BenchDevice, Option<&CostTable>),
     task: &Task,
     route: Choice,
 ) -> Result<(Line, Vec<each::Row>)> {
@@ -163,7 +165,7 @@ fn one(
     let how = How { threads: args.threads, pages: args.pages, runs: args.runs };
     let figures = measure(device, &transpose, how)?;
     let (plan, threads) = (&figures.plan, how.threads());
-    let named = matches!(device, Device::Host).then_some(threads);
+    let named = matches!(device, BenchDevice::Host).then_some(threads);
     let (best, each) = match args.candidates {
         Some(budget) if args.each => {
             let planner = planner((device, costs), threads, route);
@@ -177,8 +179,8 @@ fn one(
         Some(budget) => {
             let all = transpose.clone().tiles(TileRule::Exhaustive);
             let measured = match device {
-                Device::Host => all.tune(budget)?,
-                Device::Gpu(gpu) => all.tune_on(gpu, budget)?,
+                BenchDevice::Host => all.tune(budget)?,
+                BenchDevice::Gpu(gpu) => all.tune_on(gpu, budget)?,
             };
             (measured, Vec::new())
         }

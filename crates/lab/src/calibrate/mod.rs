@@ -28,7 +28,7 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::Result;
-use turntile_cli::device::Device;
+use turntile_cli::device::BenchDevice;
 use turntile_cli::error::On as _;
 use turntile_cli::progress::Progress;
 
@@ -53,12 +53,12 @@ pub fn run(args: &CalibrateArgs) -> Result<String> {
     let bar = Progress::new(true, "");
     bar.items("calibrating", MARKS);
     let mut progress = |share: f64| bar.set((share * MARKS as f64) as usize);
-    let made = match Device::find(&args.device, args.threads)? {
-        Device::Host => {
+    let made = match BenchDevice::find(&args.device, args.threads)? {
+        BenchDevice::Host => {
             let threads = args.threads.map_or_else(turntile::run::pool::thread_count, usize::from);
             host::calibrate(threads, args.budget, &mut progress)?
         }
-        Device::Gpu(gpu) => gpu::calibrate(&gpu, args.budget, &mut progress)?,
+        BenchDevice::Gpu(gpu) => gpu::calibrate(&gpu, args.budget, &mut progress)?,
     };
     drop(bar);
     let written = fs::write(&args.output, table::text(&made.costs));

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, bail, ensure};
 use turntile::gpu::{CudaError, Gpu};
 use turntile::plan::{CpuDevice, Plan, Planner, Problem};
-use turntile_cli::device::Device;
+use turntile_cli::device::BenchDevice;
 use turntile_cli::measure::{copy, gb_per_s};
 use turntile_cuda::chip::way_of;
 use turntile_cuda::way::Way;
@@ -79,11 +79,11 @@ const GPU_BYTES: usize = 4 << 30;
 
 impl Bench {
     /// On `device`, a host with so many threads.
-    pub fn new(device: Device, threads: Option<NonZeroUsize>, quick: bool) -> Self {
+    pub fn new(device: BenchDevice, threads: Option<NonZeroUsize>, quick: bool) -> Self {
         let threads = threads.map_or_else(rayon::current_num_threads, usize::from);
         let place = match device {
-            Device::Host => Place::Host { threads },
-            Device::Gpu(gpu) => Place::Gpu { gpu: Box::new(gpu), watch: None },
+            BenchDevice::Host => Place::Host { threads },
+            BenchDevice::Gpu(gpu) => Place::Gpu { gpu: Box::new(gpu), watch: None },
         };
         Bench { place, quick, copies: HashMap::new() }
     }

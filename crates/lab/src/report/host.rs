@@ -9,7 +9,7 @@ use turntile::mode::Dynamic;
 use turntile::plan::{InvalidPlan, Plan, Problem, Stage};
 use turntile::run::RunOptions;
 use turntile_cli::measure::{copy, fill, gb_per_s};
-use turntile_cli::memory::{Memory, Pages};
+use turntile_cli::memory::{AnonymousMap, Pages};
 use turntile_cpu::kernel_config::CpuKernelConfig;
 use turntile_cpu::{Executor, Workspace};
 use turntile_cuda::way::Way;
@@ -191,8 +191,8 @@ fn between_copies(
 }
 
 /// Touched memory, in huge pages where there are some.
-pub fn memory(bytes: usize) -> Result<Memory> {
-    Ok(Memory::touched(bytes, Pages::Huge)?)
+pub fn memory(bytes: usize) -> Result<AnonymousMap> {
+    Ok(AnonymousMap::touched(bytes, Pages::Huge)?)
 }
 
 /// A stage by itself, with as much workspace as it likes.

@@ -62,7 +62,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
-use turntile_cli::device::Device;
+use turntile_cli::device::BenchDevice;
 use turntile_cli::error::On as _;
 use turntile_cli::progress::Progress;
 
@@ -104,8 +104,8 @@ pub fn run(args: &ReportArgs) -> Result<String> {
 
 /// Every item that is wanted, measured or kept, and of the others what is there; and the device's name.
 fn measured(args: &ReportArgs) -> Result<(Vec<Entry>, String)> {
-    let device = Device::find(&args.device, args.threads)?;
-    let on_gpu = matches!(device, Device::Gpu(_));
+    let device = BenchDevice::find(&args.device, args.threads)?;
+    let on_gpu = matches!(device, BenchDevice::Gpu(_));
     let asked = |item: &&Item| args.items.iter().any(|id| id == item.id);
     if let Some(item) = items::all().filter(asked).find(|item| !item.runs_on(on_gpu)) {
         bail!("{} is measured on a GPU alone (--device cuda)", item.id);

@@ -41,9 +41,9 @@ use crate::error::{Reason, RunError};
 use crate::mode::Mode;
 use crate::record_conversion::LayoutError;
 use crate::stored::job::StridedCopy;
-use crate::stored::mover::Context;
+use crate::stored::mover::PassContext;
 use crate::stored::passes::{Pass, PassKind};
-use crate::transpose::Request;
+use crate::transpose::TransposeRequest;
 use crate::{Error, Transpose};
 
 /// Out-of-core axis permutation, planned for a given amount of memory.
@@ -96,7 +96,7 @@ impl<M: Mode> Transpose<M> {
     }
 }
 
-impl Request {
+impl TransposeRequest {
     /// Returns the first option that is set but only applies to plans in memory.
     fn in_memory_only(&self) -> Option<&'static str> {
         let given = [
@@ -183,7 +183,7 @@ impl OutOfCore {
         }
         let no_scratch = || StoredError::NoScratch { bytes: self.scratch_bytes() };
         let OutOfCore { threads, workspace, .. } = *self;
-        let mut context = Context { threads, workspace, buffer, progress: &mut progress };
+        let mut context = PassContext { threads, workspace, buffer, progress: &mut progress };
         for pass in &self.passes {
             match pass.kind {
                 PassKind::Direct => mover::run(pass, source, result, &mut context)?,

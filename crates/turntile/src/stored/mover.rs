@@ -24,7 +24,7 @@ const READER_STACK: usize = 512 << 10;
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
 /// Resources of a pass, in addition to source and result.
-pub struct Context<'a> {
+pub struct PassContext<'a> {
     /// Threads that permute a block.
     pub threads: usize,
     /// Maximum bytes of workspace for permuting a block.
@@ -91,7 +91,7 @@ pub fn run(
     pass: &Pass,
     source: &(impl ReadAt + ?Sized),
     dest: &mut (impl WriteAt + ?Sized),
-    context: &mut Context<'_>,
+    context: &mut PassContext<'_>,
 ) -> Result<(), StoredError> {
     let &Pass { ref job, ref blocks, ahead, .. } = pass;
     let from = Side {

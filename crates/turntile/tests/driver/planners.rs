@@ -4,7 +4,7 @@ use turntile::Transposer;
 use turntile::plan::{
     Chip, CpuDevice, Infeasible, Plan, PlanError, Planner, Problem, Route, TileRule,
 };
-use turntile_cuda::call::Limits;
+use turntile_cuda::call::ChipLimits;
 
 use crate::draw::Draw;
 use crate::requests::{ROUTES, is_known};
@@ -46,13 +46,13 @@ impl Device {
             Device::H200 => Planner::new(Chip::h200()),
             Device::A100 => Planner::new(Chip::a100()),
             Device::Old => {
-                let limits = Limits {
+                let limits = ChipLimits {
                     units: 13,
                     shared_bytes: 48 << 10,
                     unit_shared_bytes: 48 << 10,
                     cluster: 1,
                     cooperative: false,
-                    ..Limits::H200
+                    ..ChipLimits::H200
                 };
                 Planner::new(Chip::like_h200("old", limits, 2.08e11))
             }
