@@ -50,19 +50,19 @@ pub struct Swap {
     kernels: Vec<Function>,
 }
 
-/// A launch of a [`Swap`].
+/// Launch of a [`Swap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwapHalf {
-    /// A half of what makes two blocks change places.
+    /// First half of the swap of two blocks.
     First,
-    /// The other.
+    /// Second half of the swap of two blocks.
     Second,
-    /// Squares of one block are transposed where they lie.
+    /// Transposition of the squares of one block, in place.
     Own,
 }
 
 impl Swap {
-    /// The launches of each [`Launch`], on blocks that begin at multiples of 16.
+    /// Returns one launch per [`SwapHalf`], for blocks whose addresses are multiples of 16.
     ///
     /// # Errors
     /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or rows of squares no multiple of 16, or several squares have rows of
@@ -208,14 +208,15 @@ impl Queue {
         unsafe { self.stream.copy_between((to, there), (from, here), bytes) }
     }
 
-    /// Queues a launch of what makes the blocks at two addresses change places; both are one of a block's own.
+    /// Queues one launch of the swap of two blocks. For [`SwapHalf::Own`], both addresses are the same block's.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
     ///
     /// # Safety
-    /// `swap` was made on the queue's GPU. Blocks are memory that it reaches, at multiples of 16, and do not overlap, or are one
-    /// for [`Launch::Own`]; until this has ended nothing else uses them but the other half, and `swap` is not dropped.
+    /// `swap` was made on the queue's GPU. That GPU can access both blocks; their addresses are multiples of 16, and they do
+    /// not overlap, except for [`SwapHalf::Own`], where they are the same block. Until this launch has ended, only the other half
+    /// accesses the blocks, and `swap` is not dropped.
     pub unsafe fn swap(
         &self,
         swap: &Swap,
