@@ -92,7 +92,7 @@ impl Launch {
     pub(crate) fn config(&self) -> LaunchDims {
         let cooperative = self.waits() == Waits::Grid;
         let &Launch { groups, threads, shared_bytes, .. } = self;
-        LaunchDims { groups, threads, shared_bytes, cooperative }
+        LaunchDims { groups, threads, shared_bytes, cluster: 1, cooperative }
     }
 
     /// Whether a device that has room for `other` has room for this: the same kernel, blocks no larger, and no more of

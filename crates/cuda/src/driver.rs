@@ -1,61 +1,62 @@
-//! What is asked of the driver, and nothing of plans: contexts, code, memory, streams, events.
+//! The CUDA driver: contexts, modules, memory, streams and events. Knows nothing of plans.
 //!
-//! Everything public of this crate is written once, over these few types. They exist twice: over the driver's API
-//! (`present.rs`), and without values where it is not built in (`absent.rs`). The two cannot drift: what one
-//! lacks does not compile with the rest of the crate, and what one has too much is never used, which is a warning.
-//!
-//! Every call makes the context current that its object belongs to, and restores what was there.
+//! Every call makes the context of its object current, and restores the thread's previous context. Without feature `cuda`, and
+//! on systems other than Linux, `functions::driver` returns [`CudaError::NoBackend`](crate::CudaError::NoBackend), so that no
+//! object exists.
 
 use std::ffi::CStr;
 
-#[cfg(backend)]
-#[path = "driver/present.rs"]
-mod backend;
-#[cfg(not(backend))]
-#[path = "driver/absent.rs"]
-mod backend;
+mod context;
+mod functions;
+mod library;
+mod memory;
+mod module;
 
-pub(crate) use backend::{Context, Event, Function, Memory, Module, Stream, clear, wait};
+pub(crate) use context::Context;
+pub use context::{device_count, device_of, is_capturing};
+pub(crate) use memory::{Event, Memory, Stream, clear, wait};
+pub(crate) use module::{Function, Module};
 
-/// What a device says of itself. Sizes in bytes.
+/// Properties of a device. Sizes in bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct DeviceProperties {
     pub name: String,
-    /// 10 times the major number of the compute capability, and the minor one: 90 is 9.0, 103 is 10.3.
+    /// Compute capability without its point: 90 is 9.0, 103 is 10.3.
     pub architecture: usize,
-    /// Streaming multiprocessors that the context's kernels run on.
+    /// Streaming multiprocessors that kernels of the context run on.
     pub units: usize,
-    /// Opt-in shared memory of a block.
+    /// Opt-in shared memory per block.
     pub shared_bytes: usize,
-    /// Shared memory of a multiprocessor.
+    /// Shared memory per multiprocessor.
     pub unit_shared_bytes: usize,
-    /// Registers of 4 bytes of a block.
+    /// Registers of 4 bytes per block.
     pub registers: usize,
-    /// Whether launches can be cooperative.
+    /// Whether cooperative launches are supported.
     pub cooperative: bool,
-    /// Bytes a second that the memory's clock and bus make; 0 where the driver does not say.
+    /// Memory bandwidth in bytes per second, by clock and bus width; 0 if the driver does not report them.
     pub peak_bandwidth: f64,
 }
 
 /// Device code.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(backend), allow(dead_code, reason = "nothing reads it"))]
 pub(crate) enum Image<'a> {
-    /// Text, for any architecture from the one that it names on.
+    /// Text, for its target architecture and all newer ones.
     Ptx(&'a CStr),
-    /// A whole cubin or fat binary.
+    /// Whole cubin or fat binary.
     Machine(&'static [u8]),
 }
 
-/// Blocks of a launch.
+/// Grid and blocks of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchDims {
-    /// Blocks.
+    /// Number of blocks.
     pub groups: u32,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Whether blocks may wait for any others: all are then at work together, or the launch is refused.
+    /// Blocks per cluster, a divisor of `groups`; 1 without clusters.
+    pub cluster: u32,
+    /// Whether the launch is cooperative: all blocks are co-resident, or the launch is rejected.
     pub cooperative: bool,
 }

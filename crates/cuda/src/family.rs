@@ -6,6 +6,8 @@ use crate::archive;
 
 /// CUDA of the oldest driver that takes the PTX, which is of ISA 8.4: major and minor number.
 pub const NEEDED_CUDA: (u32, u32) = (12, 4);
+/// CUDA version whose assembler made the machine code, and of the oldest driver that loads it.
+pub(crate) const MACHINE_CODE_CUDA: (u32, u32) = (13, 0);
 /// Release of the first such driver.
 pub const NEEDED_DRIVER: u32 = 550;
 /// The oldest architecture that the PTX is for, as 10 times the major number of the compute capability, and the minor one.
@@ -92,6 +94,11 @@ families! {
 }
 
 impl Family {
+    /// Returns `true` if the same code is for all words.
+    pub(crate) fn is_compiled_once(self) -> bool {
+        archive::PTX.is_compiled_once(self.name())
+    }
+
     /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
     ///
     /// # Panics
@@ -102,10 +109,10 @@ impl Family {
     }
 
     pub(crate) fn image(self, word: usize) -> &'static CStr {
-        #[cfg(backend)]
+        #[cfg(all(feature = "cuda", target_os = "linux"))]
         return CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero");
         // No program is to carry what it cannot load.
-        #[cfg(not(backend))]
+        #[cfg(not(all(feature = "cuda", target_os = "linux")))]
         {
             let _ = word;
             c""
@@ -114,9 +121,9 @@ impl Family {
 
     /// Machine code of the family for a device of that architecture, if there is any; newer drivers alone take it.
     pub(crate) fn machine(self, word: usize, architecture: usize) -> Option<&'static [u8]> {
-        #[cfg(backend)]
+        #[cfg(all(feature = "cuda", target_os = "linux"))]
         return archive::machine(architecture)?.code(self.name(), word);
-        #[cfg(not(backend))]
+        #[cfg(not(all(feature = "cuda", target_os = "linux")))]
         {
             let _ = (word, architecture);
             None

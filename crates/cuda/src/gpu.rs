@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::call::{Call, ChipLimits};
 use crate::chip::Chip;
-use crate::driver::{Context, Facts, Function, Image, LaunchDims, Module};
+use crate::driver::{Context, DeviceProperties, Function, Image, LaunchDims, Module};
 use crate::error::{CudaError, LowerError};
 use crate::family::{Family, NEEDED_ARCHITECTURE};
 use crate::waits::Waits;
@@ -36,9 +36,12 @@ pub struct Gpu(Arc<Inner>);
 struct Inner {
     chip: Chip,
     architecture: usize,
-    modules: Mutex<HashMap<(Family, usize), Arc<Module>>>,
+    modules: Mutex<HashMap<(Family, usize), Arc<ModuleSlot>>>,
     context: Arc<Context>,
 }
+
+/// A module, once loaded. Its lock is separate from the map's: compiling one module does not block the use of others.
+type ModuleSlot = Mutex<Option<Arc<Module>>>;
 
 impl Gpu {
     /// The GPU of that number, counted from 0, with its primary context.
@@ -76,26 +79,28 @@ impl Gpu {
     }
 
     fn of(context: Arc<Context>) -> Result<Self, CudaError> {
-        let facts = context.facts()?;
-        // What is too old for the kernels is known here, before anything is planned.
-        if facts.architecture < NEEDED_ARCHITECTURE {
-            return Err(CudaError::DeviceTooOld { device: facts.name, have: facts.architecture });
+        let found = context.properties()?;
+        // Rejected here, before anything is planned.
+        if found.architecture < NEEDED_ARCHITECTURE {
+            return Err(CudaError::DeviceTooOld { device: found.name, have: found.architecture });
         }
         let limits = ChipLimits {
-            units: facts.units,
-            shared_bytes: facts.shared_bytes,
-            unit_shared_bytes: facts.unit_shared_bytes,
-            registers: facts.registers,
-            cluster: largest_cluster(&context, &facts)?,
-            cooperative: facts.cooperative,
+            units: found.units,
+            shared_bytes: found.shared_bytes,
+            unit_shared_bytes: found.unit_shared_bytes,
+            registers: found.registers,
+            cluster: largest_cluster(&context, &found)?,
+            cooperative: found.cooperative,
         };
-        // A card that was measured has costs of its own.
-        let chip = if facts.name.contains("H200") {
-            Chip::h200().with_limits(limits).named(facts.name)
+        // The GH200's memory is slower, and MIG slices have fewer multiprocessors.
+        let measured =
+            found.name.starts_with("NVIDIA H200") && limits.units == ChipLimits::H200.units;
+        let chip = if measured {
+            Chip::h200().with_limits(limits).named(found.name)
         } else {
-            Chip::like_h200(facts.name, limits, facts.peak_bandwidth)
+            Chip::like_h200(found.name, limits, found.peak_bandwidth)
         };
-        let (architecture, modules) = (facts.architecture, Mutex::default());
+        let (architecture, modules) = (found.architecture, Mutex::default());
         Ok(Gpu(Arc::new(Inner { chip, architecture, modules, context })))
     }
 
@@ -126,16 +131,22 @@ impl Gpu {
     }
 
     fn module(&self, family: Family, word: usize) -> Result<Arc<Module>, CudaError> {
-        let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = modules.get(&(family, word)) {
+        // A family that is compiled once has the same code for all words.
+        let key = (family, if family.is_compiled_once() { 1 } else { word });
+        let slot = {
+            let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
+            modules.entry(key).or_default().clone()
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = &*slot {
             return Ok(module.clone());
         }
-        let module = match machine(self.context(), self.0.architecture, family, word) {
+        let module = match machine(self.context(), self.0.architecture, family, word)? {
             Some(module) => module,
             // The driver compiles it.
             None => Module::load(self.context(), Image::Ptx(family.image(word)))?,
         };
-        modules.insert((family, word), module.clone());
+        *slot = Some(module.clone());
         Ok(module)
     }
 
@@ -188,20 +199,22 @@ impl Gpu {
     }
 }
 
-/// The module of a family's machine code, loaded in milliseconds, if there is any that GPU and driver take.
+/// Loads the machine code of a family, if there is any for this GPU and driver.
 fn machine(
     context: &Arc<Context>,
     architecture: usize,
     family: Family,
     word: usize,
-) -> Option<Arc<Module>> {
-    let code = family.machine(word, architecture)?;
-    Module::load(context, Image::Machine(code)).ok()
+) -> Result<Option<Arc<Module>>, CudaError> {
+    match family.machine(word, architecture) {
+        Some(code) => Module::load_machine(context, code),
+        None => Ok(None),
+    }
 }
 
 /// A kernel to ask about clusters.
 fn probe(context: &Arc<Context>, architecture: usize) -> Result<Function, CudaError> {
-    match machine(context, architecture, Family::Check, 4) {
+    match machine(context, architecture, Family::Check, 4)? {
         Some(module) => module.function("check_fill"),
         // Sooner compiled than that family.
         None => Module::load(context, Image::Ptx(CLUSTER))?.function("probe"),
@@ -210,17 +223,22 @@ fn probe(context: &Arc<Context>, architecture: usize) -> Result<Function, CudaEr
 
 /// Blocks of the largest cluster that a kernel of the most threads and shared memory can have here, of the sizes
 /// that there are kernels for; 1 where there are no clusters.
-fn largest_cluster(context: &Arc<Context>, facts: &Facts) -> Result<usize, CudaError> {
-    if facts.architecture < CLUSTER_ARCHITECTURE {
+fn largest_cluster(context: &Arc<Context>, found: &DeviceProperties) -> Result<usize, CudaError> {
+    if found.architecture < CLUSTER_ARCHITECTURE {
         return Ok(1);
     }
-    let probe = probe(context, facts.architecture)?;
-    let shared_bytes = u32::try_from(facts.shared_bytes).unwrap_or(u32::MAX);
+    let probe = probe(context, found.architecture)?;
+    let shared_bytes = u32::try_from(found.shared_bytes).unwrap_or(u32::MAX);
     probe.allow_shared(shared_bytes)?;
     probe.allow_large_clusters()?;
     let groups = MOST_CLUSTER as u32;
-    let config = LaunchDims { groups, threads: CLUSTER_THREADS, shared_bytes, cooperative: false };
-    // A driver that does not know has no room for any.
-    let blocks = probe.largest_cluster(config).unwrap_or(1).min(facts.units).clamp(1, MOST_CLUSTER);
+    let config = LaunchDims {
+        groups,
+        threads: CLUSTER_THREADS,
+        shared_bytes,
+        cluster: 1,
+        cooperative: false,
+    };
+    let blocks = probe.largest_cluster(config)?.min(found.units).clamp(1, MOST_CLUSTER);
     Ok(1 << blocks.ilog2())
 }

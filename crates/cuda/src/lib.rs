@@ -63,5 +63,6 @@ pub use prepare::Work;
 pub use run::Prepared;
 pub use stopwatch::{Ground, Stopwatch};
 
-#[cfg(backend)]
+#[cfg(feature = "cust")]
 pub use cust;
+pub use driver::{device_count, device_of, is_capturing};

@@ -19,7 +19,7 @@ impl Gpu {
     /// # Errors
     /// [`CudaError::Driver`].
     pub fn reach(&self, other: &Gpu) -> Result<bool, CudaError> {
-        self.context().reach(other.context())
+        self.context().enable_peer_access(other.context())
     }
 }
 

@@ -135,7 +135,13 @@ impl Stopwatch {
 
     /// Queues one of the checking kernels.
     fn check(&self, kernel: &Function, parameters: &[*const c_void]) -> Result<(), CudaError> {
-        let config = LaunchDims { groups: 2048, threads: 256, shared_bytes: 0, cooperative: false };
+        let config = LaunchDims {
+            groups: 2048,
+            threads: 256,
+            shared_bytes: 0,
+            cluster: 1,
+            cooperative: false,
+        };
         // SAFETY: the caller gives each kernel as many parameters as it takes, of its types. The kernels stay within the
         // elements that they are given, which the caller has compared with the memory.
         unsafe { kernel.launch(config, parameters, self.stream.raw(), || "check".into()) }

@@ -1,16 +1,11 @@
 //! Preparing and running on a card whose launches do nothing (`driver_library/card.c`): what is asked of the driver, and what
 //! becomes of what it refuses. Each case runs in a process of its own.
-#![cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#![cfg(all(feature = "cuda", target_os = "linux"))]
 #![allow(unsafe_code)]
 
 use std::ptr;
 
 use turntile_cuda::call::WorkspacePart;
-use turntile_cuda::cust::sys;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{
     Buffers, CudaError, Gpu, LowerError, Prepared, ScalarKind, Scaling, Stopwatch, Work,
@@ -19,6 +14,7 @@ use turntile_perm::{Elementary, RowSlide};
 use turntile_plan::{Planner, Problem};
 
 use crate::children::runs_on;
+use crate::driver_function::{capture, driver_function};
 
 fn runs(case: &str, options: &[&str]) {
     runs_on("card", case, "card.c", options);
@@ -95,11 +91,15 @@ fn child_cleared() {
         let prepared = gpu.prepare_work(work).unwrap();
         let workspace = memory(&prepared).workspace.unwrap();
         assert_eq!(queue(&prepared), Ok(()));
-        let (mut bytes, mut address) = (0, 0);
-        // SAFETY: places for the answers.
-        let told = unsafe { sys::cuMemGetInfo_v2(&mut bytes, &mut address) };
-        assert_eq!(told, sys::CUresult::CUDA_SUCCESS);
-        assert_eq!((address as u64, bytes), (workspace.0, flags), "{way:?}");
+        let (mut bytes, mut address) = (0u64, 0u64);
+        // SAFETY: this is its signature in `card.c`.
+        unsafe {
+            driver_function::<unsafe extern "C" fn(*mut u64, *mut u64)>(c"last_cleared")(
+                &mut bytes,
+                &mut address,
+            );
+        }
+        assert_eq!((address, bytes), (workspace.0, flags as u64), "{way:?}");
     }
 }
 
@@ -213,20 +213,15 @@ fn child_captured() {
     let equal = Problem::new(4096, 3000, 4).unwrap().with_leading(4096, 4096).unwrap();
     let unequal = Problem::new(4096, 3000, 4).unwrap().with_leading(3008, 4100).unwrap();
     let of_floats = [square, equal, unequal].map(|problem| (ScalarKind::F32, problem));
-    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     for (number, problem) in numbers.into_iter().chain(of_floats) {
         let prepared = gpu.prepare(&planner.plan(&problem).unwrap()).unwrap();
         let not = queue_scaled(&prepared, number, Scaling::Zeros);
         assert!(matches!(not, Err(CudaError::NotPrepared { .. })), "{not:?}");
         let prepared = prepared.with_scaling().unwrap();
-        // SAFETY: this card's streams are no more than numbers.
-        let begun = unsafe { sys::cuStreamBeginCapture_v2(ptr::null_mut(), mode) };
+        capture(true);
         let ran = [Scaling::Zeros, TWICE].map(|by| queue_scaled(&prepared, number, by));
         let plain = queue(&prepared);
-        let mut graph = ptr::null_mut();
-        // SAFETY: a place for the answer.
-        let ended = unsafe { sys::cuStreamEndCapture(ptr::null_mut(), &mut graph) };
-        assert_eq!([begun, ended], [sys::CUresult::CUDA_SUCCESS; 2]);
+        capture(false);
         assert_eq!((ran, plain), ([Ok(()), Ok(())], Ok(())), "{problem}");
     }
 }

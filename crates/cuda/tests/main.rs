@@ -2,13 +2,11 @@
 
 mod card;
 mod cases;
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(feature = "cuda", target_os = "linux"))]
 mod children;
 mod cut;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod driver_function;
 mod driver_library;
 mod follow;
 mod golden;

@@ -358,12 +358,7 @@ fn with_rank(command: &GpuCommand, error: &turntile::Error) -> (usize, String) {
     (rank, error.to_string())
 }
 
-#[cfg(all(
-    test,
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(test, feature = "cuda", target_os = "linux"))]
 mod tests;
 
 impl fmt::Display for MultiGpu {

@@ -213,7 +213,8 @@ unsafe fn queue(
         match run {
             Run::Kernel { kernels, entry, launch } => {
                 let Launch { groups, threads, shared_bytes, .. } = *launch;
-                let config = LaunchDims { groups, threads, shared_bytes, cooperative: false };
+                let config =
+                    LaunchDims { groups, threads, shared_bytes, cluster: 1, cooperative: false };
                 let params = launch.params.at(to, from);
                 // SAFETY: the entry point takes one parameter, of this structure (`tests/args.rs`, `tests/kernels.rs`).
                 // It reads the second buffer and writes the first, or moves what is in the first, as far as its

@@ -1,11 +1,7 @@
 //! The integration tests, one program: each is linked anew. Those by their paths compare the library with files of the repository: no package has them.
 
 mod bench;
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../../cuda/tests/children.rs"]
 mod children;
 #[path = "../../turntile/tests/common/mod.rs"]
@@ -20,11 +16,7 @@ mod documented;
 #[allow(dead_code, reason = "only a part is used")]
 mod draw;
 mod drawn_grids;
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(feature = "cuda", target_os = "linux"))]
 mod gpu_memory;
 mod grids;
 mod header;

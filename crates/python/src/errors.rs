@@ -23,7 +23,7 @@ create_exception!(
 create_exception!(turntile, PlanError, PyValueError, "No kernel serves the problem.");
 
 /// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
-pub const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
+const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
 
 /// The exception for an error. The data are unchanged, except after `ErrorKind::Incomplete`, whose text says so.
 pub fn exception(error: Error) -> PyErr {

@@ -10,11 +10,10 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use turntile::gpu::{Gpu, GpuTransposer};
+use turntile::gpu::{self, Gpu, GpuTransposer};
 use turntile::mode::Dynamic;
 use turntile::{Error, Transpose};
 
-use crate::driver;
 use crate::errors::{exception, value};
 use crate::host::asked;
 use crate::memory::Span;
@@ -43,19 +42,20 @@ pub fn handle(stream: usize) -> *mut c_void {
 /// How many GPUs the driver has; 0 without one, or without the backend.
 #[pyfunction]
 pub fn cuda_devices(py: Python<'_>) -> usize {
-    py.detach(driver::devices)
+    py.detach(gpu::device_count)
 }
 
 /// The number of the device that memory at this address is of, None if the driver knows of no device's.
 #[pyfunction]
 pub fn device_of(address: usize) -> Option<usize> {
-    driver::device_of(address as u64)
+    gpu::device_of(address as u64)
 }
 
 /// Whether work on this stream is being captured in a graph.
 #[pyfunction]
 pub fn is_capturing(stream: usize) -> bool {
-    driver::is_capturing(handle(stream))
+    // SAFETY: the caller's framework made the stream.
+    unsafe { gpu::is_capturing(handle(stream)) }
 }
 
 /// An order of axes, or a layout of records, planned for a GPU, its kernels loaded.

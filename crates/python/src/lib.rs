@@ -20,7 +20,6 @@
 mod array_struct;
 mod distributed;
 mod distributed_gpu;
-mod driver;
 mod errors;
 mod file;
 mod gpu;

@@ -5,7 +5,7 @@
 //! holds its context and makes it current when needed, then restores the thread's previous context.
 //!
 //! ```no_run
-//! # #[cfg(all(feature = "cuda", target_os = "linux"))]
+//! # #[cfg(feature = "cust")]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use turntile::gpu::cust::{self, prelude::*};
 //! use turntile::{Transpose, gpu::Gpu};
@@ -30,7 +30,7 @@
 //! stream.synchronize()?;
 //! # Ok(())
 //! # }
-//! # #[cfg(not(all(feature = "cuda", target_os = "linux")))]
+//! # #[cfg(not(feature = "cust"))]
 //! # fn main() {}
 //! ```
 #![allow(unsafe_code)]
@@ -59,30 +59,29 @@ use crate::transpose::TransposeRequest;
 use crate::tune::candidates;
 use crate::{Error, Transpose};
 
-// Same condition as in turntile-cuda: with the feature, on Linux.
 #[cfg(doc)]
 use crate::ErrorKind;
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(feature = "cust")]
 pub use turntile_cuda::cust;
+pub use turntile_cuda::{device_count, device_of, is_capturing};
 
-/// Writable device memory: an address and a length in bytes. Converts from a mutable slice or
-/// buffer of `cust`, or from `(address, bytes)`.
+/// Writable device memory: an address and a length in bytes.
+///
+/// Converts from `(address, bytes)`, and with features `cust` and `cudarc-0-19` from a mutable
+/// slice or buffer of these crates. For your own buffer type, implement
+/// `From<&mut Buffer> for DeviceMemory`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceMemory {
     address: u64,
     bytes: usize,
 }
 
-/// Readable device memory. Converts from a slice or buffer of `cust`, or from `(address, bytes)`.
+/// Readable device memory. Converts like [`DeviceMemory`], from shared references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceSource(DeviceMemory);
 
-/// Stream of the GPU's context. Converts from a `Stream` of `cust`, or from a `CUstream`; null is
-/// the default stream.
+/// Stream of the GPU's context. Converts from a `CUstream` (null is the default stream), and with
+/// features `cust` and `cudarc-0-19` from a stream of these crates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHandle(*mut c_void);
 
@@ -111,11 +110,7 @@ impl From<*mut c_void> for StreamHandle {
     }
 }
 
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(feature = "cust")]
 mod from_cust {
     use super::cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
     use super::cust::stream::Stream;
@@ -144,6 +139,41 @@ mod from_cust {
     impl From<&Stream> for StreamHandle {
         fn from(stream: &Stream) -> Self {
             StreamHandle(stream.as_inner().cast())
+        }
+    }
+}
+
+/// Conversions from cudarc's types. Its automatic synchronisation covers work that was queued before
+/// the conversion, not the run itself: use the buffer on the run's stream, or synchronise.
+#[cfg(feature = "cudarc-0-19")]
+mod from_cudarc {
+    use cudarc::driver::{
+        CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice,
+    };
+
+    use super::{DeviceMemory, DeviceSource, StreamHandle};
+
+    macro_rules! from_memory {
+        ($($memory:ty, $address:ident => $made:ident;)*) => {
+            $(impl<T> From<$memory> for $made {
+                fn from(memory: $memory) -> Self {
+                    let (stream, bytes) = (memory.stream().clone(), memory.num_bytes());
+                    let (address, _synchronised) = memory.$address(&stream);
+                    (address, bytes).into()
+                }
+            })*
+        };
+    }
+    from_memory! {
+        &mut CudaSlice<T>, device_ptr_mut => DeviceMemory;
+        &mut CudaViewMut<'_, T>, device_ptr_mut => DeviceMemory;
+        &CudaSlice<T>, device_ptr => DeviceSource;
+        &CudaView<'_, T>, device_ptr => DeviceSource;
+    }
+
+    impl From<&CudaStream> for StreamHandle {
+        fn from(stream: &CudaStream) -> Self {
+            StreamHandle(stream.cu_stream().cast())
         }
     }
 }

@@ -6,11 +6,11 @@ use std::ptr;
 
 use turntile::blas::{Complex, Scalar, Scale};
 use turntile::error::Reason;
-use turntile::gpu::cust::sys::{self, CUresult};
 use turntile::gpu::{CudaError, DeviceMemory, Gpu, StreamHandle};
 use turntile::{ErrorKind, Transpose};
 
 use crate::children::runs_on;
+use crate::driver_function::{capture, driver_function};
 
 fn runs(case: &str, options: &[&str]) {
     runs_on("gpu", case, "card.c", options);
@@ -53,16 +53,12 @@ fn captured<S: Scalar>(gpu: &Gpu, twice: S, zero: S) {
     ] {
         let ready = transpose.plan_on(gpu).unwrap().with_own_workspace().unwrap();
         let data = memory(4100 * 6000 * size_of::<S>());
-        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-        let mut graph = ptr::null_mut();
+        capture(true);
         // SAFETY: launches of this card do not access memory, and its streams are plain numbers.
-        let (begun, ran, ended) = unsafe {
-            let begun = sys::cuStreamBeginCapture_v2(ptr::null_mut(), mode);
-            let ran =
-                [twice, zero].map(|alpha| ready.run_scaled(data, &Scale::by(alpha), stream()));
-            (begun, ran, sys::cuStreamEndCapture(ptr::null_mut(), &mut graph))
+        let ran = unsafe {
+            [twice, zero].map(|alpha| ready.run_scaled(data, &Scale::by(alpha), stream()))
         };
-        assert_eq!([begun, ended], [CUresult::CUDA_SUCCESS; 2]);
+        capture(false);
         assert_eq!(ran, [Ok(()), Ok(())], "{}", ready.plan());
     }
 }
@@ -87,6 +83,8 @@ fn child_half() {
         matches!(error.reason(), Reason::Cuda(CudaError::Partial { launch: 3, launches: 3, .. })),
         "{error}"
     );
+    type Synchronize = unsafe extern "C" fn(*mut std::ffi::c_void) -> i32;
+    let synchronize: Synchronize = driver_function(c"cuStreamSynchronize");
     // SAFETY: as above; the workspace is freed when the queued work has ended.
-    assert_eq!(unsafe { sys::cuStreamSynchronize(ptr::null_mut()) }, CUresult::CUDA_SUCCESS);
+    assert_eq!(unsafe { synchronize(ptr::null_mut()) }, 0);
 }

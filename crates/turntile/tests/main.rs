@@ -2,20 +2,15 @@
 
 use std::env;
 
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../../cuda/tests/children.rs"]
 mod children;
 mod common;
 mod decisions;
-#[cfg(all(
-    feature = "cuda",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+#[path = "../../cuda/tests/driver_function.rs"]
+mod driver_function;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
 mod gpu;
 mod layouts;
 mod leading;

@@ -71,7 +71,8 @@ pub fn errors(bench: &mut Bench) -> usize {
         "plan put together by hand",
         matches!(bench.gpu.prepare(&shorter), Err(CudaError::Flawed(_))),
     );
-    let config = LaunchDims { groups: 1, threads: 4096, shared_bytes: 0, cooperative: false };
+    let config =
+        LaunchDims { groups: 1, threads: 4096, shared_bytes: 0, cluster: 1, cooperative: false };
     // SAFETY: the text is PTX; the launch is refused.
     let launch = unsafe {
         let code =

@@ -238,8 +238,13 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
         }
         let shared_bytes = gpu.chip().limits().shared_bytes as u32;
         let probe = |groups: usize| {
-            let config =
-                LaunchDims { groups: groups as u32, threads: 512, shared_bytes, cooperative: true };
+            let config = LaunchDims {
+                groups: groups as u32,
+                threads: 512,
+                shared_bytes,
+                cluster: 1,
+                cooperative: true,
+            };
             let kernels = gpu.load_kernels(code, &["none"])?;
             let launched = kernels.launch(0, config, &[], stream.cast());
             sys::cuStreamSynchronize(stream);

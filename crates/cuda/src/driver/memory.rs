@@ -1,68 +1,69 @@
 //! Device memory, streams and events.
+#![allow(unsafe_code)]
 
 use std::ffi::c_void;
-use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cust::sys::{self, CUdeviceptr, CUevent, CUresult, CUstream};
-
-use super::{Context, Owned, answer};
+use super::Context;
+use super::context::{Allocation, Owned};
+use super::functions::{self, CUevent, CUstream, driver};
 use crate::error::CudaError;
 
-/// Queues zeroes for `bytes` bytes from `address` on.
+/// Queues zeroing of `bytes` bytes at `address`.
 ///
 /// # Safety
-/// They are memory of the current context, of which `stream` is a stream or null, and nothing else uses
-/// them until that is done.
+/// The bytes are memory of the current context, `stream` is a stream of it or null, and nothing else accesses the bytes until
+/// that work has ended.
 pub(crate) unsafe fn clear(
     stream: *mut c_void,
     address: u64,
     bytes: usize,
 ) -> Result<(), CudaError> {
-    // SAFETY: the caller answers for memory and stream.
-    let code = unsafe { sys::cuMemsetD8Async(address, 0, bytes, stream.cast()) };
-    answer("cuMemsetD8Async", code)
+    // SAFETY: the caller vouches for memory and stream.
+    Ok(unsafe { driver()?.cuMemsetD8Async(address, 0, bytes, CUstream(stream)) }?)
 }
 
-/// Waits for all that was queued on `stream`, in whose context the caller is.
+/// Waits for all work queued on `stream`.
 ///
 /// # Safety
-/// It is a stream of that context, or null.
+/// `stream` is a stream of the current context, or null.
 pub(crate) unsafe fn wait(stream: *mut c_void) -> Result<(), CudaError> {
-    // SAFETY: the caller answers for the stream.
-    answer("cuStreamSynchronize", unsafe { sys::cuStreamSynchronize(stream.cast()) })
+    // SAFETY: the caller vouches for the stream.
+    Ok(unsafe { driver()?.cuStreamSynchronize(CUstream(stream)) }?)
 }
 
-/// Device memory, freed with this.
+/// Device memory, freed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    start: Owned<CUdeviceptr>,
+    start: Owned<Allocation>,
     bytes: usize,
 }
 
 impl Memory {
-    /// `bytes` bytes, not initialised; one where that is none.
+    /// Allocates `bytes` uninitialised bytes, at least one.
     pub fn allocate(context: &Arc<Context>, bytes: usize) -> Result<Self, CudaError> {
         let _current = context.enter()?;
         let mut handle = 0;
-        // SAFETY: `handle` is a place for the answer.
-        match unsafe { sys::cuMemAlloc_v2(&mut handle, bytes.max(1)) } {
-            CUresult::CUDA_ERROR_OUT_OF_MEMORY => return Err(CudaError::OutOfMemory { bytes }),
-            code => answer("cuMemAlloc", code)?,
+        // SAFETY: `handle` is writable.
+        match unsafe { driver()?.cuMemAlloc(&mut handle, bytes.max(1)) } {
+            Err(failure) if failure.code == functions::OUT_OF_MEMORY => {
+                return Err(CudaError::OutOfMemory { bytes });
+            }
+            result => result?,
         }
-        Ok(Memory { start: Owned { handle, context: context.clone() }, bytes })
+        Ok(Memory { start: Owned { handle: Allocation(handle), context: context.clone() }, bytes })
     }
 
     pub fn address(&self) -> u64 {
-        self.start.handle
+        self.start.handle.0
     }
 
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Address of `bytes` bytes that begin `at` bytes from the start.
+    /// Returns the address of `bytes` bytes at offset `at`, or an error if they exceed the memory.
     pub fn span(&self, at: usize, bytes: usize) -> Result<u64, CudaError> {
         let (need, have) = (at.saturating_add(bytes), self.bytes);
         let inside = need <= have;
@@ -74,37 +75,39 @@ impl Memory {
     }
 }
 
-/// A stream that does not wait for the default one.
+/// A stream that does not synchronise with the default stream.
 pub(crate) type Stream = Owned<CUstream>;
 
 impl Stream {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let mut handle = ptr::null_mut();
-        // SAFETY: a place for the handle; 1 is CU_STREAM_NON_BLOCKING.
-        answer("cuStreamCreate", unsafe { sys::cuStreamCreate(&mut handle, 1) })?;
+        /// `CU_STREAM_NON_BLOCKING`.
+        const NON_BLOCKING: u32 = 1;
+        let mut handle = CUstream::NULL;
+        // SAFETY: `handle` is writable.
+        unsafe { driver()?.cuStreamCreate(&mut handle, NON_BLOCKING) }?;
         Ok(Owned { handle, context: context.clone() })
     }
 
     pub fn raw(&self) -> *mut c_void {
-        self.handle.cast()
+        self.handle.0
     }
 
-    /// Waits for all that was queued.
+    /// Waits for all queued work.
     pub fn wait(&self) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
-        // SAFETY: the stream is live, and of this context.
+        // SAFETY: the stream is alive, and its context is current.
         unsafe { wait(self.raw()) }
     }
 
-    /// Queues zeroes for a piece of memory of the same context, which nothing else uses meanwhile.
+    /// Queues zeroing of memory of the same context.
     pub fn clear(&self, memory: &mut Memory) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
-        // SAFETY: the memory is exclusively borrowed by a caller that waits for this stream before it lets go.
+        // SAFETY: the memory is exclusively borrowed, by callers that wait for this stream before they end the borrow.
         unsafe { clear(self.raw(), memory.address(), memory.bytes) }
     }
 
-    /// Queues a copy of `bytes` bytes from one place of `memory` to another.
+    /// Queues a copy of `bytes` bytes between two offsets of `memory`.
     pub fn copy(
         &self,
         memory: &Memory,
@@ -113,23 +116,21 @@ impl Stream {
     ) -> Result<(), CudaError> {
         let (to, from) = (memory.span(to, bytes)?, memory.span(from, bytes)?);
         let _current = self.context.enter()?;
-        // SAFETY: both spans lie in the memory.
-        let code = unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, self.handle) };
-        answer("cuMemcpyDtoDAsync", code)
+        // SAFETY: both ranges are inside the memory.
+        Ok(unsafe { driver()?.cuMemcpyDtoDAsync(to, from, bytes, self.handle) }?)
     }
 
-    /// What is queued from now on waits for what was queued when `event` was last recorded, wherever that was.
+    /// Makes work queued after this call wait until `event`, recorded on any stream, has occurred.
     pub fn wait_for(&self, event: &Event) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
-        // SAFETY: stream and event are live; 0 is the only flag there is.
-        let code = unsafe { sys::cuStreamWaitEvent(self.handle, event.handle, 0) };
-        answer("cuStreamWaitEvent", code)
+        // SAFETY: stream and event are alive; 0 are the default flags.
+        Ok(unsafe { driver()?.cuStreamWaitEvent(self.handle, event.handle, 0) }?)
     }
 
-    /// Queues a copy of `bytes` bytes to an address of one context from one of another, or of the same.
+    /// Queues a copy of `bytes` bytes to an address in one context from an address in another, or in the same.
     ///
     /// # Safety
-    /// They are memory of those contexts, and nothing else uses what is written, or writes what is read, until that is done.
+    /// Both ranges are memory of those contexts. Until the copy has ended, nothing else accesses the destination or writes the source.
     pub unsafe fn copy_between(
         &self,
         (to, there): (&Context, u64),
@@ -138,66 +139,63 @@ impl Stream {
     ) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
         if to.is(from) {
-            // SAFETY: the caller answers for the memory.
-            let code = unsafe { sys::cuMemcpyDtoDAsync_v2(there, here, bytes, self.handle) };
-            return answer("cuMemcpyDtoDAsync", code);
+            // SAFETY: the caller vouches for the memory.
+            return Ok(unsafe { driver()?.cuMemcpyDtoDAsync(there, here, bytes, self.handle) }?);
         }
-        let (to, from) = (to.handle, from.handle);
-        // SAFETY: as above; both contexts are live.
-        let code = unsafe { sys::cuMemcpyPeerAsync(there, to, here, from, bytes, self.handle) };
-        answer("cuMemcpyPeerAsync", code)
+        let (to, from) = (to.handle(), from.handle());
+        // SAFETY: as above; both contexts are alive.
+        Ok(unsafe { driver()?.cuMemcpyPeerAsync(there, to, here, from, bytes, self.handle) }?)
     }
 
-    /// Copies `bytes` into `memory`, `at` bytes from its start, and waits.
+    /// Copies `bytes` into `memory` at offset `at`, and waits for the stream.
     pub fn put(&self, memory: &Memory, at: usize, bytes: &[u8]) -> Result<(), CudaError> {
         let to = memory.span(at, bytes.len())?;
         let _current = self.context.enter()?;
-        // SAFETY: the span lies in the memory; `bytes` is borrowed until the stream is done.
-        let code = unsafe {
-            sys::cuMemcpyHtoDAsync_v2(to, bytes.as_ptr().cast(), bytes.len(), self.handle)
+        // SAFETY: the range is inside the memory; `bytes` is borrowed until the stream has been waited for.
+        let queued = unsafe {
+            driver()?.cuMemcpyHtoDAsync(to, bytes.as_ptr().cast(), bytes.len(), self.handle)
         };
         let ended = self.wait();
-        answer("cuMemcpyHtoDAsync", code).and(ended)
+        queued.map_err(CudaError::from).and(ended)
     }
 
-    /// Fills `bytes` with what lies `at` bytes from the start of `memory`, once all that was queued is done.
+    /// Copies from `memory` at offset `at` into `bytes`, after all queued work, and waits for the stream.
     pub fn take(&self, memory: &Memory, at: usize, bytes: &mut [u8]) -> Result<(), CudaError> {
         let from = memory.span(at, bytes.len())?;
         let _current = self.context.enter()?;
         // SAFETY: as above; `bytes` is exclusively borrowed.
-        let code = unsafe {
-            sys::cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), from, bytes.len(), self.handle)
+        let queued = unsafe {
+            driver()?.cuMemcpyDtoHAsync(bytes.as_mut_ptr().cast(), from, bytes.len(), self.handle)
         };
         let ended = self.wait();
-        answer("cuMemcpyDtoHAsync", code).and(ended)
+        queued.map_err(CudaError::from).and(ended)
     }
 }
 
-/// A moment in a stream, by the device's clock.
+/// A point in a stream, with the device's time at which it was reached.
 pub(crate) type Event = Owned<CUevent>;
 
 impl Event {
     pub fn new(context: &Arc<Context>) -> Result<Self, CudaError> {
         let _current = context.enter()?;
-        let mut handle = ptr::null_mut();
-        // SAFETY: a place for the handle.
-        answer("cuEventCreate", unsafe { sys::cuEventCreate(&mut handle, 0) })?;
+        let mut handle = CUevent::NULL;
+        // SAFETY: `handle` is writable; 0 are the default flags, with timing.
+        unsafe { driver()?.cuEventCreate(&mut handle, 0) }?;
         Ok(Owned { handle, context: context.clone() })
     }
 
     pub fn record(&self, stream: &Stream) -> Result<(), CudaError> {
         let _current = self.context.enter()?;
-        // SAFETY: event and stream are live; the driver refuses a stream of another context.
-        answer("cuEventRecord", unsafe { sys::cuEventRecord(self.handle, stream.handle) })
+        // SAFETY: event and stream are alive; the driver rejects a stream of another context.
+        Ok(unsafe { driver()?.cuEventRecord(self.handle, stream.handle) }?)
     }
 
-    /// The time from this event to `later`, both recorded and passed.
+    /// Returns the time from this event to `later`. Both must have occurred.
     pub fn until(&self, later: &Event) -> Result<Duration, CudaError> {
         let _current = self.context.enter()?;
         let mut milliseconds = 0.0;
-        // SAFETY: a place for the answer, and two live events.
-        let code = unsafe { sys::cuEventElapsedTime(&mut milliseconds, self.handle, later.handle) };
-        answer("cuEventElapsedTime", code)?;
+        // SAFETY: `milliseconds` is writable, and both events are alive.
+        unsafe { driver()?.cuEventElapsedTime(&mut milliseconds, self.handle, later.handle) }?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds.max(0.0)) / 1e3))
     }
 }

@@ -48,7 +48,7 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
 }
 
 int cuDevicePrimaryCtxRetain(void **handle, int device) { (void)device; *handle = &context; return 0; }
-int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
+int cuDevicePrimaryCtxRelease(int device) { (void)device; return 0; }
 int cuCtxGetCurrent(void **handle) { *handle = &context; return 0; }
 int cuCtxGetDevice(int *device) { *device = 0; return 0; }
 
@@ -78,8 +78,8 @@ int cuCtxGetExecAffinity(struct affinity *affinity, int type) {
 #endif
 }
 
-int cuModuleLoadData(void **handle, const void *image) {
-    (void)image;
+int cuModuleLoadDataEx(void **handle, const void *image, unsigned count, int *options, void **values) {
+    (void)image, (void)count, (void)options, (void)values;
     if (capturing) return CAPTURED;
     *handle = &module;
     return 0;
@@ -142,24 +142,23 @@ static int launched(struct function *function, unsigned shared, void *stream) {
     queue(stream);
     return 0;
 }
-int cuLaunchKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e, unsigned f,
-                   unsigned shared, void *stream, void **parameters, void **extra) {
-    (void)groups, (void)b, (void)c, (void)threads, (void)e, (void)f, (void)parameters, (void)extra;
-    return launched(function, shared, stream);
-}
-int cuLaunchCooperativeKernel(struct function *function, unsigned groups, unsigned b, unsigned c, unsigned threads, unsigned e,
-                              unsigned f, unsigned shared, void *stream, void **parameters) {
-    (void)b, (void)c, (void)e, (void)f, (void)parameters;
-    return groups > blocks_of(threads, shared) * OWN_UNITS ? TOO_LARGE : launched(function, shared, stream);
+struct launch { unsigned grid[3], block[3], shared; void *stream; const struct attribute { int id, padding; unsigned value[16]; } *attributes; unsigned count; };
+int cuLaunchKernelEx(const struct launch *launch, struct function *function, void **parameters, void **extra) {
+    (void)parameters, (void)extra;
+    for (unsigned at = 0; at < launch->count; at++) {
+        int cooperative = launch->attributes[at].id == 2 && launch->attributes[at].value[0];
+        if (cooperative && launch->grid[0] > blocks_of(launch->block[0], launch->shared) * OWN_UNITS) return TOO_LARGE;
+    }
+    return launched(function, launch->shared, launch->stream);
 }
 
-int cuMemAlloc_v2(unsigned long *address, unsigned long bytes) {
+int cuMemAlloc(unsigned long *address, unsigned long bytes) {
     if (capturing) return CAPTURED;
     *address = next_address;
     next_address += (bytes + 511) & ~511ul;
     return 0;
 }
-int cuMemFree_v2(unsigned long address) {
+int cuMemFree(unsigned long address) {
     (void)address;
     for (char *stream = queued; stream < queued + sizeof queued; stream++) {
         if (*stream) __builtin_trap();
@@ -174,13 +173,12 @@ int cuMemsetD8Async(unsigned long address, unsigned char value, unsigned long by
     queue(stream);
     return 0;
 }
-/* In place of what is free: how many bytes were cleared last, and from where on. */
-int cuMemGetInfo_v2(unsigned long *bytes, unsigned long *address) {
+/* Bytes that were cleared last, and their address. */
+void last_cleared(unsigned long *bytes, unsigned long *address) {
     *bytes = cleared[0];
     *address = cleared[1];
-    return 0;
 }
-int cuMemcpyDtoDAsync_v2(unsigned long to, unsigned long from, unsigned long bytes, void *stream) {
+int cuMemcpyDtoDAsync(unsigned long to, unsigned long from, unsigned long bytes, void *stream) {
     (void)to, (void)from, (void)bytes;
     queue(stream);
     return 0;
@@ -195,11 +193,11 @@ static int queue_copy(void *to, const void *from, unsigned long bytes, void *str
     queue(stream);
     return 0;
 }
-int cuMemcpyHtoDAsync_v2(unsigned long to, const void *from, unsigned long bytes, void *stream) {
+int cuMemcpyHtoDAsync(unsigned long to, const void *from, unsigned long bytes, void *stream) {
     (void)to;
     return queue_copy(place, from, bytes, stream);
 }
-int cuMemcpyDtoHAsync_v2(void *to, unsigned long from, unsigned long bytes, void *stream) {
+int cuMemcpyDtoHAsync(void *to, unsigned long from, unsigned long bytes, void *stream) {
     (void)from;
     return queue_copy(to, place, bytes, stream);
 }
@@ -210,7 +208,7 @@ int cuStreamCreate(void **stream, unsigned flags) {
     *stream = queued + streams;
     return 0;
 }
-int cuStreamDestroy_v2(void *stream) { (void)stream; return 0; }
+int cuStreamDestroy(void *stream) { (void)stream; return 0; }
 int cuStreamSynchronize(void *stream) {
     if (capturing) return CAPTURED;
     queued[stream ? (char *)stream - queued : 0] = 0;
@@ -220,9 +218,35 @@ int cuStreamSynchronize(void *stream) {
     copies_queued = 0;
     return 0;
 }
-int cuStreamBeginCapture_v2(void *stream, int mode) { (void)stream, (void)mode; capturing = 1; return 0; }
+int cuStreamBeginCapture(void *stream, int mode) { (void)stream, (void)mode; capturing = 1; return 0; }
 int cuStreamEndCapture(void *stream, void **graph) { (void)stream; *graph = &module; capturing = 0; return 0; }
 int cuStreamWaitEvent(void *stream, void *of, unsigned flags) { (void)stream, (void)flags; return of == &event ? 0 : INVALID; }
 int cuEventCreate(void **made, unsigned flags) { (void)flags; *made = &event; return 0; }
-int cuEventDestroy_v2(void *of) { return of == &event ? 0 : INVALID; }
+int cuEventDestroy(void *of) { return of == &event ? 0 : INVALID; }
 int cuEventRecord(void *of, void *stream) { (void)stream; return of == &event ? 0 : INVALID; }
+
+static int equal(const char *a, const char *b) {
+    while (*a && *a == *b) a++, b++;
+    return *a == *b;
+}
+int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned long flags, int *status) {
+    static const struct { const char *name; void *function; } table[] = {
+#define ROW(NAME) {#NAME, (void *)NAME}
+        ROW(cuInit), ROW(cuGetErrorString), ROW(cuDeviceGet), ROW(cuDeviceGetName), ROW(cuDeviceGetAttribute),
+        ROW(cuDevicePrimaryCtxRetain), ROW(cuDevicePrimaryCtxRelease), ROW(cuCtxGetCurrent), ROW(cuCtxGetDevice),
+        ROW(cuCtxGetDevResource), ROW(cuCtxGetExecAffinity), ROW(cuModuleLoadDataEx), ROW(cuModuleUnload),
+        ROW(cuModuleGetFunction), ROW(cuFuncGetAttribute), ROW(cuFuncSetAttribute),
+        ROW(cuOccupancyMaxActiveBlocksPerMultiprocessor), ROW(cuLaunchKernelEx), ROW(cuMemAlloc), ROW(cuMemFree),
+        ROW(cuMemsetD8Async), ROW(cuMemcpyDtoDAsync), ROW(cuMemcpyHtoDAsync), ROW(cuMemcpyDtoHAsync),
+        ROW(cuStreamCreate), ROW(cuStreamDestroy), ROW(cuStreamSynchronize), ROW(cuStreamBeginCapture),
+        ROW(cuStreamEndCapture), ROW(cuStreamWaitEvent), ROW(cuEventCreate), ROW(cuEventDestroy), ROW(cuEventRecord),
+    };
+    *status = 0;
+    for (unsigned row = 0; row < sizeof table / sizeof *table; row++) {
+        if (version == 12040 && flags == 0 && equal(table[row].name, name)) {
+            *found = table[row].function;
+            return 0;
+        }
+    }
+    return 500;
+}
