@@ -11,7 +11,7 @@ use crate::routes::{Route, TileSize};
 use crate::stage_map::StageMap;
 use crate::units;
 
-/// Infeasible route that precedes the chosen one in the route table, and the reason.
+/// Infeasible route, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedRoute {
@@ -31,16 +31,15 @@ pub struct Plan {
     pub problem: Problem,
     /// Name of the device that the plan was made for.
     pub device: String,
-    /// Phases in execution order. Empty if nothing moves; one phase for matrices.
+    /// Phases in execution order. Empty if nothing moves; one phase for contiguous matrices.
     pub phases: Vec<Phase>,
-    /// Workspace in bytes: the [saved gaps](Self::saved_gap_bytes) plus the largest workspace of a
-    /// stage.
-    ///
-    /// All stages share one allocation.
+    /// Workspace in bytes: the [saved gaps](Self::saved_gap_bytes) plus the largest workspace of
+    /// any other stage. All stages share one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
-    /// Infeasible routes that precede the chosen one in the route table.
+    /// Infeasible routes that precede the chosen one in the route table. For several phases, routes
+    /// that cannot permute all axes in one phase. Empty for leading dimensions and records.
     pub rejected: Vec<RejectedRoute>,
 }
 
@@ -48,7 +47,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Phase {
-    /// Order of the problem's fused axes after the phase.
+    /// Order of the problem's fused axes after the phase. Empty for record conversions.
     pub order: Vec<usize>,
     /// Route of the phase.
     pub route: Route,
@@ -75,10 +74,10 @@ pub struct Recipe {
     pub phases: Vec<PhaseRecipe>,
 }
 
-/// Choices of one phase.
+/// Choices of one phase, from which the planner can rebuild it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PhaseRecipe {
-    /// Order of the problem's fused axes after the phase.
+    /// Order of the problem's fused axes after the phase. Empty for record conversions.
     pub order: Vec<usize>,
     /// Name of the route.
     pub route: String,
@@ -109,7 +108,7 @@ impl Plan {
     /// Creates a plan of one stage over a flat array, to execute an index map on its own.
     ///
     /// # Errors
-    /// [`ProblemError::TooLarge`]: the map exceeds the address space.
+    /// [`ProblemError::TooLarge`]: the elements of the map exceed the address space.
     /// [`ProblemError::ZeroSizedElement`]: `elem_bytes` is 0.
     pub fn from_stage(
         device: impl Into<String>,
@@ -150,7 +149,8 @@ impl Plan {
         self.phases.iter().flat_map(|phase| &phase.stages)
     }
 
-    /// Returns the number of times that the plan reads and writes the whole array.
+    /// Returns the number of times that the plan reads and writes the whole array. Saving gaps
+    /// counts as 0, a transposition through the workspace as 2.
     pub fn passes(&self) -> usize {
         self.stages().map(Stage::passes).sum()
     }
@@ -208,7 +208,7 @@ impl Plan {
 
     /// Returns the estimated GB/s: twice the bytes of the problem divided by the estimated seconds.
     ///
-    /// NaN or infinite if nothing moves.
+    /// The result is NaN or infinite if nothing moves.
     pub fn gb_per_s(&self) -> f64 {
         2.0 * self.problem.bytes() as f64 / self.seconds / 1e9
     }
@@ -293,7 +293,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Formats `order`, an order of fused axes, in terms of the axes as given: `0, 2 3, 1`.
+    /// Formats `order`, an order of fused axes, as the caller's axes: `0, 2 3, 1`.
     fn axes_in(&self, fused: &FusedAxes, order: &[usize]) -> String {
         let given = |&axis: &usize| {
             let axes: Vec<String> = fused.given(axis).iter().map(usize::to_string).collect();

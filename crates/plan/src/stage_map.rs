@@ -93,8 +93,8 @@ pub enum StageMap {
     TileRows(TileRows),
     /// Saves to the workspace the gap elements that the dense matrix overwrites.
     ///
-    /// Covers the gaps of both leading dimensions. Offsets past the matrix's span address the
-    /// workspace.
+    /// Covers elements that are in a gap of both the source and the result. Offsets past the
+    /// matrix's span address the workspace.
     Gaps {
         /// The gaps.
         gaps: SavedGaps,
@@ -232,7 +232,7 @@ impl StageMap {
 
     /// Returns the number of elements of a super-element, which moves as one run.
     ///
-    /// 1 if single elements move.
+    /// The result is 1 if single elements move.
     #[inline]
     pub fn unit(&self) -> usize {
         match *self {
@@ -532,7 +532,7 @@ mod tests {
         assert!(map(256, 64, 128).has_short_cycles(32), "16384 x 8192 in tiles of 64");
         assert!(!map(312, 64, 188).has_short_cycles(32));
         assert!(!map(16_384, 1, 509).has_short_cycles(32));
-        // Rows that slide follow no cycles.
+        // A row slide has no successors.
         let slide = StageMap::from(RowSlide::new(40, 3, 3, 5).unwrap());
         assert_eq!((slide.succ(1), slide.has_short_cycles(1)), (None, true));
         // General axis orders are sampled too.

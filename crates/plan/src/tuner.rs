@@ -14,8 +14,8 @@ pub enum Effort {
     /// milliseconds for arrays with many axes.
     #[default]
     Estimate,
-    /// Runs the best candidates, with different tiles, for about this duration. They run on a
-    /// separate buffer of the problem's size.
+    /// Runs the candidates with the best estimates for about this duration. They run on a separate
+    /// buffer of the problem's size.
     Measure(Duration),
 }
 
@@ -36,14 +36,14 @@ pub struct Measurement {
 /// Receives the plan, the time of the first run and the number of candidates.
 pub type OnMeasured<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
 
-/// Number of runs of the fastest candidates, if the budget allows.
+/// Maximum number of measured runs per candidate.
 const FULL_RUNS: usize = 5;
 /// Maximum number of warm-up runs, which are not counted.
 ///
-/// The candidate with the best estimate runs next. With a single warm-up of 5 ms it measured half
-/// as fast as the others and was dropped.
+/// The candidate with the best estimate runs both the warm-up and the first measurement. With a
+/// single warm-up of 5 ms it measured half as fast as the others and was dropped.
 const WARM_UPS: usize = 16;
-/// Ratio to the best time so far above which a candidate is not run again.
+/// Ratio to the best median time above which a candidate is not run again.
 const GIVE_UP_RATIO: f64 = 1.5;
 
 /// Measures `candidates` for about `budget`, and returns the measured ones, fastest first.

@@ -209,7 +209,7 @@ fn run_fails_when_plan_is_for_other_placement() {
     assert_eq!(Transposer::<InPlace>::new(of_into.clone(), 1).err(), flaw(true));
     let error = Transposer::<OutOfPlace>::new(of_in_place.clone(), 1).err();
     assert_eq!(error, flaw(false));
-    let expected = "the plan cannot run: it is in-place, the run is out-of-place";
+    let expected = "the plan cannot run: the plan is in-place, the run is out-of-place";
     assert_eq!(error.unwrap().to_string(), expected);
     let [into_bytes, in_place_bytes] =
         [of_into, of_in_place].map(|plan| Transposer::<Dynamic>::new(plan, 1).unwrap());
