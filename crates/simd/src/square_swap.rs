@@ -8,7 +8,7 @@ use crate::trace::trace_path;
 use crate::transpose::tiles;
 use crate::vector::Vector;
 
-/// A function that swaps two squares of `side` words and transposes each. If both are the same
+/// Function that swaps two squares of `side` words and transposes each. If both are the same
 /// square, it transposes that square in place. Meanwhile it prefetches from `lines` as many cache
 /// lines as the squares have.
 ///
@@ -36,10 +36,10 @@ pub unsafe fn squares<V: Vector, const W: usize>(
         return unsafe { by_lines::<V, W>(a, b, pitch, lines) };
     }
     let (step, bytes) = (16 * V::LANES / W, 16 * V::LANES);
-    // A vector-sized square of long words is smaller than a line, so all lines are prefetched
-    // first. SSE2, 4096x4096 words of 8 bytes: 10.5-11.6 GB/s, compared with 8.7 without this
-    // prefetch; 5600x5600: 10.8-11.4 instead of 11.9. 4000x4000 words of 16 bytes: 15.4 instead of
-    // 14.1, and 12 with one line per few squares.
+    // If vector-sized squares are smaller than a line (long words), all lines are prefetched first.
+    // SSE2, 4096x4096 words of 8 bytes: 10.5-11.6 GB/s, compared with 8.7 without this prefetch;
+    // 5600x5600: 10.8-11.4 instead of 11.9. 4000x4000 words of 16 bytes: 15.4 instead of 14.1, and
+    // 12 with one line per few squares.
     if step * bytes < CACHE_LINE {
         let squares = if a == b { 1 } else { 2 };
         lines.prefetch(squares * side * side * W / CACHE_LINE);
