@@ -155,9 +155,9 @@ impl Plan {
         self.stages().map(Stage::passes).sum()
     }
 
-    /// Returns the bytes at the start of the workspace that store saved gap elements.
+    /// Returns the number of bytes at the start of the workspace that store saved gap elements.
     ///
-    /// The workspace of the stages starts after them.
+    /// The workspace of the stages starts after these bytes.
     pub fn saved_gap_bytes(&self) -> usize {
         let saved = |stage: &Stage| match stage.map {
             StageMap::Gaps { gaps, .. } => self.problem.saved_gap_bytes_of(&gaps),

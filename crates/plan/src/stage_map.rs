@@ -145,7 +145,7 @@ impl From<LeadingDims> for StageMap {
 }
 
 impl StageMap {
-    /// Returns the map as a swap of two groups of axes, or `None` if it is not one.
+    /// Returns the map as a swap of two groups of axes, or `None` if it is not such a swap.
     #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         match self {

@@ -20,8 +20,8 @@ use crate::vector::Vector;
 pub type SquareSwapFn =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut PrefetchCursor);
 
-/// Swaps two squares whose side is a multiple of a vector's words, one vector-sized square at a
-/// time.
+/// Swaps and transposes two squares whose side is a multiple of a vector's words, by vector-sized
+/// squares.
 #[inline(always)]
 pub unsafe fn squares<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -64,8 +64,8 @@ const SET_STRIDE: usize = 4096;
 /// bytes: 8192 x 8192 20.5-23.2 and 22.1-25.2, 1024 x 1024 33 and 25-31.
 const LINE_WORD_BYTES: usize = 2;
 
-/// Swaps squares whose rows are one line each and share cache sets. Every line is read once and
-/// written once, as a whole, and transposed in buffers in between.
+/// Swaps and transposes squares whose rows are one line each and share cache sets. Reads and writes
+/// every line once, as a whole, and transposes in buffers in between.
 #[inline(always)]
 unsafe fn by_lines<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -96,8 +96,8 @@ unsafe fn by_lines<V: Vector, const W: usize>(
     }
 }
 
-/// Swaps two squares whose side is one vector's words, through a buffer. Prefetches as many lines
-/// as it loads.
+/// Swaps and transposes two squares whose side is one vector's words, through a buffer. Prefetches
+/// one line per line loaded.
 #[inline(always)]
 unsafe fn square<V: Vector, const W: usize>(
     a: *mut Byte,

@@ -47,7 +47,7 @@ pub const SQUARE_TILE: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
-/// Returns the stages of route `square-tile` for any axes, with tiles of `side`.
+/// Returns the stages of route `square-tile` for any axes, with square tiles of side `side`.
 ///
 /// `f` is the last axis of the source and `g` the last axis of the result; `side` divides both
 /// extents. Each of the two axes is split into a high digit and a low digit of extent `side`. The
@@ -79,7 +79,7 @@ fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<StageSpec>> {
     Some(vec![tiles, StageSpec { map: StageMap::Axes(runs), methods: MethodFilter::Any }])
 }
 
-/// Returns the stages of route `square-tile` for matrices, with tiles of `side`.
+/// Returns the stages of route `square-tile` for matrices, with square tiles of side `side`.
 pub(super) fn on_square_tiles(matrices: MatrixBatch, side: usize) -> Vec<StageSpec> {
     let MatrixBatch { batch, rows, cols } = matrices;
     let (down, across) = (rows / side, cols / side);

@@ -108,9 +108,9 @@ pub struct RouteSpec {
     pub any_axes: bool,
     /// Orientations to try: `[unmirrored, mirrored]`.
     pub orientations: fn(&PhaseProblem) -> [bool; 2],
-    /// Tiles that the route could use, at least one, or the reason for their absence.
+    /// Tiles that the route could use, at least one, or the reason why it has none.
     pub tiles: fn(&PhaseProblem) -> Result<Vec<TileSize>, Infeasible>,
-    /// Stages for one of those tiles. Stages that move nothing may be among them.
+    /// Stages for one of the [`tiles`](Self::tiles). Some of them may move nothing.
     pub stages: fn(&PhaseProblem, TileSize) -> Vec<StageSpec>,
     /// Stages for the inverse permutation, if they differ from the inverted stages in reverse
     /// order. They are final: not inverted again.

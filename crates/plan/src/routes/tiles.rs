@@ -4,7 +4,7 @@ use super::route::TileSize;
 use crate::infeasible::Infeasible;
 use crate::phase_problem::PhaseProblem;
 
-/// Returns the `divisors` of a side from `least` to `most`, at least one.
+/// Returns the `divisors` of a side from `least` to `most`, at least one, or an error.
 pub(super) fn between(
     divisors: &[usize],
     least: usize,
@@ -18,7 +18,8 @@ pub(super) fn between(
     Ok(all)
 }
 
-/// Returns the `tiles` that fit the largest group of workers that can synchronise, at least one.
+/// Returns the `tiles` that fit the largest group of workers that can synchronise, or an error if
+/// none fits.
 pub(super) fn fitting_on_chip(
     part: &PhaseProblem,
     tiles: impl Iterator<Item = TileSize>,
