@@ -1,8 +1,8 @@
 //! Division of the row-order gather pass of aligned slots into bands and strips: `docs/cpu.md`.
 //!
-//! A thread goes down its chunks one band at a time, across a band in strips of columns, and down a
-//! strip chunk by chunk through a ring of two chunks. A second buffer contains the boundary strip,
-//! in whose columns the slots of the others end.
+//! Each thread processes its chunks band by band, a band strip by strip of columns, and a strip
+//! chunk by chunk through a ring of two chunks. A second buffer stores the boundary strip, in which
+//! slots that cross a row end stop (forward) or start (backward).
 
 use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
@@ -10,26 +10,27 @@ use turntile_simd::CACHE_LINE;
 
 use crate::chunk_gather::ChunkGather;
 
-/// Division of the pass into bands and strips.
+/// Division of a gather pass of aligned slots into bands and strips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BandTiling {
     /// Number of chunks per band.
     pub chunks: usize,
     /// Number of columns per strip.
     pub width: usize,
-    /// Number of columns of the boundary strip: slots that extend from one row into the next end,
-    /// or start, there.
+    /// Number of columns of the boundary strip. Slots that extend from one row into the next end
+    /// there (forward: the first columns) or start there (backward: the last columns).
     pub boundary: usize,
 }
 
-/// Returns the maximum rows of a band, and the bytes of a ring.
+/// Returns `(rows, bytes)` for a direction: the maximum rows of a band, and the preferred bytes of
+/// a ring.
 ///
-/// The rows after a band are read with it, and again with the next band. The lines of two groups of
-/// strips stay in the second-level cache. The ring, and the rows of a chunk that fill it, fit the
-/// first-level cache. Backward, less of both is better. 4093x8191, GB/s of the pass with 1024 rows
-/// and 16 KB, 1024 and 8, 768 and 8: floats in slots of 64 9.0, 9.5, 9.6; elements of 8 bytes in
-/// slots of 64 9.0, 10.6, 11.1; of 16 bytes in slots of 32 9.7, 12.2, 13.2. Forward, 8 KB are
-/// 11-28% slower, 768 rows 0-18%.
+/// A band also reads the rows after it, which the next band reads again. The cache lines of two
+/// groups of strips fit the second-level cache. The ring, and the rows of a chunk that fill it, fit
+/// the first-level cache. Smaller values are faster backward. 4093x8191, GB/s backward with 1024
+/// rows and 16 KiB, 1024 and 8, 768 and 8: 4-byte elements in slots of 64: 9.0, 9.5, 9.6; 8-byte in
+/// slots of 64: 9.0, 10.6, 11.1; 16-byte in slots of 32: 9.7, 12.2, 13.2. Forward, 8 KiB is 11-28%
+/// slower, 768 rows 0-18%.
 const fn sizes(direction: Direction) -> (usize, usize) {
     match direction {
         Direction::Forward => (1024, 16 << 10),
@@ -41,8 +42,9 @@ const fn sizes(direction: Direction) -> (usize, usize) {
 const STRIP_ROW_BYTES: usize = 256;
 
 impl BandTiling {
-    /// Returns the longest bands whose buffers fit into `room` bytes per thread. Returns `None` if
-    /// none fit, if slots are not in row order, or if slots are longer than rows.
+    /// Returns the division with the longest bands whose buffers fit `room` bytes per thread.
+    /// Returns `None` if none fits, if slots are not in row order, or if the boundary strip is
+    /// wider than the matrix (slots of more than `cols + 1` elements).
     pub fn within(chunks: &ChunkGather, direction: Direction, room: usize) -> Option<Self> {
         let ChunkGather { slots, elem_bytes } = chunks;
         let step = slots.strip_step();
@@ -57,42 +59,42 @@ impl BandTiling {
         (slots.order() == SlotOrder::Rows && boundary <= slots.cols()).then(|| bands(number))
     }
 
-    /// Returns the number of columns of the strips that are prefetched together.
+    /// Returns the number of columns of a group of strips, which are prefetched together.
     pub fn ahead(&self, elem_bytes: usize) -> usize {
         self.width * (STRIP_ROW_BYTES / (self.width * elem_bytes)).max(1)
     }
 
-    /// Returns the elements from one column of a ring to the next: those of two chunks, and a line
-    /// that repeats the first ones.
+    /// Returns the number of elements from one column of a ring to the next: two slots, and one
+    /// cache line that repeats the first elements.
     pub fn ring_column(chunks: &ChunkGather) -> usize {
         2 * chunks.slots.slot() + CACHE_LINE.div_ceil(chunks.elem_bytes)
     }
 
-    /// Returns the bytes of a ring for a strip's columns, with a line before it and alignment
+    /// Returns the bytes of a ring for one strip, with a cache line before it and alignment
     /// padding.
     fn ring_bytes(&self, chunks: &ChunkGather) -> usize {
         2 * CACHE_LINE + self.width * BandTiling::ring_column(chunks) * chunks.elem_bytes
     }
 
-    /// Returns the elements per column of the boundary strip: those of a band and of the
-    /// neighbouring chunk.
+    /// Returns the number of elements per column of the boundary buffer: the rows of a band and of
+    /// the neighbouring chunk.
     pub fn column(&self, slots: &AlignedSlots) -> usize {
         (self.chunks + 1) * slots.slot()
     }
 
-    /// Returns the bytes of a thread's two buffers.
+    /// Returns the scratch bytes per thread: the boundary buffer and the ring.
     pub fn scratch_bytes(&self, chunks: &ChunkGather) -> usize {
         self.boundary * self.column(&chunks.slots) * chunks.elem_bytes + self.ring_bytes(chunks)
     }
 
-    /// Returns the maximum number of useful threads: one per full chunk, at least one.
+    /// Returns the maximum number of useful threads: one per chunk before the last, at least one.
     pub fn max_threads(slots: &AlignedSlots) -> usize {
         (slots.chunks() - 1).max(1)
     }
 
-    /// Returns the bytes that `parts` threads save in addition to their buffers. Each thread saves
-    /// the rows it needs of another's run; forward, the last thread has none. The last chunk's new
-    /// content is saved too.
+    /// Returns the bytes that `parts` threads save in addition to their scratch: the new content of
+    /// the last chunk, and per thread a halo of `slot - 1` rows of another thread's run. Forward,
+    /// the last thread saves no halo.
     pub fn halo_bytes(chunks: &ChunkGather, direction: Direction, parts: usize) -> usize {
         let slots = &chunks.slots;
         let (_, last) = slots.chunk_rows(slots.chunks() - 1);

@@ -1,18 +1,18 @@
-//! The order in which units move along the cycles of a permutation.
+//! Order in which units move along the cycles of a permutation.
 //!
 //! A cycle is followed backwards. Saving one unit leaves a hole; the unit that belongs there fills
-//! it and leaves the next hole. The saved unit fills the last hole. Every unit is read once and
-//! written once, and each step is one copy.
+//! it and leaves the next hole. The saved unit fills the last hole. Every other unit is copied
+//! once.
 //!
-//! Several workers do not communicate while units move. Every position has a *rank*, its index in a
+//! Workers do not wait for each other while units move. Every position has a *rank*, its index in a
 //! scattered order. The positions of the lowest ranks are *splitters*, whose contents are all saved
 //! before any unit moves. They split cycles into segments; a segment ends in a hole, which the
 //! saved content of the next splitter fills. A segment belongs to the worker that claims it
-//! ([`SegmentWalk`]). Afterwards come the cycles without a splitter ([`CycleWalk`]). A worker looks
-//! for them in its own share of the positions, and moves those whose lowest rank is there. Each
-//! worker has its own bitmap of the positions moved with segments: all positions of a cycle are
-//! marked, or none. In a batch with enough instances, workers take whole instances, each as if it
-//! were the only one.
+//! ([`SegmentWalk`]). Afterwards, the cycles without a splitter move ([`CycleWalk`]). A worker
+//! looks for them in its own share of the positions, and moves those whose position of lowest rank
+//! is there. Each worker has its own bitmap of the positions that it moved with segments: in all
+//! bitmaps together, all positions of a cycle are marked, or none. In a batch with enough
+//! instances, each worker moves whole instances as if it were the only worker.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -29,7 +29,7 @@ pub struct UnitMove {
     pub to: usize,
 }
 
-/// A scattered order of positions: multiplication by an odd number modulo a power of two.
+/// Scattered order of positions: multiplication by an odd number modulo a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct ScatterOrder {
     positions: usize,
@@ -84,7 +84,8 @@ impl VisitedBits<'_> {
     }
 }
 
-/// Returns the splitter with this rank, unless it is a fixed point or no position has the rank.
+/// Returns the position of the splitter with rank `rank`, or `None` if it is a fixed point or no
+/// position has that rank.
 pub fn splitter(source_map: &SourceMap, ranks: ScatterOrder, rank: usize) -> Option<usize> {
     ranks.position(rank).filter(|&p| !is_fixed(source_map, p))
 }
@@ -94,7 +95,8 @@ fn is_fixed(source_map: &SourceMap, p: usize) -> bool {
     source_map.source_of(p) == p
 }
 
-/// Returns the offset at which the content of the splitter with this rank is saved.
+/// Returns the byte offset, in the side buffer, at which the content of the splitter with rank
+/// `rank` is saved.
 pub fn saved_offset(source_map: &SourceMap, rank: usize) -> usize {
     source_map.bytes() + rank * source_map.unit_bytes()
 }
@@ -112,7 +114,7 @@ pub struct SegmentWalk<'a> {
     pub claimed: &'a AtomicUsize,
     /// The worker's own bitmap.
     pub visited: VisitedBits<'a>,
-    /// Position and byte offset of the hole to fill next.
+    /// Position and byte offset of the hole to fill next, or `None` between segments.
     pub hole: Option<(usize, usize)>,
 }
 
@@ -153,10 +155,10 @@ impl Iterator for SegmentWalk<'_> {
 pub struct CycleWalk<'a> {
     /// Index map of the units.
     pub source_map: &'a SourceMap,
-    /// Ranks of all positions if there are several workers. `None`: any position may start its
-    /// cycle.
+    /// Ranks of all positions. `None` if no other worker finds the same cycles: then any position
+    /// may start its cycle.
     pub ranks: Option<ScatterOrder>,
-    /// Bitmaps of all workers.
+    /// Bitmaps of all workers that may have moved units of the share.
     pub all_visited: &'a [VisitedBits<'a>],
     /// The worker's own bitmap.
     pub visited: VisitedBits<'a>,
@@ -164,9 +166,10 @@ pub struct CycleWalk<'a> {
     pub share: Range<usize>,
     /// Next position to examine.
     pub at: usize,
-    /// Offset at which the worker saves the start of a cycle.
+    /// Byte offset at which the worker saves the start of a cycle.
     pub saved: usize,
-    /// Start of the current cycle, and position and offset of the hole to fill next.
+    /// Start of the current cycle, and position and byte offset of the hole to fill next. `None`
+    /// between cycles.
     pub hole: Option<(usize, usize, usize)>,
 }
 
@@ -187,8 +190,8 @@ impl CycleWalk<'_> {
         None
     }
 
-    /// Returns `true` if this worker moves the cycle of `start`: no position of it has a lower
-    /// rank, or no other worker will find it.
+    /// Returns `true` if this worker moves the cycle from `start`: no position of the cycle has a
+    /// lower rank, or no other worker finds it.
     fn is_first(&self, start: usize) -> bool {
         let Some(ranks) = self.ranks else { return true };
         let rank = ranks.of(start);
@@ -242,7 +245,7 @@ mod tests {
     use turntile_perm::{AlignedSlots, Elementary};
     use turntile_plan::{Direction, StageMap};
 
-    /// Runs a phase of workers in random order. No unit touched by one of them belongs to another.
+    /// Runs workers in random order. Checks that no two of them touch the same unit.
     fn run<'a>(
         source_map: &SourceMap,
         workers: Vec<Box<dyn Iterator<Item = UnitMove> + 'a>>,

@@ -18,19 +18,19 @@ pub struct GapSwap {
 }
 
 impl GapSwap {
-    /// Creates the swap of the rows of `rows`, with lengths in bytes, for `threads` threads.
+    /// Creates the packing of `rows`, with lengths in bytes, for `threads` threads.
     pub fn new(rows: PitchedRows, threads: usize) -> Self {
         GapSwap { rows, least: least_rows(rows.cols(), ROUND_BYTES), threads }
     }
 
-    /// Returns rounds of rows as they slide together. In a parallel round, all rows are behind all
-    /// destinations.
+    /// Returns the rounds in which the rows become contiguous. In a parallel round, all rows start
+    /// after the end of all destinations.
     fn rounds(&self) -> impl Iterator<Item = SlideRound> + use<> {
         let GapSwap { rows, least, .. } = self;
         RowSlide::unpadding(*rows).expect("at least one row").rounds(*least)
     }
 
-    /// Packs the rows. The contents of their gaps are behind them, permuted.
+    /// Makes the rows contiguous. The contents of their gaps then follow them, permuted.
     pub fn together<T: Send>(&self, data: &mut [T]) {
         for SlideRound { rows, together } in self.rounds() {
             if together && self.threads > 1 {
@@ -54,8 +54,8 @@ impl GapSwap {
         }
     }
 
-    /// Swaps rows that are behind all their destinations, divided among threads. Each swap is its
-    /// own inverse.
+    /// Swaps `rows`, all stored after all their destinations, with the contents there, divided
+    /// among threads. Each swap is its own inverse.
     fn round<T: Send>(&self, data: &mut [T], rows: Range<usize>) {
         let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
         let (dests, from) = data.split_at_mut(rows.start * pitch);
@@ -69,7 +69,8 @@ impl GapSwap {
     }
 }
 
-/// Swaps two runs of equal length.
+/// Swaps two runs of equal length, given by both offsets and the length. The first run ends before
+/// the second starts.
 fn swap<T>(data: &mut [T], (first, second, run): (usize, usize, usize)) {
     let (low, high) = data.split_at_mut(second);
     low[first..first + run].swap_with_slice(&mut high[..run]);
