@@ -1,4 +1,5 @@
-//! Sources of moved units: a stage's index map with its divisions strength-reduced.
+//! Index map of a stage, from each unit's destination to its source, with divisions
+//! strength-reduced.
 
 use turntile_perm::{AlignedSlots, AxisPermutation, FastDiv, FieldSlots, LayoutChange, SlotOrder};
 use turntile_plan::{Direction, StageMap};
