@@ -138,12 +138,12 @@ impl<R: Record, const T: usize> Records<R, Asta<T>> {
         self.memory.chunks_mut(T).map(RecordTile::wrap_mut)
     }
 
-    /// Returns a copy of the record with index `record`, or `None` if it does not exist.
+    /// Returns a copy of a record, or `None` if it does not exist.
     pub fn get(&self, record: usize) -> Option<R> {
         self.tiles().nth(record / T)?.get(record % T)
     }
 
-    /// Overwrites the record with index `record` by `to`.
+    /// Overwrites a record with `to`.
     ///
     /// # Panics
     /// If the record does not exist.

@@ -183,8 +183,11 @@ fn invalid_axes_return_errors_and_keep_data() {
     }
     // Errors have the caller's axis numbers, also for batches and matrices.
     for (transpose, message) in [
-        (Transpose::permute::<u32>(&[3, 4], &[1]), "[1] is no order of 2 axes"),
-        (Transpose::permute::<u32>(&[2, 3, 4], &[0, 1]).batch(5), "[0, 1] is no order of 3 axes"),
+        (Transpose::permute::<u32>(&[3, 4], &[1]), "[1] is not a permutation of 0..2"),
+        (
+            Transpose::permute::<u32>(&[2, 3, 4], &[0, 1]).batch(5),
+            "[0, 1] is not a permutation of 0..3",
+        ),
     ] {
         assert_eq!(transpose.plan().unwrap_err().to_string(), message);
     }
