@@ -1,9 +1,8 @@
 //! Transposes a matrix of doubles over processes, in place, and out of place with `MPI_Alltoallv`
 //! between two local passes.
 //!
-//! Run it with `mpirun -n P measure ROWS COLS RUNS`. Prints the median over the runs of the slowest
-//! process's seconds, and of those of the first process's local stages in place. Compares every
-//! element.
+//! Run it with `mpirun -n P measure ROWS COLS RUNS`. Prints median seconds of the slowest process,
+//! and of the local stages of process 0 in place. Compares every element.
 
 use std::cell::RefCell;
 use std::error::Error;

@@ -156,8 +156,8 @@ pub unsafe extern "C" fn turntile_mpi_blocks(
     unsafe { write_parts(parts, comm, |ranks| Partition::blocks(extent, ranks)) }
 }
 
-/// Runs a redistribution. If the arguments of one process are invalid, all processes return an error
-/// before any of them waits for data.
+/// Runs a redistribution. If the arguments of one process are invalid, all return an error before
+/// any waits for data.
 ///
 /// # Safety
 /// The conditions of [`turntile_mpi_transpose`] must hold.

@@ -38,8 +38,8 @@ pub struct Plan {
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
-    /// Infeasible routes that precede the chosen one in the route table. For several phases, routes
-    /// that cannot permute all axes in one phase. Empty for leading dimensions and records.
+    /// Infeasible routes that precede the chosen one in the route table, or all for several phases.
+    /// Empty for leading dimensions and records.
     pub rejected: Vec<RejectedRoute>,
 }
 
@@ -47,7 +47,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Phase {
-    /// Order of the problem's fused axes after the phase. Empty for record conversions.
+    /// Order of the problem's fused axes after the phase.
     pub order: Vec<usize>,
     /// Route of the phase.
     pub route: Route,
@@ -74,10 +74,10 @@ pub struct Recipe {
     pub phases: Vec<PhaseRecipe>,
 }
 
-/// Choices of one phase, from which the planner can rebuild it.
+/// Choices of one phase.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PhaseRecipe {
-    /// Order of the problem's fused axes after the phase. Empty for record conversions.
+    /// Order of the problem's fused axes after the phase.
     pub order: Vec<usize>,
     /// Name of the route.
     pub route: String,
@@ -149,15 +149,12 @@ impl Plan {
         self.phases.iter().flat_map(|phase| &phase.stages)
     }
 
-    /// Returns the number of times that the plan reads and writes the whole array. Saving gaps
-    /// counts as 0, a transposition through the workspace as 2.
+    /// Returns the number of times that the plan reads and writes the whole array.
     pub fn passes(&self) -> usize {
         self.stages().map(Stage::passes).sum()
     }
 
     /// Returns the number of bytes at the start of the workspace that store saved gap elements.
-    ///
-    /// The workspace of the stages starts after these bytes.
     pub fn saved_gap_bytes(&self) -> usize {
         let saved = |stage: &Stage| match stage.map {
             StageMap::Gaps { gaps, .. } => self.problem.saved_gap_bytes_of(&gaps),
@@ -208,7 +205,7 @@ impl Plan {
 
     /// Returns the estimated GB/s: twice the bytes of the problem divided by the estimated seconds.
     ///
-    /// The result is NaN or infinite if nothing moves.
+    /// NaN or infinite if nothing moves.
     pub fn gb_per_s(&self) -> f64 {
         2.0 * self.problem.bytes() as f64 / self.seconds / 1e9
     }

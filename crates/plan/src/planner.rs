@@ -78,8 +78,8 @@ pub enum TileRule {
     /// Only tiles that could be the fastest by estimate. The cost model ranks them.
     #[default]
     CostModel,
-    /// Every tile that a route proposes, for a tuner to measure. Slots of matrices with at most 64
-    /// rows have every length from 2 to the number of rows; other slots are powers of two.
+    /// Every tile that a route proposes, for a tuner to measure. Slots have a power of
+    /// two elements, or every number from 2 to the number of rows if that is at most 64.
     Exhaustive,
 }
 
@@ -156,8 +156,8 @@ impl Planner {
     /// the workspace cap: one stage, stages around the gaps, and swaps of rows with gaps. Returns
     /// the fastest plan of that strategy.
     ///
-    /// For axes that are not a transposition of matrices, also searches sequences of several phases
-    /// (`search.rs`). If a route was requested, that route permutes all axes in one phase.
+    /// For axes that are not a transposition of matrices, also searches sequences of several phases.
+    /// If a route was requested, that route permutes all axes in one phase.
     ///
     /// # Errors
     /// [`PlanError::Infeasible`]: the requested route is infeasible for the problem or its
@@ -201,7 +201,7 @@ impl Planner {
     }
 
     /// Returns the fastest candidate, and the infeasible routes that precede its route in the
-    /// table. If it has several phases, returns all infeasible routes.
+    /// table, or all if it has several phases.
     fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<RejectedRoute>), RejectedRoute> {
         let (found, mut rejected) = match self.search_scope(problem)? {
             (_, true) => search::fastest(self, problem),
@@ -522,8 +522,7 @@ impl Planner {
 
     /// Returns the plans of a route in the orientation of `phase`.
     ///
-    /// Like [`on_route`](Self::on_route): the best plan below `bound`, or the plans of every tile if
-    /// the search is exhaustive.
+    /// Bounded and exhaustive like [`on_route`](Self::on_route).
     fn in_orientation(
         &self,
         spec: &RouteSpec,

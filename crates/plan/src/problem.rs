@@ -460,8 +460,8 @@ impl Problem {
         self.span() * self.elem_bytes
     }
 
-    /// Returns the bytes at the start of the workspace that preserve the gap elements which the
-    /// dense intermediate matrix overwrites. A multiple of 16.
+    /// Returns the bytes of all [saved gap elements](Self::saved_gaps) in the workspace. A multiple
+    /// of 16.
     pub fn saved_gap_bytes(&self) -> usize {
         self.saved_gaps().map_or(0, |gaps| self.saved_gap_bytes_of(gaps))
     }

@@ -32,9 +32,9 @@ pub struct RecordPlanner<'a> {
 /// Bytes of the shortest and of the longest slots. Moves of longer slots gain nothing: 4 KiB reach
 /// the speed of a copy.
 const SLOT_BYTES: [usize; 2] = [32, 4096];
-/// Target number of chunks if records are gathered in sections of a chunk: enough to balance threads.
+/// Target number of chunks if records are gathered in sections: enough to balance threads.
 const MIN_CHUNKS: usize = 64;
-/// Slot bytes from which sections of a chunk bring no benefit and are not tried. From ASTA to SoA, records of 64 words reach 1.3
+/// Slot bytes from which sections bring no benefit. From ASTA to SoA, records of 64 words reach 1.3
 /// GB/s with sections and slots of 4 KiB, and 4.4 GB/s by way of AoS with slots of 512 bytes (one
 /// core of a Zen 3).
 const LONG_SLOT_BYTES: usize = 512;
@@ -176,7 +176,7 @@ impl RecordPlanner<'_> {
         best.ok_or_else(|| reason.unwrap_or_else(too_few))
     }
 
-    /// Returns the slots to try. Their length is a power of two, in words.
+    /// Returns the slots to try. Each has a power of two words.
     ///
     /// Takes the longest slots with at least [`MIN_CHUNK_SLOTS`] per chunk and field: the halo of the
     /// chunk is then small in comparison. If these are short, adds slots in sections of a chunk.

@@ -52,8 +52,8 @@ pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<
     (best, rejected)
 }
 
-/// Returns the fastest candidate through each intermediate order, and for more than [`MANY_AXES`]
-/// axes the fastest through waypoints. Candidates of a single phase are not included.
+/// Returns the fastest candidate through each intermediate order and through waypoints. Candidates
+/// of a single phase are not included.
 pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
     let search = Search::new(planner, problem);
     let [from, to] = search.ends();

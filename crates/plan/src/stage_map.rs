@@ -73,8 +73,6 @@ pub enum StageMap {
     },
     /// Cuts a matrix at a column: packs the first columns row by row, then stores the other
     /// columns after them, column by column.
-    ///
-    /// The other columns are the remainder of a side that square tiles do not divide.
     Cut {
         /// The packed columns, as rows whose pitch is the row length of the matrix.
         rows: PitchedRows,

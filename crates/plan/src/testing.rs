@@ -15,7 +15,7 @@ use crate::stage_map::StageMap;
 pub struct Toy {
     /// On-chip capacity in bytes, both of a worker and of a group.
     pub held: usize,
-    /// Bytes per second of the fastest methods; other methods reach a fraction.
+    /// Bytes per second of the fastest methods.
     pub speed: f64,
     /// Maximum number of axes that one stage permutes.
     pub max_axes: usize,

@@ -40,7 +40,7 @@ pub type OnMeasured<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
 const FULL_RUNS: usize = 5;
 /// Maximum number of warm-up runs, which are not counted.
 ///
-/// The candidate with the best estimate runs both the warm-up and the first measurement. With a
+/// The candidate with the best estimate is measured next. With a
 /// single warm-up of 5 ms it measured half as fast as the others and was dropped.
 const WARM_UPS: usize = 16;
 /// Ratio to the best median time above which a candidate is not run again.
@@ -58,8 +58,6 @@ const GIVE_UP_RATIO: f64 = 1.5;
 /// 3. The fastest candidates run again in rounds, so that all see the same machine state, until
 ///    each has five runs or the budget is spent. Candidates slower than 1.5 times the best drop
 ///    out.
-///
-/// Calls `on_measured` after the first run of each candidate.
 ///
 /// # Errors
 /// The first error that `run` returns.

@@ -8,8 +8,7 @@ use crate::prefetch::{prefetch, prefetch_run};
 use crate::trace::trace_path;
 use crate::vector::Vector;
 
-/// Copy and an address to prefetch meanwhile. The length is an argument of the function that makes
-/// the copy.
+/// Copy, without its length, and an address to prefetch meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyJob {
     /// First byte of the source.

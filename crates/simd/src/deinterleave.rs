@@ -34,8 +34,7 @@ const fn masks<const W: usize, const C: usize, const JOIN: bool>() -> [[[u8; 16]
 const STRUCTURE_BYTES: usize = 8;
 
 /// Transposes a block with few words per row or per column, without gaps, by shuffles. Returns
-/// `false`, with nothing written, if the block has gaps, if rows and columns are longer than
-/// [`STRUCTURE_BYTES`], or if the other extent is less than a vector.
+/// `false`, with nothing written, for other blocks, and if the other extent is less than a vector.
 ///
 /// # Safety
 /// The requirements of `transpose::TransposeFn`; the calling function has the vector's target
@@ -124,8 +123,8 @@ unsafe fn combined<V: Shuffle, const C: usize>(vectors: &[V; C], masks: &[V; C])
     }
 }
 
-/// Returns the start of the next group of structures after `i`, or `None` at the end. The last group
-/// is moved back to end at `count`.
+/// Returns the start of the group after `i`, or `None` at the end. The last group is moved back to
+/// end at `count`.
 #[inline(always)]
 fn next(i: usize, group: usize, count: usize) -> Option<usize> {
     (i + group < count).then(|| (i + group).min(count - group))

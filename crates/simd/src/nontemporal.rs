@@ -5,8 +5,7 @@ use crate::block::Byte;
 use crate::trace::trace_path;
 
 /// Copies `from` to `to`. On x86-64, whole 64-byte lines of `to` bypass the caches by nontemporal
-/// stores; the bytes before the first and after the last whole line are stored normally. Other
-/// architectures store all bytes normally.
+/// stores. All other bytes are stored normally.
 ///
 /// # Safety
 /// - `to` is valid for writes of `from.len()` bytes and does not overlap `from`. No other thread

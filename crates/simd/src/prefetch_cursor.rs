@@ -19,7 +19,7 @@ pub struct StridedRegion {
 /// Cursor over the cache lines of two rectangles, row by row, the second after the first.
 ///
 /// Row order matters for speed. Whole rows of 256 bytes arrive from memory at 115-120% of a copy's
-/// speed. If only 64 bytes of each row are fetched at a time, the same lines arrive at 30-73%.
+/// speed; with 64 bytes of each row at a time, the same lines arrive at 30-73%.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefetchCursor {
     here: StridedRegion,

@@ -12,8 +12,7 @@
 //! A micro-tile that would extend beyond the block is moved back inside it. Words covered by two
 //! micro-tiles are written twice, with the same value.
 //!
-//! Vectors may hold uninitialised padding bytes. These are interleaved and stored like any other,
-//! and no value is ever computed from them. The crate documentation explains why this is sound.
+//! Vectors may have uninitialised bytes: see "Bytes that are not numbers" in the crate documentation.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte};

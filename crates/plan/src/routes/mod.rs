@@ -21,8 +21,8 @@ pub use route::{Route, RouteSpec, StageSpec, TileSize};
 
 pub use crate::phase_problem::PhaseProblem;
 
-/// Route table. In-place routes that are fast when feasible come first; `one-stage`, the last
-/// resort, is the last in-place route. If estimates are equal, the earlier route is chosen.
+/// Route table. Of the in-place routes, those that are fast when feasible come first, and
+/// `one-stage`, the last resort, comes last.
 pub static ROUTES: [RouteSpec; 9] = [
     whole::SQUARE,
     whole::ON_CHIP,

@@ -100,8 +100,7 @@ const RUN_BYTES: usize = 64;
 /// Mirrored: transposes every panel of `n` rows on chip, then moves super-elements out of them.
 ///
 /// For axes that are not matrices, a panel has `n` columns of the source's last axis. Its rows are
-/// all axes that follow that axis in the result. The super-elements move to their panels for any
-/// order of the other axes.
+/// all axes that follow that axis in the result.
 pub const PANEL: RouteSpec = RouteSpec {
     route: Route::PANEL,
     summary: "moves runs of n into panels of n columns, then 010! on every panel; mirrored: 010!, then runs",

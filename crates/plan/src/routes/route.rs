@@ -25,7 +25,7 @@ impl Route {
     pub const TOGETHER: Route = Route("together");
     /// Contiguous rows move to their pitch, and overwritten gaps are restored.
     pub const APART: Route = Route("apart");
-    /// Swaps of tile pairs, as across the diagonal of a square, or 3-cycles of tiles of a cube.
+    /// Swaps of tile pairs, or 3-cycles of the tiles of a cube.
     pub const SQUARE: Route = Route("square");
     /// All elements of an instance are read on chip before any is written.
     pub const ON_CHIP: Route = Route("on-chip");

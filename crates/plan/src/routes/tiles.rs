@@ -18,8 +18,8 @@ pub(super) fn between(
     Ok(all)
 }
 
-/// Returns the `tiles` that fit the largest group of workers that can synchronise, or an error if
-/// none fits.
+/// Returns the `tiles` that fit the largest group of workers that can synchronise, at least one,
+/// or an error.
 pub(super) fn fitting_on_chip(
     part: &PhaseProblem,
     tiles: impl Iterator<Item = TileSize>,
