@@ -14,7 +14,7 @@ const MAX_MESSAGE: usize = 1 << 30;
 /// Tag of all messages. No other messages use the duplicate communicator.
 const TAG: c_int = 0;
 
-/// Rank of this process in a duplicate of an MPI communicator.
+/// Duplicate of an MPI communicator, as seen by this process.
 ///
 /// The duplicate keeps the messages separate from those of the program. MPI errors on it are
 /// returned. Dropping `self` frees the duplicate; drop it before MPI is finalized.
