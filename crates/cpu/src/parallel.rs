@@ -11,7 +11,7 @@ use turntile_simd::Byte;
 /// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
 ///
 /// The first share runs in the calling thread, which would otherwise only wait. A single share uses
-/// no thread pool. Other shares run on the thread pool of [`pool`].
+/// no thread pool. Other shares run on the pool that [`pool`] selects.
 pub fn for_each_thread<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
     scratch: &mut [Byte],

@@ -59,8 +59,7 @@ const PARTIAL_LINES: [usize; 2] = [1024, 128];
 /// Bytes of a tile's column and row in tilings made by [`PlaneTiling::of_axes`].
 const PLANE_LINES: [usize; 2] = [512, 512];
 
-/// Maximum bytes of matrices that are written with ordinary stores. Larger ones use nontemporal
-/// stores.
+/// Maximum bytes of matrices written with ordinary stores, not nontemporal ones.
 const STREAM_BYTES: usize = 2 << 20;
 
 /// Minimum bytes per thread.

@@ -127,7 +127,7 @@ pub const PLANNING_BYTES: usize = 1 << 20;
 /// Bytes of each part of [`PLANNING_BYTES`].
 ///
 /// Allocators map larger blocks separately and grow the heap for small ones in steps (glibc: 132
-/// KiB). So one large block could be available when many small ones are not.
+/// KiB). One large block may be available when many small ones are not.
 const PART_BYTES: usize = 64 << 10;
 
 /// Checks that the memory to make a plan or a pool is available.

@@ -218,8 +218,8 @@ pub struct RecordGather {
 const BLOCK_BYTES: usize = 16 << 10;
 
 impl RecordGather {
-    /// Returns the bytes of the buffer: the longest chunk, or if chunks have sections, two sections
-    /// with the slots next to each.
+    /// Returns the bytes of the buffer: the longest chunk, or two sections with the slots next to
+    /// each.
     fn buffer_bytes(&self) -> usize {
         match self.slots.section() {
             None => self.slots.longest_chunk() * self.record_bytes(),

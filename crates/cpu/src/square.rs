@@ -49,9 +49,9 @@ pub struct Submatrix {
 /// Maximum bytes of a tile, unless it is a single element.
 pub const TILE_BYTES: usize = 4 << 10;
 
-/// Approximate bytes per row of a block below the diagonal, and of one above it. Below, data that
-/// the hardware prefetches past the end of a row are wasted, so rows are long. Above, the next
-/// block continues the row.
+/// Approximate bytes per row of a block: below the diagonal, and above it. Below, data that the
+/// hardware prefetches past the end of a row are wasted, so rows are long. Above, the next block
+/// continues the row.
 const ROW_BYTES: [usize; 2] = [768, 384];
 /// [`ROW_BYTES`] if rows share cache sets: for elements shorter than [`LONG_ELEM_BYTES`], and for
 /// others. One thread of an EPYC (Milan), elements of 8 bytes, % of a copy with `ROW_BYTES` and

@@ -194,8 +194,8 @@ impl RowPrefetcher {
         RowPrefetcher { row, rows, pitch, bytes, due: 0, each }
     }
 
-    /// Makes one step: prefetches the cache lines of the rows due. A partial last line is included
-    /// if `past` is `CACHE_LINE - 1`, not if it is 0.
+    /// Makes one step: prefetches the cache lines of the rows due. Includes a partial last line if
+    /// `past` is `CACHE_LINE - 1`, not if it is 0.
     #[inline]
     fn step(&mut self, past: usize) {
         self.due += self.each;
