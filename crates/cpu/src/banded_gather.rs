@@ -1,5 +1,5 @@
-//! First pass of the aligned-slot route for slots in row order, and its inverse. Bands of chunks
-//! are processed strip by strip of columns, without scratch for a whole chunk.
+//! First pass of the aligned-slot route in row order, and its inverse, in bands of chunks and
+//! strips of columns, without scratch for a whole chunk.
 //!
 //! A slot is stored in its own strip, except for its end, which may extend into the next strip or
 //! from the last strip into the first. Forward, strips go from right to left, so every slot's end
@@ -37,9 +37,8 @@ struct Beyond<'a> {
 }
 
 impl BandedGather {
-    /// Gathers every chunk's slots into the chunk's own memory, like
-    /// [`chunk_pass::run`](crate::chunk_pass::run). `saved` has [`BandTiling::halo_bytes`] bytes,
-    /// and `scratch` has [`BandTiling::scratch_bytes`] bytes per thread.
+    /// Gathers every chunk's slots into the chunk's own memory, with buffers of the lengths that
+    /// [`BandTiling`] computes.
     pub fn gather(
         &self,
         data: &mut [Byte],
@@ -51,7 +50,7 @@ impl BandedGather {
         let (head, full) = (self.chunks.halo_bytes(), slots.chunks() - 1);
         let (heads, copy) = saved.split_at_mut((threads - 1) * head);
         let mut heads = parallel::cut(heads, (1..threads).map(|_| head));
-        // The last chunk is written after the chunk before it, which reads its rows. Its own halo,
+        // The last chunk is written last, because the chunk before it reads its rows. Its own halo,
         // the first rows, is read now.
         let (first_rows, last) = (&data[..head], &data[full * self.chunks.chunk_bytes()..]);
         let columns = |thread| parallel::split_evenly(slots.cols(), threads, thread);
@@ -94,8 +93,7 @@ impl BandedGather {
         runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// Inverts [`gather`](Self::gather). `saved` has the length of [`BandTiling::halo_bytes`] for
-    /// [`Direction::Backward`].
+    /// Inverts [`gather`](Self::gather), with buffers of the lengths that [`BandTiling`] computes.
     pub fn scatter(
         &self,
         data: &mut [Byte],
@@ -131,8 +129,8 @@ impl BandedGather {
                 let mut rest = &*copy;
                 for thread in 0..threads {
                     let piece =
-                        rest.split_off(..count * bytes(thread)).expect("cells cover all columns");
-                    let to = to.split_off_mut(..bytes(thread)).expect("cells cover all columns");
+                        rest.split_off(..count * bytes(thread)).expect("pieces cover all columns");
+                    let to = to.split_off_mut(..bytes(thread)).expect("pieces cover all columns");
                     to.copy_from_slice(&piece[row * bytes(thread)..][..bytes(thread)]);
                 }
             }
@@ -152,7 +150,7 @@ impl BandedGather {
         runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// Creates the queue, with one run of the chunks before the last per thread.
+    /// Creates the queue, with a run of full chunks per thread.
     fn runs<K>(
         &self,
         beyond: impl IntoIterator<Item = K>,
@@ -199,8 +197,8 @@ impl BandedGather {
         self.put_slots(rows, 0..first, boundary);
     }
 
-    /// Restores the rows of the chunks in `rows` from their slots. `tails` is the source of the
-    /// slot ends in the chunk before.
+    /// Restores the rows of the chunks in `rows`. `tails` contains the slot ends in the chunk
+    /// before.
     fn scatter_band(&self, rows: &mut [Byte], tails: Halo, scratch: &mut [Byte]) {
         let (boundary, mut strips) = self.buffers(scratch);
         let (cols, width) = (self.chunks.slots.cols(), self.bands.width);
@@ -248,7 +246,7 @@ impl BandedGather {
         )
     }
 
-    /// Returns the number of elements per column of the boundary buffer for the band `rows`.
+    /// Returns the elements per column of the boundary buffer for the band `rows`.
     fn pitch(&self, rows: &[Byte]) -> usize {
         (self.count(rows) + 1) * self.chunks.slots.slot()
     }
@@ -287,8 +285,8 @@ impl BandedGather {
         }
     }
 
-    /// Copies the slots of `columns` into the boundary buffer. In each column, the end of the slot
-    /// in the chunk before the band precedes them.
+    /// Copies the slots of `columns` into the boundary buffer, each column after the end of its
+    /// slot in the chunk before the band.
     fn take_slots(&self, band: &[Byte], tails: Halo, columns: Range<usize>, buffer: &mut [Byte]) {
         let slot_bytes = self.chunks.slot_bytes();
         let pitch = self.pitch(band) * self.chunks.elem_bytes;

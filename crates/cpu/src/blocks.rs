@@ -1,4 +1,4 @@
-//! Row slides (rows moved to another pitch) block by block, with a flag per block.
+//! Row slides block by block, with a flag per block.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,14 +9,13 @@ use turntile_simd::Byte;
 use crate::parallel;
 use crate::shared::SharedBytes;
 
-/// Slides rows block by block of `block` bytes; the lengths in `rows` are bytes. Threads claim
-/// blocks in the order in which blocks free each other's destinations. A block is written after the
-/// blocks stored at its destination have been read.
+/// Slides rows, with lengths in bytes, in blocks of `block` bytes. Threads claim blocks in the
+/// order in which blocks free each other's destinations. A block is written after the blocks stored
+/// at its destination have been read.
 ///
-/// `flags`, all zero, are a counter of started blocks, then a flag per block, set when the block
-/// has been read. A thread waits only for blocks started before its own, and those wait only for
-/// earlier ones. The first block waits for none, so there is no deadlock. `scratch` has one block
-/// per thread.
+/// `flags`, all zero, are a counter of started blocks, then per block a flag that it has been read.
+/// A thread waits only for blocks started before its own, so there is no deadlock. `scratch` has
+/// one block per thread.
 pub fn in_blocks(
     data: &mut [Byte],
     rows: RowSlide,
@@ -56,8 +55,8 @@ pub fn in_blocks(
     });
 }
 
-/// Guard that sets a flag when dropped, even in a panic. Other threads wait for the flag, and the
-/// pool waits for them; without it no thread would see the panic.
+/// Guard that sets a flag when dropped, even in a panic. Otherwise other threads, and the pool,
+/// would wait for it forever.
 struct SetOnDrop<'a>(&'a AtomicU32);
 
 impl Drop for SetOnDrop<'_> {
@@ -66,7 +65,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Waits until a block's flag shows that it has been read.
+/// Waits until a block has been read.
 fn wait(read: &AtomicU32) {
     let mut spins = 0;
     while read.load(Ordering::Acquire) == 0 {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use turntile_simd::Byte;
 
-/// Buffer divided into cells of `each` bytes, which threads borrow separately.
+/// Buffer divided into cells of `each` bytes.
 pub struct Cells<'a> {
     start: *mut Byte,
     each: usize,
@@ -110,16 +110,16 @@ impl Deref for CellMut<'_> {
     type Target = [Byte];
 
     fn deref(&self) -> &[Byte] {
-        // SAFETY: no other borrow of these consecutive cells exists before this one is dropped.
-        // `write` checked that they exist.
+        // SAFETY: no other borrow of these cells exists before this one is dropped. `write` checked
+        // that they exist.
         unsafe { std::slice::from_raw_parts(self.cells.start(self.numbers.start), self.len()) }
     }
 }
 
 impl DerefMut for CellMut<'_> {
     fn deref_mut(&mut self) -> &mut [Byte] {
-        // SAFETY: no other borrow of these consecutive cells exists before this one is dropped.
-        // `write` checked that they exist.
+        // SAFETY: no other borrow of these cells exists before this one is dropped. `write` checked
+        // that they exist.
         unsafe { std::slice::from_raw_parts_mut(self.cells.start(self.numbers.start), self.len()) }
     }
 }

@@ -9,7 +9,7 @@ use turntile_plan::Direction;
 use crate::chunk_pass::{ChunkPass, Halo};
 use turntile_simd::{self as simd, BlockShape, Byte};
 
-/// Gather pass over the chunks of a matrix of elements of `elem_bytes` bytes.
+/// Gather pass over the chunks of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkGather {
     /// Index maps of the aligned slots.
@@ -18,8 +18,7 @@ pub struct ChunkGather {
     pub elem_bytes: usize,
 }
 
-/// Bytes of the buffer in which a block is transposed. An element longer than that is copied
-/// directly.
+/// Bytes of the buffer in which a block is transposed. Longer elements are copied directly.
 const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
 /// Maximum number of columns whose spans are computed at a time.
@@ -28,7 +27,7 @@ const MAX_BLOCK_COLUMNS: usize = 128;
 /// Consecutive elements of one column that the slots of a chunk contain.
 #[derive(Clone, Copy)]
 struct ColumnSpan {
-    /// Number of rows of the chunk before the span's first element.
+    /// Rows of the chunk before the span's first element.
     lead: usize,
     /// Offset in the chunk's memory, in elements.
     offset: usize,
@@ -68,8 +67,8 @@ impl ChunkGather {
         ColumnSpan { lead: self.slots.lead(c, j), offset, len }
     }
 
-    /// Calls `work(first, spans)` for each block of `columns` in chunk `c`, with the block's first
-    /// column and the spans of all its columns.
+    /// Calls `work(first, spans)` for each block of `columns` in chunk `c`: its first column, and
+    /// the spans of all its columns.
     fn for_columns(
         &self,
         c: usize,
@@ -106,14 +105,12 @@ impl ChunkGather {
         (BLOCK_BYTES / (width * self.elem_bytes)).max(1)
     }
 
-    /// Returns `true` if an element exceeds the buffer of a block. Such elements are copied
-    /// directly, one at a time.
+    /// Returns `true` if an element exceeds a block's buffer. Such elements are copied directly.
     fn is_long(&self) -> bool {
         self.elem_bytes > BLOCK_BYTES
     }
 
-    /// Returns the bytes of the slots of `columns` in chunk `c`, which must be stored column by
-    /// column.
+    /// Returns the bytes of the slots of `columns` in chunk `c`, stored column by column.
     pub fn columns_bytes(&self, c: usize, columns: &Range<usize>) -> usize {
         let offset = |j: usize| match j == self.slots.cols() {
             false => self.span(c, j).offset,
@@ -138,9 +135,8 @@ impl ChunkGather {
         let e = self.elem_bytes;
         let start = self.span(c, columns.start).offset;
         let (first_row, count) = self.slots.chunk_rows(c);
-        // After the last row, the halo continues with the first rows, one column further: column
-        // `j` continues in column `j + 1`. The last element of the last halo row then has no
-        // source, and is in no slot.
+        // After the last row, the halo is the first rows, one column further. Its last element then
+        // has no source, and is in no slot.
         let past_end = usize::from(first_row + count == self.slots.rows());
         let halo = &halo[(past_end * e).min(halo.len())..];
         let window = count + self.slots.slot() - 1;
@@ -154,7 +150,7 @@ impl ChunkGather {
             prefetch_rows(halo, window - count, self.row_bytes(), next);
             for x in (0..window).step_by(height) {
                 let end = (x + height).min(window);
-                // The block's rows before `split` are in the chunk, the others in the halo.
+                // Rows before `split` are in the chunk, others in the halo.
                 let split = count.clamp(x, end);
                 let part =
                     |from: &[Byte], row: usize, rows: Range<usize>, transposed: &mut [Byte]| {
@@ -215,15 +211,15 @@ impl ChunkGather {
         }
     }
 
-    /// Returns the bytes of the chunk before chunk `c`. The last chunk precedes the first.
+    /// Returns the chunk before chunk `c`. The last chunk precedes the first.
     pub fn before<'a>(&self, c: usize, data: &'a [Byte]) -> &'a [Byte] {
         let before = c.checked_sub(1).unwrap_or(self.slots.chunks() - 1);
         &data[self.begin(before)..self.begin(before + 1)]
     }
 
     /// Returns the byte range, in the chunk before `c`, of the `lead` elements of column `j` that
-    /// precede its first slot in `c`. They are the end of the column's span there; for the first
-    /// chunk, the end of the previous column's span in the last chunk.
+    /// precede its first slot in `c`. They end a span there; for the first chunk, a span of the
+    /// previous column.
     fn tail(&self, c: usize, j: usize, lead: usize) -> Range<usize> {
         if lead == 0 {
             return 0..0;
@@ -234,8 +230,8 @@ impl ChunkGather {
         (end - lead) * self.elem_bytes..end * self.elem_bytes
     }
 
-    /// Saves, for each column, the elements before its first slot in chunk `c`. They are stored in
-    /// the chunk `before`.
+    /// Saves each column's elements before its first slot in chunk `c`, which are stored in the
+    /// chunk `before`.
     pub fn save_tails(&self, c: usize, before: &[Byte], saved: &mut [Byte]) {
         let stride = (self.slots.slot() - 1) * self.elem_bytes;
         let cols = self.slots.cols();
@@ -252,8 +248,8 @@ impl ChunkGather {
         }
     }
 
-    /// Copies `columns` of the rows of chunk `c` to `out`, row by row. `chunk` contains the slots
-    /// of the chunk, and `tails` the slot ends in the chunk before.
+    /// Copies `columns` of the rows of chunk `c` to `out`, row by row, from the slots in `chunk`
+    /// and the slot ends in `tails`.
     pub fn scatter_chunk(
         &self,
         c: usize,
@@ -337,7 +333,7 @@ impl ChunkPass for ChunkGather {
 
     fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]) {
         match direction {
-            // After the last row, row `r` of the halo is row `r` of the matrix, one column further.
+            // Row `rows + r` is row `r`, one column further.
             Direction::Forward => saved.copy_from_slice(&neighbour[..saved.len()]),
             Direction::Backward => self.save_tails(c, neighbour, saved),
         }
@@ -368,7 +364,7 @@ fn prefetch_all(bytes: &[Byte]) {
     simd::prefetch_run(bytes.as_ptr(), bytes.len());
 }
 
-/// Prefetches the byte range `bytes` of each of the first `rows` rows of `from`, where it exists.
+/// Prefetches the byte range `bytes` of the first `rows` rows of `from`, where it exists.
 fn prefetch_rows(from: &[Byte], rows: usize, row_bytes: usize, bytes: Range<usize>) {
     for row in from.chunks(row_bytes).take(rows) {
         prefetch_all(&row[bytes.start.min(row.len())..bytes.end.min(row.len())]);

@@ -16,7 +16,7 @@ use crate::parallel;
 pub enum Halo<'a> {
     /// Saved copy of the elements.
     Saved(&'a [Byte]),
-    /// Neighbouring chunk, which still has its content from before the pass.
+    /// Neighbouring chunk, not yet converted.
     Neighbour(&'a [Byte]),
 }
 
@@ -35,11 +35,10 @@ pub trait ChunkPass: Sync {
     /// Returns the scratch bytes per thread.
     fn scratch_bytes(&self) -> usize;
 
-    /// Saves the halo of chunk `c`, which is stored in the chunk `neighbour`.
+    /// Saves the halo of chunk `c` from the chunk `neighbour`.
     fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]);
 
-    /// Gathers the slots of chunk `c` into its memory (forward), or restores its elements from the
-    /// slots (backward).
+    /// Gathers the slots of chunk `c` into its memory, or restores its elements from them.
     fn convert(
         &self,
         c: usize,

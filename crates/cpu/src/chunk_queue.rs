@@ -1,10 +1,10 @@
 //! Scheduler for runs of chunks: threads process their own run a band at a time, then steal part of
 //! another thread's run.
 //!
-//! A band also reads its neighbour, the next chunk of the run. At the end of a run, a saved copy
-//! replaces the neighbour, which belongs to another run. A thread that steals the far part of a run
-//! first saves, in its own buffer, the data that the owner needs of the first stolen chunk. In
-//! exchange it gets the owner's buffer, with the copy for the end of the run.
+//! A band also reads its neighbour: the next chunk of the run, or at the end of the run a saved
+//! copy of the chunk beyond. A thread that steals the far part of a run first saves, in its own
+//! buffer, the data that the owner needs of the first stolen chunk. In exchange it gets the owner's
+//! buffer, with the copy for the end of the run.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,8 +22,8 @@ pub struct ChunkQueue<K> {
     band: usize,
 }
 
-/// Unclaimed chunks of a run. `saved` is the saved data of the chunk beyond its end, until the last
-/// band is claimed.
+/// Unclaimed chunks of a run, and the saved data of the chunk beyond until the last band is
+/// claimed.
 struct Run<K> {
     left: Range<usize>,
     saved: Option<K>,
@@ -48,9 +48,9 @@ pub enum Neighbour<'a, K> {
 }
 
 impl<K> ChunkQueue<K> {
-    /// Creates a queue of runs, each with the saved data of the chunk beyond its end. Bands have at
-    /// most `band` chunks. Forward, chunks are processed from the first to the last, backward from
-    /// the last to the first.
+    /// Creates a queue of runs, each with the saved data of the chunk beyond, in bands of at most
+    /// `band` chunks. Forward, chunks are processed from first to last, backward from last to
+    /// first.
     pub fn new(
         runs: impl IntoIterator<Item = (Range<usize>, K)>,
         direction: Direction,
@@ -60,7 +60,7 @@ impl<K> ChunkQueue<K> {
         ChunkQueue { runs: runs.into_iter().map(run).collect(), direction, band }
     }
 
-    /// Returns the number of threads, which is the number of runs.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.runs.len()
     }
@@ -102,12 +102,11 @@ impl<K> ChunkQueue<K> {
         });
     }
 
-    /// Claims the next band for `thread`, from its own run or from a stolen part of another.
-    /// Returns `None` if nothing is left to claim. At the end of a run, `saved` receives the run's
-    /// buffer, which the thread needs to steal.
+    /// Claims the next band for `thread`, from its own run or a stolen one. At the end of a run,
+    /// `saved` receives the run's buffer, which the thread needs to steal.
     ///
-    /// `save(n, buffer)` must save the data of chunk `n` that its neighbour needs. No other thread
-    /// processes or reads that chunk meanwhile.
+    /// `save(n, buffer)` must save the needed data of chunk `n`, which no other thread processes or
+    /// reads meanwhile.
     pub fn claim(
         &self,
         thread: usize,
@@ -138,8 +137,8 @@ impl<K> ChunkQueue<K> {
         Some(Claim { chunks, neighbour })
     }
 
-    /// Returns the number of chunks of the next band if `left` chunks are unclaimed. With several
-    /// threads, bands shrink towards the end of a run, where other threads may wait.
+    /// Returns the number of chunks of the next band if `left` are unclaimed. Bands shrink towards
+    /// the end of a run, where other threads may wait.
     fn band_of(&self, left: usize) -> usize {
         match self.threads() {
             1 => left.min(self.band),
@@ -147,8 +146,7 @@ impl<K> ChunkQueue<K> {
         }
     }
 
-    /// Steals the far part of the longest run. Returns `None` if that run has fewer than two
-    /// chunks.
+    /// Steals the far part of the longest run, unless it has fewer than two chunks.
     fn steal(&self, spare: &mut Option<K>, save: impl Fn(usize, &mut K)) -> Option<Run<K>> {
         let longest = (0..self.threads()).max_by_key(|&thread| self.run(thread).left.len())?;
         let mut run = self.run(longest);
@@ -175,9 +173,8 @@ impl<K> ChunkQueue<K> {
 mod tests {
     use super::*;
 
-    /// Checks claims by threads in random order: every chunk is claimed once, and a band's
-    /// neighbour not before the band is done. The data saved for the end of a run are of the chunk
-    /// beyond.
+    /// Checks claims in random order: every chunk is claimed once, and a band's neighbour only
+    /// after the band. Data saved for the end of a run are of the chunk beyond.
     fn check(chunks: usize, threads: usize, band: usize, direction: Direction, random: &mut u64) {
         let beyond = |run: &Range<usize>| match direction {
             Direction::Forward => run.end,

@@ -20,9 +20,8 @@ macro_rules! string_names {
 }
 
 string_names! {
-    /// Cost curves of a table. `Threads` is the copy speed of a number of threads relative to one,
-    /// and `Cached` the speed-up if all data fit the caches. The others are speeds of operations
-    /// relative to a copy.
+    /// Cost curves. `Threads` is the copy speed of several threads relative to one, and `Cached`
+    /// the speed-up if all data fit the caches. The others are speeds relative to a copy.
     CostCurve, COST_CURVES {
         Threads = "threads",
         Cached = "cached",
@@ -42,8 +41,8 @@ string_names! {
 }
 
 string_names! {
-    /// Quantities on which the speed of an operation depends. `ShortCycles` is last, and so
-    /// evaluated last, because it is found by walking cycles.
+    /// Quantities on which the speed of an operation depends. `ShortCycles` is evaluated last,
+    /// because it is found by walking cycles.
     Feature, FEATURES {
         Threads = "threads",
         ElemBytes = "elem_bytes",
@@ -111,8 +110,8 @@ impl Profile {
             CpuKernel::SquareSwap(_) => (CostCurve::Swap, 1, 0),
             CpuKernel::Barrier(instances) => (CostCurve::Barrier, 1, *instances),
             CpuKernel::Gather(chunks, _) => (CostCurve::Gather, batch, chunks.slots.chunks()),
-            // Threads start once to save halos and once for the bands; backward, also to write the
-            // last chunk before the others.
+            // Threads start to save halos and to process bands; backward, also to write the last
+            // chunk.
             CpuKernel::BandedGather(_, direction) => {
                 (CostCurve::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
             }
@@ -230,8 +229,8 @@ impl<'a> Estimate<'a> {
         self.quantities[Feature::Bytes as usize]
     }
 
-    /// Returns the seconds in addition to moving the bytes: starts of `threads` threads, transfers
-    /// between caches, and serial work.
+    /// Returns the seconds of starting `threads` threads, of transfers between caches, and of
+    /// serial work.
     fn fixed(&self, threads: usize) -> f64 {
         let forks = self.profile.fork_count as f64 * fork(self.costs, threads);
         self.constant(Constant::Start)
@@ -239,7 +238,7 @@ impl<'a> Estimate<'a> {
             + self.serial(threads)
     }
 
-    /// Returns the seconds of serial work, and of starting threads for each round of rows.
+    /// Returns the seconds of serial work, and of starts per round.
     fn serial(&self, threads: usize) -> f64 {
         match self.config.kernel() {
             CpuKernel::Cut(_, _, columns, _) => {
@@ -254,8 +253,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the seconds to transfer data between the caches of cores. If all data fit one core's
-    /// caches, the parts that other threads process are transferred.
+    /// Returns the seconds to transfer data between cores, if all data fit one core's caches.
     fn cache_transfer(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
         if bytes > self.constant(Constant::ResidentBytes) {
@@ -265,8 +263,7 @@ impl<'a> Estimate<'a> {
         elsewhere_bytes / self.constant(Constant::TransferRate)
     }
 
-    /// Returns the seconds of one copy of the stage's bytes, or of two if the stage transposes a
-    /// whole matrix through scratch.
+    /// Returns the seconds of a copy of the stage's bytes, or of two copies through scratch.
     fn copy(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
         let cached = self.costs.fraction(CostCurve::Cached as usize, |_| bytes);
@@ -278,8 +275,8 @@ impl<'a> Estimate<'a> {
         2.0 * passes * bytes / (copy_speed(self.costs, threads) * cached)
     }
 
-    /// Returns the estimated seconds for `threads` threads: fixed costs, and the time of a copy
-    /// divided by the operation's speed relative to a copy.
+    /// Returns the estimated seconds for `threads` threads: fixed costs, and a copy's time divided
+    /// by the operation's relative speed.
     pub fn seconds(&self, threads: usize) -> f64 {
         let quantity = |which| self.quantity(threads, which);
         let speed = |o: CostCurve| self.costs.fraction(o as usize, quantity);
@@ -288,8 +285,7 @@ impl<'a> Estimate<'a> {
     }
 }
 
-/// Returns the speed of a stage that took `seconds`, as a fraction of a copy's, with the stage's
-/// quantities.
+/// Returns the speed of a stage that took `seconds`, as a fraction of a copy's.
 ///
 /// Returns `None` for a plain copy, and if fixed costs are estimated at more than half of the time.
 pub fn sample(config: &CpuKernelConfig, costs: &CostTable, seconds: f64) -> Option<Sample> {
@@ -317,8 +313,7 @@ fn fork(costs: &CostTable, threads: usize) -> f64 {
     }
 }
 
-/// Returns the copy speed of `threads` threads, in bytes per second; bytes read and bytes written
-/// both count.
+/// Returns the copy speed of `threads` threads, in bytes read and written per second.
 pub fn copy_speed(costs: &CostTable, threads: usize) -> f64 {
     costs.constant(COPY) * costs.fraction(THREADS_COPY, |_| threads as f64)
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// Returns the bytes of a core's second-level cache, if the operating system reports them.
 ///
-/// The value is read once, from sysfs on Linux. On other systems it is `None`.
+/// Read once, from sysfs on Linux; `None` on other systems.
 pub fn second_level_cache() -> Option<usize> {
     static BYTES: OnceLock<Option<usize>> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -20,7 +20,7 @@ pub fn second_level_cache() -> Option<usize> {
 
 /// Returns the processor model as the operating system reports it.
 ///
-/// The value is read once, from `/proc/cpuinfo` on Linux. On other systems it is the architecture.
+/// Read once, from `/proc/cpuinfo` on Linux; the architecture on other systems.
 pub fn model() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {

@@ -8,11 +8,11 @@
 //! scattered order. The positions of the lowest ranks are *splitters*, whose contents are all saved
 //! before any unit moves. They split cycles into segments; a segment ends in a hole, which the
 //! saved content of the next splitter fills. A segment belongs to the worker that claims it
-//! ([`SegmentWalk`]). Afterwards, the cycles without a splitter move ([`CycleWalk`]). A worker
-//! looks for them in its own share of the positions, and moves those whose position of lowest rank
-//! is there. Each worker has its own bitmap of the positions that it moved with segments: in all
-//! bitmaps together, all positions of a cycle are marked, or none. In a batch with enough
-//! instances, each worker moves whole instances as if it were the only worker.
+//! ([`SegmentWalk`]). Afterwards come the cycles without a splitter ([`CycleWalk`]). A worker looks
+//! for them in its own share of the positions, and moves those whose lowest rank is there. Each
+//! worker has its own bitmap of the positions moved with segments: together, they mark all
+//! positions of a cycle or none. In a batch with enough instances, each worker moves whole
+//! instances.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -84,8 +84,8 @@ impl VisitedBits<'_> {
     }
 }
 
-/// Returns the position of the splitter with rank `rank`, or `None` if it is a fixed point or no
-/// position has that rank.
+/// Returns the position of the splitter with this rank, or `None` if it is a fixed point or does
+/// not exist.
 pub fn splitter(source_map: &SourceMap, ranks: ScatterOrder, rank: usize) -> Option<usize> {
     ranks.position(rank).filter(|&p| !is_fixed(source_map, p))
 }
@@ -95,8 +95,7 @@ fn is_fixed(source_map: &SourceMap, p: usize) -> bool {
     source_map.source_of(p) == p
 }
 
-/// Returns the byte offset, in the side buffer, at which the content of the splitter with rank
-/// `rank` is saved.
+/// Returns the side buffer offset, in bytes, of the saved splitter with this rank.
 pub fn saved_offset(source_map: &SourceMap, rank: usize) -> usize {
     source_map.bytes() + rank * source_map.unit_bytes()
 }
@@ -114,7 +113,7 @@ pub struct SegmentWalk<'a> {
     pub claimed: &'a AtomicUsize,
     /// The worker's own bitmap.
     pub visited: VisitedBits<'a>,
-    /// Position and byte offset of the hole to fill next, or `None` between segments.
+    /// Position and byte offset of the hole to fill next.
     pub hole: Option<(usize, usize)>,
 }
 
@@ -155,10 +154,9 @@ impl Iterator for SegmentWalk<'_> {
 pub struct CycleWalk<'a> {
     /// Index map of the units.
     pub source_map: &'a SourceMap,
-    /// Ranks of all positions. `None` if no other worker finds the same cycles: then any position
-    /// may start its cycle.
+    /// Ranks of all positions. `None` if no other worker finds the same cycles.
     pub ranks: Option<ScatterOrder>,
-    /// Bitmaps of all workers that may have moved units of the share.
+    /// Bitmaps of all workers that may have visited the share.
     pub all_visited: &'a [VisitedBits<'a>],
     /// The worker's own bitmap.
     pub visited: VisitedBits<'a>,
@@ -168,8 +166,7 @@ pub struct CycleWalk<'a> {
     pub at: usize,
     /// Byte offset at which the worker saves the start of a cycle.
     pub saved: usize,
-    /// Start of the current cycle, and position and byte offset of the hole to fill next. `None`
-    /// between cycles.
+    /// Start of the current cycle, and position and byte offset of the hole to fill next.
     pub hole: Option<(usize, usize, usize)>,
 }
 
@@ -190,8 +187,8 @@ impl CycleWalk<'_> {
         None
     }
 
-    /// Returns `true` if this worker moves the cycle from `start`: no position of the cycle has a
-    /// lower rank, or no other worker finds it.
+    /// Returns `true` if this worker moves the cycle of `start`: no position of it has a lower
+    /// rank, or no other worker finds it.
     fn is_first(&self, start: usize) -> bool {
         let Some(ranks) = self.ranks else { return true };
         let rank = ranks.of(start);
@@ -245,7 +242,7 @@ mod tests {
     use turntile_perm::{AlignedSlots, Elementary};
     use turntile_plan::{Direction, StageMap};
 
-    /// Runs workers in random order. Checks that no two of them touch the same unit.
+    /// Runs workers in random order, and checks that no two touch the same unit.
     fn run<'a>(
         source_map: &SourceMap,
         workers: Vec<Box<dyn Iterator<Item = UnitMove> + 'a>>,

@@ -86,8 +86,8 @@ const MAX_SCRATCH: usize = 1 << 20;
 /// Minimum bytes of scratch per thread.
 const MIN_SCRATCH: usize = 256 << 10;
 
-/// Maximum number of threads for which the default workspace cap includes 1 MiB each. More threads
-/// share 32 MiB.
+/// Maximum number of threads that the default workspace cap counts. More threads share 32 MiB in
+/// smaller parts.
 const MAX_CAP_THREADS: usize = 32;
 
 /// Returns the built-in tables, parsed on first use.
@@ -115,8 +115,8 @@ impl CpuDevice {
     /// Creates a device of `threads` threads, from 1 to [`MAX_THREADS`](crate::pool::MAX_THREADS), with the table
     /// for unknown processors.
     ///
-    /// The table assumes no further speed-up above 16 threads. Most stages then use the smallest
-    /// count of at least 16 that results from halving `threads`. A custom table
+    /// The table assumes no speed-up above 16 threads. Most stages then use the smallest count of
+    /// at least 16 that results from halving `threads`. A custom table
     /// ([`with_costs`](Self::with_costs)) may cover more threads.
     pub fn new(threads: usize) -> Self {
         let limits = KernelLimits::new(threads.clamp(1, crate::pool::MAX_THREADS), MAX_SCRATCH);
@@ -126,9 +126,9 @@ impl CpuDevice {
     /// Creates a device of `threads` threads of this machine; for more than 16 see
     /// [`new`](Self::new).
     ///
-    /// Scratch is half of the reported second-level cache, from 256 KiB to 1 MiB; 1 MiB if none is
-    /// reported. The cost table is the nearest built-in one: preferably measured with at least
-    /// `threads` threads, with the same SIMD kernel set, and on the same model or vendor.
+    /// Scratch is half of the reported second-level cache, from 256 KiB to 1 MiB. The table is the
+    /// nearest one: preferably for at least `threads` threads, the same SIMD kernel set, and the
+    /// same model or vendor.
     pub fn here(threads: usize) -> Self {
         let half = cpuinfo::second_level_cache().map(|bytes| bytes / 2);
         let scratch = half.map_or(MAX_SCRATCH, |half| half.clamp(MIN_SCRATCH, MAX_SCRATCH));
@@ -166,8 +166,7 @@ impl CpuDevice {
     /// Tables are fitted to such samples.
     ///
     /// `elem_bytes` is the element size of the problem. Returns `None` for a plain copy, for a
-    /// stage of another device, and if the stage took less than twice its estimated fixed costs,
-    /// such as starting threads.
+    /// stage of another device, and if the stage took less than twice its estimated fixed costs.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
         cost_model::sample(self.config_of(stage, elem_bytes)?, &self.costs, seconds)
     }
@@ -237,7 +236,7 @@ impl CpuDevice {
             }
             let (estimate, mut threads) = (Estimate::new(&widest, &self.costs), usize::MAX);
             for count in self.thread_counts() {
-                // Counts above the maximum of the work are reduced to it, and visited once.
+                // Counts above the widest configuration's are reduced to it.
                 let fewer = count.min(widest.resources().threads);
                 if fewer == threads {
                     continue;
@@ -282,7 +281,7 @@ impl CpuDevice {
         }
     }
 
-    /// Creates the implementation that runs `config`, with its estimated seconds.
+    /// Creates the implementation with `config`.
     fn implementation(&self, config: &CpuKernelConfig, seconds: f64) -> Implementation {
         Implementation::new(
             config.method,
@@ -323,8 +322,8 @@ impl Device for CpuDevice {
         by_rows().or_else(|| AlignedSlots::new(s.rows, s.cols, s.slot, chunk))
     }
 
-    /// Returns the length of one slot, and the longest chunk that fits the scratch with its halo,
-    /// in rows. With `every`, returns all candidate lengths.
+    /// Returns the length of one slot, and the longest chunk that fits the scratch with its halo.
+    /// With `every`, returns all candidate lengths.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
         let scratch = self.limits.scratch;
         if every {

@@ -25,9 +25,9 @@ use crate::swaps::turn_squares;
 
 /// Runs `config` on `data`, which has the length that the stage reads or writes.
 ///
-/// `flags` are zero. `bytes` is the saved bytes followed by every thread's scratch, or the buffers
-/// of a stage that has them (`buffer_bytes`). Each has at least the size that `config` states.
-/// `finish` is passed to the kernel that supports it.
+/// `flags` are zero. `bytes` is the saved bytes followed by every thread's scratch, or
+/// [`CpuKernelConfig::buffer_bytes`] bytes. Both have at least the sizes in `config`. `finish` is
+/// passed to the kernel that supports it.
 ///
 /// # Panics
 /// If the stage is out-of-place.
@@ -109,7 +109,7 @@ pub fn run(
     }
 }
 
-/// Moves rows to another pitch by the given schedule.
+/// Moves rows to another pitch by `schedule`.
 fn slide(
     data: &mut [Byte],
     rows: RowSlide,

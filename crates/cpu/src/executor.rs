@@ -14,9 +14,9 @@ use crate::{dispatch, views};
 
 /// Executor of one plan, for any number of runs.
 ///
-/// Stages run one after another. A stage uses the number of threads in the plan; in a plan of
-/// another device, at most the number given to [`new`](Self::new). [`pool`](crate::pool) describes
-/// the threads. A single thread runs in the calling thread and uses no pool.
+/// Stages run one after another. Each uses the number of threads in the plan, or for a plan of
+/// another device at most the number given to [`new`](Self::new). [`pool`](crate::pool) describes
+/// the threads. A single thread runs in the caller and uses no pool.
 #[derive(Clone, Debug)]
 pub struct Executor {
     plan: Plan,
@@ -27,8 +27,8 @@ pub struct Executor {
 
 /// Returns the configuration that runs stage `number` of a plan.
 ///
-/// The configuration is the stage's own, or a substitute if the plan was made for another device.
-/// `elem_bytes` is the element size of the problem.
+/// The configuration is the stage's own, or a substitute in a plan for another device. `elem_bytes`
+/// is the element size of the problem.
 fn config_of(
     stage: &Stage,
     number: usize,
@@ -63,8 +63,8 @@ impl Executor {
         Ok(Executor { plan, configs, saved_gap_bytes })
     }
 
-    /// Creates an executor of one stage, over the elements that it reads or writes. After a move of
-    /// rows to a larger pitch, new gaps contain unspecified elements of the data.
+    /// Creates an executor of one stage, over the elements that it reads or writes. Rows that move
+    /// to a larger pitch leave unspecified elements of the data in the gaps.
     ///
     /// An out-of-place stage runs with [`run_into`](Self::run_into).
     ///
@@ -120,13 +120,12 @@ impl Executor {
 
     /// Runs the plan on `data` in place, with `workspace`.
     ///
-    /// `data` must have exactly the length of the problem. With leading dimensions, the matrix
-    /// starts at the first byte, and `data` may extend beyond its span. Gap elements of the result
-    /// that were in source rows then have unspecified contents from the source; every other byte of
-    /// the gaps is unchanged.
+    /// `data` must have the length of the problem. With leading dimensions, the matrix starts the
+    /// data, which may extend beyond its span. Gap elements of the result that were in source rows
+    /// then contain unspecified source elements; every other byte of the gaps is unchanged.
     ///
-    /// `done` is called after each stage that counts as a pass, with the number of completed
-    /// passes. The last value is [`Plan::passes`].
+    /// `done` is called after each stage except those that save or restore gaps, with the number of
+    /// completed passes, of [`Plan::passes`].
     ///
     /// # Errors
     /// All errors are returned before anything is written. [`RunError::Plan`]: the plan is

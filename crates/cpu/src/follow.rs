@@ -17,11 +17,10 @@ use crate::parallel;
 use crate::shared::{SharedBytes, Worker};
 use crate::source_map::SourceMap;
 
-/// Minimum bytes of splitters that are saved by several threads.
+/// Minimum bytes of splitters that several threads save.
 const PARALLEL_SAVE_BYTES: usize = 512 << 10;
 
-/// Minimum number of instances per thread for which threads process whole instances even if the
-/// division is uneven.
+/// Minimum instances per thread that are divided among threads even if unevenly.
 const MANY_INSTANCES: usize = 4;
 
 /// Moves units along their cycles, on `threads` threads.
@@ -96,7 +95,7 @@ pub fn follow_cycles(
     });
 }
 
-/// Makes `moves` in order, and prefetches units ahead.
+/// Makes `moves`, prefetching ahead.
 fn run(worker: &Worker, source_map: &SourceMap, moves: impl Iterator<Item = UnitMove>) {
     let bytes = source_map.unit_bytes();
     let mut queue = Lookahead::new(moves, bytes);
@@ -143,8 +142,8 @@ pub fn rotate_cycles(data: &mut [Byte], source_map: &SourceMap, threads: usize) 
 
 /// Returns `true` if `k` is the leader, the smallest position, of its cycle (Windley 1959).
 ///
-/// Walks until a smaller position is found or the cycle closes: no memory, and at most as many
-/// steps as the cycle has positions (thesis section 4.5).
+/// Walks until a smaller position is found or the cycle closes, without memory (thesis section
+/// 4.5).
 fn is_leader(k: usize, source_map: &SourceMap) -> bool {
     let mut at = source_map.source_of(k);
     while at > k {
@@ -153,8 +152,7 @@ fn is_leader(k: usize, source_map: &SourceMap) -> bool {
     at == k
 }
 
-/// Moves rows of tiles, called runs, from one pitch to another along chains. Most chains end in a
-/// gap.
+/// Moves rows of tiles (runs) from one pitch to another, along chains. Most chains end in a gap.
 ///
 /// `scratch` has the size of two runs. `visited`, all clear, has one bit per run position in the
 /// source.

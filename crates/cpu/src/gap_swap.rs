@@ -1,5 +1,5 @@
-//! Rows packed and unpacked by swaps with the contents of the gaps between them. No byte is lost or
-//! saved separately; undoing every swap restores all gaps.
+//! Rows packed and unpacked by swaps with the contents of the gaps between them. No byte is lost;
+//! undoing every swap restores all gaps.
 
 use std::ops::Range;
 
@@ -23,8 +23,8 @@ impl GapSwap {
         GapSwap { rows, least: least_rows(rows.cols(), ROUND_BYTES), threads }
     }
 
-    /// Returns the rounds in which the rows become contiguous. In a parallel round, all rows start
-    /// after the end of all destinations.
+    /// Returns the rounds in which rows become contiguous. In a parallel round, all rows are after
+    /// all destinations.
     fn rounds(&self) -> impl Iterator<Item = SlideRound> + use<> {
         let GapSwap { rows, least, .. } = self;
         RowSlide::unpadding(*rows).expect("at least one row").rounds(*least)
@@ -54,8 +54,8 @@ impl GapSwap {
         }
     }
 
-    /// Swaps `rows`, all stored after all their destinations, with the contents there, divided
-    /// among threads. Each swap is its own inverse.
+    /// Swaps `rows` with the contents of their destinations, which all precede them, divided among
+    /// threads. Each swap is its own inverse.
     fn round<T: Send>(&self, data: &mut [T], rows: Range<usize>) {
         let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
         let (dests, from) = data.split_at_mut(rows.start * pitch);
@@ -69,8 +69,7 @@ impl GapSwap {
     }
 }
 
-/// Swaps two runs of equal length, given by both offsets and the length. The first run ends before
-/// the second starts.
+/// Swaps two runs, given by their offsets and length.
 fn swap<T>(data: &mut [T], (first, second, run): (usize, usize, usize)) {
     let (low, high) = data.split_at_mut(second);
     low[first..first + run].swap_with_slice(&mut high[..run]);

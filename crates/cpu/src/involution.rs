@@ -2,8 +2,8 @@
 //!
 //! Both tiles of a pair are transposed into scratch before either is written. Meanwhile the rows of
 //! the next pair are prefetched. Pairs are ordered by pairs of *groups* of tiles, so that pages and
-//! lines shared by tiles are reused soon. If rows at a constant stride form columns of less than 16
-//! bytes, or a tile's partner is not its transpose, rows are first copied to a strip.
+//! lines shared by tiles are reused soon. If columns have less than 16 bytes at a constant stride,
+//! or a tile's partner is not its transpose, rows are first copied to a strip.
 #![allow(unsafe_code)]
 
 use turntile_perm::tile_pairs::{self, TileSpan};
@@ -13,20 +13,18 @@ use turntile_simd::{self as simd, BlockShape, Byte};
 use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
 
-/// Maximum bytes of a tile. Two tiles, and the next two, fit the second-level cache with their
-/// scratch.
+/// Maximum bytes of a tile. Two tiles, and the next two, fit the second-level cache with scratch.
 const TILE_BYTES: usize = 64 << 10;
 /// Maximum number of tiles along each side of a group. One thread of an EPYC (Milan), floats, % of
 /// a copy with groups of 1, 2, 4 and 8. Six axes of 20: 31-34, 36-38, 40-44, 41-44; of 16: 62-65,
 /// 59-72, 73-75, 74. 40 x 50 x 50 x 40 x 12 with axes swapped in pairs: 63-65, 60-72, 68-73, 72-81.
 const GROUP: usize = 4;
-/// Minimum number of pairs of groups. If there are fewer, groups have 2 tiles per side, or 1, so
-/// that threads have enough pairs to share.
+/// Minimum number of pairs of groups. With fewer, groups are smaller, so that threads have enough
+/// pairs to share.
 const LEAST_PAIRS: usize = 128;
 /// Maximum number of rows of a strip.
 const STRIP: usize = 32;
-/// Minimum bytes of a column formed by rows at a constant stride. Shorter ones are copied to a
-/// strip.
+/// Minimum bytes of a column at a constant stride. Shorter columns are read through a strip.
 const RUN_BYTES: usize = 16;
 
 /// In-place swap of pairs of tiles, for an array whose axes are swapped in pairs.
@@ -44,8 +42,8 @@ pub struct InvolutionSwap {
 }
 
 impl InvolutionSwap {
-    /// Creates the swap. Returns `None` if the permutation does not swap axes in pairs, if the last
-    /// axis does not swap with an axis outside a tile's row, or if a unit exceeds a tile.
+    /// Creates the swap. Returns `None` unless axes swap in pairs, the last one with an axis
+    /// outside a tile's row, and a unit fits a tile.
     pub fn new(axes: &AxisPermutation, elem_bytes: usize) -> Option<Self> {
         let unit_bytes = axes.unit() * elem_bytes;
         let tiles = TilePairs::new(&axes.without_unit(), TILE_BYTES / unit_bytes, 1)?;
@@ -85,7 +83,7 @@ impl InvolutionSwap {
         STRIP.min(self.tiles.rows()) * self.tiles.cols() * self.unit_bytes
     }
 
-    /// Returns the pairs of tiles of the pair `number` of groups. A tile that is its own partner is
+    /// Returns the pairs of tiles of pair `number` of groups. A tile that is its own partner is
     /// returned as `[tile, tile]`.
     fn pair(&self, number: usize) -> impl Iterator<Item = [TileSpan; 2]> {
         let (across, pairs) = (self.tiles.across(), tile_pairs::triangle_len(self.groups()));
@@ -190,8 +188,7 @@ impl InvolutionSwap {
 mod tests {
     use super::*;
 
-    /// Checks, for any group size, that groups cover every pair of tiles once, and that a run moves
-    /// every element.
+    /// For any group size, groups cover every pair of tiles once, and a run moves every element.
     #[test]
     fn swap_moves_every_element_for_any_group_size() {
         for (extents, order) in [

@@ -24,11 +24,11 @@ use crate::square::SquareTiling;
 pub enum CpuKernel {
     /// Transposes squares in place, by swapping tile pairs.
     SquareSwap(SquareTiling),
-    /// Swaps tile pairs of a self-inverse axis permutation. The number is that of adjacent
+    /// Swaps tile pairs of a self-inverse axis permutation. Contains the number of adjacent
     /// super-elements of a row that become adjacent in a column.
     InvolutionSwap(usize),
-    /// Permutes whole instances through scratch. The number is that of the instances. An instance
-    /// of records is one common period of both tile lengths.
+    /// Permutes whole instances through scratch. Contains their number. An instance of records is
+    /// one common period of both tile lengths.
     Barrier(usize),
     /// Gathers the slots of each chunk, or scatters them.
     Gather(ChunkGather, Direction),
@@ -46,8 +46,7 @@ pub enum CpuKernel {
     Slide(RowSlide, SlideMethod),
     /// Moves rows, in order, to rows of another length. Row lengths are in bytes.
     Reshape(LeadingDims),
-    /// Cuts off columns or inserts them: moves rows and saves the columns. The slide is in bytes,
-    /// the columns are in elements.
+    /// Cuts off columns or inserts them: moves rows, in bytes, and saves the columns, in elements.
     Cut(RowSlide, SlideMethod, PitchedRows, Direction),
     /// Writes tiles to another buffer.
     OutOfPlace,
@@ -55,7 +54,7 @@ pub enum CpuKernel {
     Copy,
     /// Moves rows of tiles along chains, by one worker with flags.
     TileRows(TileRows),
-    /// Transposes a matrix in place, with equal pitches of source and result.
+    /// Transposes a matrix with equal pitches in place.
     TransposeRows(LeadingMatrix),
     /// Transposes a matrix into scratch and copies it back row by row.
     TransposeThroughScratch(LeadingMatrix),
@@ -68,7 +67,7 @@ pub enum CpuKernel {
 /// Schedule for rows that move to another pitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlideMethod {
-    /// Rounds. A parallel round has at least this number of rows.
+    /// Rounds; parallel ones have at least this number of rows.
     Rounds(usize),
     /// One share of the rows per thread.
     Shares,
@@ -78,8 +77,7 @@ pub enum SlideMethod {
 
 /// Launch configuration of one stage on the CPU.
 ///
-/// The configuration stores the index map, element size and method that it was made for, and runs
-/// no other stage.
+/// Stores the index map, element size and method that it was made for, and runs no other stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuKernelConfig {
     /// Index map of the stage.
@@ -121,7 +119,7 @@ impl Resources {
 pub struct KernelLimits {
     /// Maximum number of threads.
     pub threads: usize,
-    /// Preferred maximum bytes of scratch per thread, which stay in its cache.
+    /// Preferred maximum bytes of scratch per thread, which stays in its cache.
     pub scratch: usize,
     /// Minimum bytes of a round of rows that several threads share.
     pub round: usize,
@@ -146,8 +144,8 @@ const MAX_SEGMENT_SCRATCH: usize = 512 << 10;
 impl CpuKernelConfig {
     /// Creates the configuration of `method`.
     ///
-    /// Returns `None` if the CPU does not support the method for this map, if scratch that must fit
-    /// `limits` exceeds them, if the map has no elements, or if its bytes overflow.
+    /// Returns `None` if the CPU does not support the method for this map, if scratch exceeds its
+    /// limit, if the map has no elements, or if its bytes overflow.
     pub fn new(
         map: &StageMap,
         elem_bytes: usize,
@@ -163,8 +161,8 @@ impl CpuKernelConfig {
     /// Creates the configuration that replaces a stage of another device's plan, on at most
     /// `threads` threads.
     ///
-    /// Scratch, of any size, replaces the on-chip memory of that device. Returns `None` if the CPU
-    /// does not support the method for this map.
+    /// Scratch, of any size, replaces the on-chip memory of that device. Returns `None` for
+    /// unsupported methods.
     pub fn substitute(
         map: &StageMap,
         elem_bytes: usize,
@@ -176,8 +174,7 @@ impl CpuKernelConfig {
             CpuKernelConfig::new(map, elem_bytes, method, KernelLimits::new(threads, usize::MAX))
         };
         match (method, map.swap_kind()) {
-            // The other device permutes adjacent squares on chip, one at a time. The CPU swaps
-            // tiles.
+            // The other device permutes adjacent squares on chip, one at a time.
             (Method::BarrierSync, Some(SwapKind::SquareTiles(_))) => {
                 with_method(Method::TileSwap, threads)
             }
@@ -246,15 +243,14 @@ impl CpuKernelConfig {
         self.resources
     }
 
-    /// Returns `true` if the stage saves or restores gaps. Saved gaps stay in the workspace between
-    /// the two stages.
+    /// Returns `true` if the stage saves gaps in the workspace, or restores them.
     pub fn saves_gaps(&self) -> bool {
         matches!(self.kernel, CpuKernel::SaveGaps(..))
     }
 }
 
-/// Returns the kernel of `method`, which is one of the map's methods, and its resources. Returns
-/// `None` if the CPU has no such kernel, or if scratch that must fit `limits` exceeds them.
+/// Returns the kernel of `method`, one of the map's methods, and its resources. Returns `None` if
+/// the CPU has no such kernel, or if scratch exceeds its limit.
 fn kernel_and_resources(
     map: &StageMap,
     elem_bytes: usize,
@@ -274,8 +270,7 @@ fn kernel_and_resources(
                 let resources = Resources { threads: threads_for(squares.pairs()), ..none };
                 return Some((CpuKernel::SquareSwap(squares), resources));
             }
-            // Matrices of super-elements are not swapped by tiles: their cycles are short, and each
-            // step moves a whole run.
+            // Square matrices of super-elements have cycles of two long runs.
             if let SwapKind::Transpose(_) = axes.form() {
                 return None;
             }
@@ -398,9 +393,8 @@ fn chunk_resources(pass: &impl ChunkPass, limits: KernelLimits) -> Resources {
 
 /// Returns the number of cycle segments per thread.
 ///
-/// With `n` segments per thread, `n · threads` super-elements are moved twice, and at the end
-/// threads wait for the moves of about two segments. The sum is least at `n² = 2 · positions /
-/// threads`.
+/// With `n` segments each, `n · threads` super-elements are moved twice. At the end, threads wait
+/// for the moves of about two segments. The sum is least at `n² = 2 · positions / threads`.
 fn segments(positions: usize, threads: usize) -> usize {
     (positions.saturating_mul(2) / threads).isqrt().clamp(1, MAX_SEGMENTS_PER_THREAD)
 }

@@ -1,6 +1,5 @@
-//! Matrices with leading dimensions: transposition in place if both pitches are equal, otherwise
-//! through scratch; and saving of gaps. A transposition touches only bytes of source or result
-//! rows.
+//! Transposition of matrices with leading dimensions, in place or through scratch, which touches
+//! only source and result rows; and saving of gaps.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -32,8 +31,8 @@ impl LeadingMatrix {
         self.leading.source()
     }
 
-    /// Returns the bytes from one row to the next, or `usize::MAX` on overflow. A single row may
-    /// have any pitch: no byte depends on it.
+    /// Returns the bytes from one row to the next, saturating: no byte depends on the pitch of a
+    /// single row.
     fn pitch_bytes(&self, rows: PitchedRows) -> usize {
         rows.pitch().saturating_mul(self.elem_bytes)
     }
@@ -45,8 +44,8 @@ impl LeadingMatrix {
         SquareTiling::pitched(side, self.pitch_bytes(source), elem_bytes)
     }
 
-    /// Returns the tiles of the longer side's remainder, outside the square. The remainder moves
-    /// from below the square to its right, or the reverse; source and destination are disjoint.
+    /// Returns the tiles of the remainder outside the square. The remainder moves from below the
+    /// square to its right, or the reverse; source and destination are disjoint.
     fn remainder(&self) -> PlaneTiling {
         let ([rows, cols], offsets) = self.leading.remainder(self.elem_bytes);
         let pitch = self.source().pitch();
@@ -59,8 +58,7 @@ impl LeadingMatrix {
         threads.clamp(1, self.square().pairs().max(self.remainder().count()).max(1))
     }
 
-    /// Returns `true` if the matrix is transposed and source and result have the same pitch, which
-    /// then has room for the rows of both.
+    /// Returns `true` if the matrix is transposed and both pitches are equal.
     fn is_in_place(&self) -> bool {
         let equal = self.source().pitch() == self.leading.result().pitch();
         equal && self.leading.is_transposed()
@@ -89,7 +87,7 @@ impl LeadingMatrix {
         epilogue: Option<&Epilogue>,
         buffers: &mut [Byte],
     ) {
-        assert!(self.is_in_place(), "pitches differ, or rows do not fit the pitch");
+        assert!(self.is_in_place(), "pitches differ, or the matrix is not transposed");
         turn_squares(data, self.square(), threads, epilogue);
         let remainder = self.remainder();
         if remainder.count() == 0 {

@@ -30,7 +30,7 @@
 //! | `cycle_walk`, `lookahead` | order in which workers move super-elements; moves prefetched ahead |
 //! | `square` | order of the tiles of squares |
 //! | `plane_tiling` | tiles of an array that is permuted out of place |
-//! | `chunk_pass` | pass over chunks through scratch, one after another |
+//! | `chunk_pass` | pass over chunks, one after another through scratch |
 //! | `chunk_queue` | assignment of bands of chunks to threads |
 //! | `band_tiling` | division of chunks into bands and strips |
 //! | `epilogue` | operation on elements in the pass that moves them |
@@ -42,7 +42,7 @@
 //! | `shared` | bytes that several workers move: every access is bounds-checked |
 //! | `strided` | rows of bytes at a constant stride: span and overlap |
 //! | `race_check` | worker that touched each byte, compared if debug assertions are on |
-//! | `cells` | cells of a buffer that threads borrow separately, checked at run time |
+//! | `cells` | cells of a buffer, with run-time borrow checks |
 //! | `views` | splits a workspace into flags and bytes |
 //! | `workspace` | workspace of a run, and the errors of a run |
 //!

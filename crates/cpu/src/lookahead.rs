@@ -1,5 +1,4 @@
-//! Pipeline of moves: the source of each move is computed and prefetched some moves before it is
-//! made.
+//! Pipeline of moves: sources are computed and prefetched some moves ahead.
 
 use std::iter::Fuse;
 
@@ -9,7 +8,7 @@ use crate::cycle_walk::UnitMove;
 /// with bursts of 64, 12.3 with 16.
 pub const BURST: usize = 16;
 
-/// Maximum bytes of units prefetched ahead of the next move, unless one unit is larger.
+/// Maximum bytes of units prefetched ahead, unless one is larger.
 const AHEAD_BYTES: usize = 32 << 10;
 
 /// Maximum number of units prefetched ahead.
@@ -53,8 +52,8 @@ impl<I: Iterator<Item = UnitMove>> Lookahead<I> {
         self.computed[..self.len.min(self.ahead)].iter().map(|next| next.from)
     }
 
-    /// Returns the next moves, at most [`BURST`], each with an offset to prefetch meanwhile. Near
-    /// the end the offset is the move's own source. Returns an empty slice after the last move.
+    /// Returns the next moves, up to [`BURST`], each with an offset to prefetch meanwhile: near the
+    /// end, the move's own source. Empty after the last move.
     pub fn burst(&mut self) -> &[(UnitMove, usize)] {
         let count = self.len.min(BURST);
         for (k, entry) in self.burst[..count].iter_mut().enumerate() {
