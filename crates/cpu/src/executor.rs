@@ -124,7 +124,7 @@ impl Executor {
     /// data, which may extend beyond its span. Gap elements of the result that were in source rows
     /// then contain unspecified source elements; every other byte of the gaps is unchanged.
     ///
-    /// `done` is called after each stage except those that save or restore gaps, with the number of
+    /// `done` is called after each stage, except saves and restores of gaps, with the number of
     /// completed passes, of [`Plan::passes`].
     ///
     /// # Errors
