@@ -1,12 +1,10 @@
-//! Tests of patterns that are built from their meaning, so that parsed patterns can be compared
-//! with index arithmetic.
+//! Tests of parsed patterns against index arithmetic.
 
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Returns the source offset of each element of the result: `np.arange(n).reshape(shape)`,
-/// rearranged.
+/// Returns the source offset of each element of the result, like a rearranged `np.arange(n)`.
 fn source_offsets(all: &Rearrangement) -> Vec<usize> {
     let (extents, len) = (all.extents(), all.extents().iter().product());
     let mut result = vec![0; len];
@@ -21,7 +19,7 @@ fn source_offsets(all: &Rearrangement) -> Vec<usize> {
     result
 }
 
-/// Meaning of one side: axes of parts, each part with its name and extent.
+/// Axes of one side as lists of parts, each with its name and extent.
 type ParsedSide = Vec<Vec<(String, usize)>>;
 
 fn text(side: &ParsedSide) -> String {
@@ -52,7 +50,7 @@ fn reference_offsets(left: &ParsedSide, right: &ParsedSide) -> Vec<usize> {
     (0..len).map(offset).collect()
 }
 
-/// Returns the sizes of all parts except the first, unknown one of each axis.
+/// Returns the sizes of all parts except the first of each axis.
 fn sizes(left: &ParsedSide) -> Vec<(&str, usize)> {
     let given = left.iter().flat_map(|axis| axis.get(1..).unwrap_or_default());
     given.filter(|part| part.0 != "1").map(|part| (&*part.0, part.1)).collect()
@@ -103,7 +101,7 @@ fn parsed_patterns_match_index_arithmetic_up_to_four_parts() {
     assert_eq!(count, 1 + 1 + 8 + 96 + 2 * 1536);
 }
 
-/// Groups parts into random axes, with axes of one element inserted.
+/// Groups parts into random axes, with parts `1` inserted.
 fn side(mut parts: Vec<(String, usize)>, unit_positions: &[Index], cuts: &[bool]) -> ParsedSide {
     for at in unit_positions {
         parts.insert(at.index(parts.len() + 1), ("1".to_owned(), 1));
@@ -119,7 +117,7 @@ fn side(mut parts: Vec<(String, usize)>, unit_positions: &[Index], cuts: &[bool]
 }
 
 proptest! {
-    /// Patterns with `1`, extra spaces, and `...` for consecutive whole axes.
+    /// Checks patterns with `1`, extra spaces and `...`.
     #[test]
     fn random_patterns_match_index_arithmetic(
         extents in prop::collection::vec(0_usize..5, 0..6),
@@ -170,7 +168,7 @@ proptest! {
         prop_assert_eq!(source_offsets(&all), reference_offsets(&left, &right));
     }
 
-    /// No text causes a panic.
+    /// Checks that no text causes a panic.
     #[test]
     fn any_text_is_parsed_or_rejected(
         pattern in "[ab1_. ()é-]{0,9}(->)?[ab1_. ()>]{0,9}",
@@ -184,7 +182,7 @@ proptest! {
     }
 }
 
-/// A Fortran array is a C array with its axes reversed, both in the source and in the result.
+/// Treats a Fortran-order array as a C-order array with reversed axes.
 #[test]
 fn in_memory_reorders_axes_when_memory_order_differs() {
     let all = Rearrangement::new("a (b c) d -> (d b) c a", &[2, 6, 5], &[("c", 3)]).unwrap();
