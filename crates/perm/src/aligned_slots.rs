@@ -32,11 +32,11 @@ pub enum SlotOrder {
     /// Each slot near its own column. Chunks have `slot` rows.
     ///
     /// With `g = gcd(cols, slot)`, position `s` begins in column `c = s·slot mod cols` of the
-    /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. Here `c` is a multiple of `g`, and the
-    /// second term is less than `g`. Columns cut at multiples of `g` therefore form strips whose
-    /// slots begin in the memory of the strip. A strip can be read and written separately, except
-    /// for the ends of its slots: they reach fewer than `slot` elements into the next strip. If
-    /// `slot` divides `cols`, the strips are square tiles (0210!).
+    /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g`, and the second
+    /// term is less than `g`. Columns cut at multiples of `g` therefore form strips whose slots
+    /// begin in the strip. A strip can be read and written separately, except for the ends of its
+    /// slots: they reach fewer than `slot` elements into the next strip. If `slot` divides `cols`,
+    /// the strips are square tiles (0210!).
     Rows,
 }
 
@@ -79,8 +79,8 @@ impl AlignedSlots {
         let slots = AlignedSlots::new(rows, cols, slot, slot).filter(|_| slot.is_power_of_two())?;
         let g = slots.strip_step();
         let (period, steps) = (cols / g, slot / g);
-        // Newton's iteration doubles the number of correct bits of the inverse of an odd number.
-        // `steps` is a power of two, so wrapping products are correct modulo `steps`.
+        // Newton's iteration doubles the correct bits of the inverse of an odd number. Wrapping
+        // products are correct modulo `steps`, a power of two.
         let inverse =
             (0..6).fold(1usize, |x, _| x.wrapping_mul(2usize.wrapping_sub(period.wrapping_mul(x))));
         let neg_inverse = if steps == 1 { 0 } else { inverse.wrapping_neg() % steps };
@@ -173,8 +173,8 @@ impl AlignedSlots {
 
     /// Returns the slots of column `j` in chunk `c`, as `(first, count, position)`.
     ///
-    /// `first` is the number of the first slot in the result, `count` the number of slots, and
-    /// `position` the position of the first slot in the memory of the chunk, in slots.
+    /// `first` is the number of the first slot in the result, and `position` its position in the
+    /// memory of the chunk, in slots. `count` is the number of slots.
     pub fn column(&self, c: usize, j: usize) -> (usize, usize, usize) {
         let (first_row, rows) = self.chunk_rows(c);
         let first = (j * self.rows).div_ceil(self.slot) + first_row / self.slot;

@@ -95,8 +95,8 @@ impl FusedAxes {
     /// involutions whose swapped axes have equal extents.
     ///
     /// Such orders exist if the axes on each cycle of the permutation have equal extents: a
-    /// rotation of a cycle of length `n` is the product of two reflections, in `n` ways. The result
-    /// is empty if axes on one cycle differ in extent, or if `from` or `to` is not a valid order.
+    /// rotation of a cycle of length `n` is the product of two reflections, in `n` ways. Otherwise,
+    /// or if `from` or `to` is not a valid order, the result is empty.
     pub fn involution_midpoints(
         &self,
         from: &[usize],
@@ -142,7 +142,7 @@ impl FusedAxes {
     }
 
     /// Returns the orders of the fused axes after each of several steps from the source to the
-    /// result. The last order is that of the result.
+    /// result.
     ///
     /// Each step permutes at most `max(most, 4)` axes after fusion. If one step is enough, it is
     /// the only one; an identity has no steps. Otherwise each step moves the largest possible

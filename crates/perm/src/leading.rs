@@ -84,8 +84,8 @@ impl PitchedRows {
         self.rows * self.pitch
     }
 
-    /// Returns the new offset of the element at `offset` after all gaps are moved behind the rows.
-    /// The rows become contiguous, and the columns of the gaps follow, column after column.
+    /// Returns the new offset of the element at `offset` after all gaps are moved behind the rows,
+    /// column after column. The rows become contiguous.
     #[inline]
     pub fn with_gaps_last(&self, offset: usize) -> usize {
         self.index(offset).unwrap_or_else(|| {
@@ -281,10 +281,9 @@ impl LeadingDims {
     /// Calls `move_run(from, to, len)` for each contiguous run that moves, in an order that never
     /// overwrites unread data. A run may overlap its own destination.
     ///
-    /// Elements that move up in memory are moved last to first, and elements that move down first
-    /// to last. Elements keep their order, so an element at the destination of one that moves up
-    /// also moves up. Stretches of one direction are therefore independent and run one after
-    /// another.
+    /// Elements that move up in memory are moved last to first, others first to last. Elements keep
+    /// their order, so an element at the destination of one that moves up also moves up. Stretches
+    /// of one direction are therefore independent.
     ///
     /// # Panics
     /// If the matrix is transposed.

@@ -121,8 +121,8 @@ impl AxisPermutation {
         Ok(())
     }
 
-    /// Creates the fused permutation from valid axes and a valid order: removes axes of extent 1
-    /// and merges runs of axes that remain adjacent and in order. Does not allocate.
+    /// Creates the fused permutation of valid axes: removes axes of extent 1, and merges axes that
+    /// remain adjacent and in order. Does not allocate.
     fn fused(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         let mut all =
             AxisPermutation { rank: 0, order: [0; MAX_FUSED_RANK], extents: [0; MAX_FUSED_RANK] };

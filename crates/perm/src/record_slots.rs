@@ -13,7 +13,7 @@
 //! 2. The *slot* pass moves whole slots to their final positions.
 //!
 //! Let `b` be the first record of a chunk and `L` its number of records. The first slot of field
-//! `f` is at position `⌈c_f·L/S⌉`, and its final number is `⌈c_f·n/S⌉ + b·k_f/S`. The last chunk
+//! `f` is at position `⌈c_f·L/S⌉`, and its number in the result is `⌈c_f·n/S⌉ + b·k_f/S`. The last chunk
 //! includes the remaining records: it has from `S` to `R + S - 1` of them. The only slot that may
 //! be partial is its last one, which pass 2 leaves unchanged.
 //!
@@ -196,9 +196,8 @@ impl FieldSlots {
 
     /// Returns the slots of field `f` in chunk `c`, as `(first, count, position)`.
     ///
-    /// `first` is the number of the first slot in the result, `count` the number of slots, and
-    /// `position` the position of the first slot in the memory of the chunk, in slots. The position
-    /// assumes no sections.
+    /// `first` is the number of the first slot in the result, and `position` its position in the
+    /// memory of a chunk without sections, in slots. `count` is the number of slots.
     pub fn column(&self, c: usize, f: usize) -> (usize, usize, usize) {
         let (first_record, records) = self.chunk_records(c);
         let (begin, end) = (self.fields.field_start(f), self.fields.field_start(f + 1));

@@ -6,10 +6,10 @@
 //!
 //! - *rounds* (from the thesis): each round moves all rows whose destinations do not overlap
 //!   unmoved rows, by equation 4.1. If that is fewer than a minimum, rows move one by one.
-//! - *shares*: each worker moves a range of rows one by one. It first saves the leading rows of its
-//!   share whose source or destination precedes the memory of the share.
-//! - *blocks* (data sliding): every block is read before it is written. It is written as soon as
-//!   all blocks stored at its destination have been read.
+//! - *shares*: each worker moves a range of rows one by one. It first saves the leading rows whose
+//!   source or destination precedes the memory of the share.
+//! - *blocks* (data sliding): every block is read, and written as soon as all blocks at its
+//!   destination have been read.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Axis permutations that are involutions, as swaps of pairs of tiles.
 //!
-//! If axes of equal extent swap in pairs, every element swaps with another one. A *row* consists of
+//! If axes of equal extent swap in pairs, elements do too. A *row* consists of
 //! the last axes; the outermost of them may be split so that rows have a suitable length. A *tile*
 //! consists of a row and of the axes with which the axes of the row swap. All other axes number the
 //! tiles. The partner of a tile is the tile whose number has these axes swapped.

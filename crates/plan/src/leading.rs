@@ -261,8 +261,8 @@ struct DenseMatrix {
 
 /// Iterates over the dense matrices to try.
 ///
-/// If the span has room, the first two contain one side's gaps as elements: the source's pitch is
-/// the number of columns, or the result's pitch the number of rows. The last is the matrix itself.
+/// If the span has room, the first have the source's pitch as number of columns, or the result's as
+/// number of rows: the gaps of that side move as elements. The last is the matrix itself.
 fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = DenseMatrix> {
     let (source, result) = (leading.source(), leading.result());
     let sides = [source.rows(), source.cols()];

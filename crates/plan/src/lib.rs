@@ -1,13 +1,13 @@
 //! Planning of in-place transpositions and axis permutations.
 //!
 //! A [`Planner`] turns a [`Problem`] and a [`Device`] model into a [`Plan`]. A plan is plain data
-//! that refers to no buffer or device. It can be compared and printed in dimension notation.
-//! [`Plan::dest`] composes its index maps for checks element by element. Plans for any device can
-//! be made and printed without that device, and the CPU backend can execute them.
+//! that refers to no buffer or device. [`Plan::dest`] composes its index maps for checks element by
+//! element. Plans for any device can be made and printed without that device, and the CPU backend
+//! can execute them.
 //!
-//! A route composes stages. For each stage, the device returns implementations with their launch
-//! configuration, workspace and estimated time. The planner adds up the estimates and takes the
-//! fastest route. This crate contains no device code: the backends implement [`Device`].
+//! A route composes stages. For each stage, the device returns implementations with workspace and
+//! estimated time. The planner adds up the estimates and takes the fastest route. This crate
+//! contains no device code: the backends implement [`Device`].
 //!
 //! | module | contents |
 //! |---|---|
