@@ -32,11 +32,11 @@ pub enum SlotOrder {
     /// Each slot near its own column. Chunks have `slot` rows.
     ///
     /// With `g = gcd(cols, slot)`, position `s` begins in column `c = s·slot mod cols` of the
-    /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g`, and the second
-    /// term is less than `g`. Columns cut at multiples of `g` therefore form strips whose slots
-    /// begin in the strip. A strip can be read and written separately, except for the ends of its
-    /// slots: they reach fewer than `slot` elements into the next strip. If `slot` divides `cols`,
-    /// the strips are square tiles (0210!).
+    /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g`, and the
+    /// second term is less than `g`. Columns cut at multiples of `g` therefore form strips whose
+    /// slots begin in the strip. A strip can be read and written separately, except for the ends of
+    /// its slots: they reach fewer than `slot` elements into the next strip. If `slot` divides
+    /// `cols`, the strips are square tiles (0210!).
     Rows,
 }
 

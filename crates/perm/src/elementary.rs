@@ -73,8 +73,8 @@ impl Elementary {
         (self.mid == 1 && side > 1 && side.checked_mul(side) == Some(other)).then_some(side)
     }
 
-    /// Returns `true` if the swap transposes squares of single elements in place: separate matrices,
-    /// or adjacent tiles of a wider one.
+    /// Returns `true` if the swap transposes squares of single elements in place: separate
+    /// matrices, or adjacent tiles of a wider one.
     pub fn is_squares(&self) -> bool {
         self.unit == 1 && self.rows == self.cols
     }

@@ -13,9 +13,9 @@
 //! 2. The *slot* pass moves whole slots to their final positions.
 //!
 //! Let `b` be the first record of a chunk and `L` its number of records. The first slot of field
-//! `f` is at position `⌈c_f·L/S⌉`, and its number in the result is `⌈c_f·n/S⌉ + b·k_f/S`. The last chunk
-//! includes the remaining records: it has from `S` to `R + S - 1` of them. The only slot that may
-//! be partial is its last one, which pass 2 leaves unchanged.
+//! `f` is at position `⌈c_f·L/S⌉`, and its number in the result is `⌈c_f·n/S⌉ + b·k_f/S`. The last
+//! chunk includes the remaining records: it has from `S` to `R + S - 1` of them. The only slot that
+//! may be partial is its last one, which pass 2 leaves unchanged.
 //!
 //! A chunk of long records may exceed the on-chip memory. It is then gathered in *sections* of `B`
 //! records, long enough that every field of a section has at least `S` words. The slots of a chunk
