@@ -34,7 +34,7 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
     Ok(first)
 }
 
-/// Runs `plans` on up to `threads` host threads for about `budget` and returns those that ran,
+/// Runs `plans` on up to `threads` host threads for about `budget` and returns the measured ones,
 /// fastest first. Returns at least one unless `plans` is empty.
 ///
 /// Plans run on memory allocated here, of the size that the largest needs. The first plan runs

@@ -12,8 +12,8 @@ use crate::Error;
 use crate::ErrorKind;
 use crate::mode::Mode;
 
-/// Runs `plans` on `gpu` for about `budget` and returns those that ran, fastest first. Returns at
-/// least one unless `plans` is empty.
+/// Runs `plans` on `gpu` for about `budget` and returns the measured ones, fastest first. Returns
+/// at least one unless `plans` is empty.
 ///
 /// Plans run on device memory allocated here, of the size that the largest needs.
 ///
