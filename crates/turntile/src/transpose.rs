@@ -94,7 +94,7 @@ fn axes_problem<T>(lens: &[usize], shape: &[usize], axes: &[usize]) -> Result<Pr
 
 /// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`.
 ///
-/// `src` is unchanged, so elements must be `Copy`. Each thread allocates a buffer of at most 128
+/// `src` is unchanged, so elements must be `Copy`. Each thread may allocate a buffer of at most 128
 /// KiB or one element. The function makes no plan. For a batch, a thread count or many runs, plan
 /// with [`Transpose::out_of_place`].
 ///

@@ -170,8 +170,9 @@ impl Transposer {
 }
 
 impl Transposer<Leading> {
-    /// Transposes the matrix at the start of `data` in place, from leading dimension `lda` to `ldb`
-    /// ([`Transpose::leading`](crate::Transpose::leading)). The workspace is allocated for the run.
+    /// Transposes the matrix at the start of `data`, or only moves its rows, in place, from leading
+    /// dimension `lda` to `ldb` ([`Transpose::leading`](crate::Transpose::leading)). The workspace
+    /// is allocated for the run.
     ///
     /// `data` is a slice, an array or a vector of `Copy` elements, or
     /// [`RawElements`](crate::RawElements). It may be longer than the matrix's
