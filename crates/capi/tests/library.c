@@ -263,7 +263,7 @@ static void descriptors(void) {
     desc = good, desc.axes = (size_t[]){1, 1};
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "[1, 1]");
     desc = good, desc.axes = (size_t[]){1, (size_t)-1};
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "no order");
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "not a permutation");
     desc = good, desc.rank = 65;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "65 axes");
     desc = good, desc.rank = (size_t)-1;

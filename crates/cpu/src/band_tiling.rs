@@ -1,8 +1,8 @@
 //! Division of the row-order gather pass of aligned slots into bands and strips: `docs/cpu.md`.
 //!
-//! A thread goes down its chunks one band at a time, across a band in strips of columns, and down a
-//! strip chunk by chunk through a ring of two chunks. A second buffer contains the boundary strip,
-//! in whose columns the slots of the others end.
+//! Threads process their chunks band by band, bands strip by strip of columns, and strips chunk by
+//! chunk through a ring of two chunks. The boundary strip has its own buffer: slots that cross a
+//! row end stop there (forward) or start there (backward).
 
 use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
@@ -10,26 +10,25 @@ use turntile_simd::CACHE_LINE;
 
 use crate::chunk_gather::ChunkGather;
 
-/// Division of the pass into bands and strips.
+/// Division of a gather pass into bands and strips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BandTiling {
     /// Number of chunks per band.
     pub chunks: usize,
     /// Number of columns per strip.
     pub width: usize,
-    /// Number of columns of the boundary strip: slots that extend from one row into the next end,
-    /// or start, there.
+    /// Number of columns of the boundary strip, in which slots that extend into the next row end
+    /// (forward) or start (backward).
     pub boundary: usize,
 }
 
-/// Returns the maximum rows of a band, and the bytes of a ring.
+/// Returns the preferred maximum rows of a band and bytes of a ring.
 ///
-/// The rows after a band are read with it, and again with the next band. The lines of two groups of
-/// strips stay in the second-level cache. The ring, and the rows of a chunk that fill it, fit the
-/// first-level cache. Backward, less of both is better. 4093x8191, GB/s of the pass with 1024 rows
-/// and 16 KB, 1024 and 8, 768 and 8: floats in slots of 64 9.0, 9.5, 9.6; elements of 8 bytes in
-/// slots of 64 9.0, 10.6, 11.1; of 16 bytes in slots of 32 9.7, 12.2, 13.2. Forward, 8 KB are
-/// 11-28% slower, 768 rows 0-18%.
+/// Rows after a band are read twice. The cache lines of two groups of strips fit the second-level
+/// cache. The ring, and the rows of a chunk that fill it, fit the first-level cache. 4093x8191,
+/// GB/s backward with 1024 rows and 16 KiB, 1024 and 8, 768 and 8: 4-byte elements in slots of 64:
+/// 9.0, 9.5, 9.6; 8-byte in slots of 64: 9.0, 10.6, 11.1; 16-byte in slots of 32: 9.7, 12.2, 13.2.
+/// Forward, 8 KiB is 11-28% slower, 768 rows 0-18%.
 const fn sizes(direction: Direction) -> (usize, usize) {
     match direction {
         Direction::Forward => (1024, 16 << 10),
@@ -37,12 +36,12 @@ const fn sizes(direction: Direction) -> (usize, usize) {
     }
 }
 
-/// Maximum bytes per row of a strip.
+/// Preferred maximum bytes per row of a strip, or of strips prefetched together.
 const STRIP_ROW_BYTES: usize = 256;
 
 impl BandTiling {
-    /// Returns the longest bands whose buffers fit into `room` bytes per thread. Returns `None` if
-    /// none fit, if slots are not in row order, or if slots are longer than rows.
+    /// Returns the longest bands whose buffers fit `room` bytes per thread. Returns `None` if none
+    /// fit, if slots are not in row order, or if slots exceed `cols + 1` elements.
     pub fn within(chunks: &ChunkGather, direction: Direction, room: usize) -> Option<Self> {
         let ChunkGather { slots, elem_bytes } = chunks;
         let step = slots.strip_step();
@@ -57,42 +56,39 @@ impl BandTiling {
         (slots.order() == SlotOrder::Rows && boundary <= slots.cols()).then(|| bands(number))
     }
 
-    /// Returns the number of columns of the strips that are prefetched together.
+    /// Returns the number of columns of strips prefetched together.
     pub fn ahead(&self, elem_bytes: usize) -> usize {
         self.width * (STRIP_ROW_BYTES / (self.width * elem_bytes)).max(1)
     }
 
-    /// Returns the elements from one column of a ring to the next: those of two chunks, and a line
-    /// that repeats the first ones.
+    /// Returns the elements from one column of a ring to the next: two slots, and a cache line that
+    /// repeats the first elements.
     pub fn ring_column(chunks: &ChunkGather) -> usize {
         2 * chunks.slots.slot() + CACHE_LINE.div_ceil(chunks.elem_bytes)
     }
 
-    /// Returns the bytes of a ring for a strip's columns, with a line before it and alignment
-    /// padding.
+    /// Returns the bytes of a ring, with a cache line before it and alignment padding.
     fn ring_bytes(&self, chunks: &ChunkGather) -> usize {
         2 * CACHE_LINE + self.width * BandTiling::ring_column(chunks) * chunks.elem_bytes
     }
 
-    /// Returns the elements per column of the boundary strip: those of a band and of the
-    /// neighbouring chunk.
+    /// Returns the elements per column of the boundary buffer: a band and the neighbouring chunk.
     pub fn column(&self, slots: &AlignedSlots) -> usize {
         (self.chunks + 1) * slots.slot()
     }
 
-    /// Returns the bytes of a thread's two buffers.
+    /// Returns the scratch bytes per thread: boundary buffer and ring.
     pub fn scratch_bytes(&self, chunks: &ChunkGather) -> usize {
         self.boundary * self.column(&chunks.slots) * chunks.elem_bytes + self.ring_bytes(chunks)
     }
 
-    /// Returns the maximum number of useful threads: one per full chunk, at least one.
+    /// Returns the maximum number of useful threads: one per chunk before the last, at least one.
     pub fn max_threads(slots: &AlignedSlots) -> usize {
         (slots.chunks() - 1).max(1)
     }
 
-    /// Returns the bytes that `parts` threads save in addition to their buffers. Each thread saves
-    /// the rows it needs of another's run; forward, the last thread has none. The last chunk's new
-    /// content is saved too.
+    /// Returns the bytes that `parts` threads save: the new content of the last chunk, and per
+    /// thread `slot - 1` rows of another run. Forward, the last thread saves no rows.
     pub fn halo_bytes(chunks: &ChunkGather, direction: Direction, parts: usize) -> usize {
         let slots = &chunks.slots;
         let (_, last) = slots.chunk_rows(slots.chunks() - 1);

@@ -1,11 +1,11 @@
-//! First pass of the aligned-slot route in row order, and its inverse: one band of chunks after
-//! another, one strip of columns after another, without scratch for a whole chunk.
+//! First pass of the aligned-slot route in row order, and its inverse, in bands of chunks and
+//! strips of columns, without scratch for a whole chunk.
 //!
-//! A slot is in its own strip except for its end, which extends into the next strip, and at the end
-//! of a row into the first. Forward, strips go from right to left, so every slot's end overwrites
-//! only data already read. The first strip is read before the others and written after them.
-//! Backward, all of this is reversed. The last chunk, whose slots are stored column by column, goes
-//! through a copy.
+//! A slot is stored in its own strip, except for its end, which may extend into the next strip or
+//! from the last strip into the first. Forward, strips go from right to left, so every slot's end
+//! overwrites only data already read. The first strip is read before the others and written after
+//! them. Backward, all of this is reversed. The last chunk, whose slots are stored column by
+//! column, goes through a copy.
 
 use std::ops::Range;
 
@@ -19,26 +19,26 @@ use crate::chunk_queue::{ChunkQueue, Neighbour};
 use crate::parallel;
 use crate::strip_ring::{RowPrefetcher, SlotPosition, StripRing};
 
-/// A gather pass divided into bands.
+/// Gather pass of aligned slots in row order, divided into bands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BandedGather {
-    /// The chunks. All except the last have the rows of one slot.
+    /// Chunks of the matrix. All except the last have `slot` rows.
     pub chunks: ChunkGather,
-    /// The division into bands and strips.
+    /// Division into bands and strips.
     pub bands: BandTiling,
 }
 
 /// Data beyond the end of a thread's run in the forward direction.
 struct Beyond<'a> {
-    /// The original rows after the run. For the last run: the new content of the last chunk.
+    /// Original rows after the run. For the last run: the new content of the last chunk.
     saved: &'a mut [Byte],
-    /// The last chunk, whose original rows the run before it reads.
+    /// Last chunk, whose original rows the last run reads. `None` for other runs.
     last: Option<&'a mut [Byte]>,
 }
 
 impl BandedGather {
-    /// Gathers every chunk's slots into the chunk's own memory, like [`chunk_pass::run`](crate::chunk_pass::run).
-    /// [`BandTiling`] computes the lengths of `saved` and `scratch`.
+    /// Gathers every chunk's slots into the chunk's own memory, with buffers of the lengths that
+    /// [`BandTiling`] computes.
     pub fn gather(
         &self,
         data: &mut [Byte],
@@ -50,8 +50,8 @@ impl BandedGather {
         let (head, full) = (self.chunks.halo_bytes(), slots.chunks() - 1);
         let (heads, copy) = saved.split_at_mut((threads - 1) * head);
         let mut heads = parallel::cut(heads, (1..threads).map(|_| head));
-        // The last chunk is written after the one before it, which reads its rows. It reads the
-        // first rows now.
+        // The last chunk is written last, because the chunk before it reads its rows. Its own halo,
+        // the first rows, is read now.
         let (first_rows, last) = (&data[..head], &data[full * self.chunks.chunk_bytes()..]);
         let columns = |thread| parallel::split_evenly(slots.cols(), threads, thread);
         let lens = (0..threads).map(|thread| self.chunks.columns_bytes(full, &columns(thread)));
@@ -129,8 +129,8 @@ impl BandedGather {
                 let mut rest = &*copy;
                 for thread in 0..threads {
                     let piece =
-                        rest.split_off(..count * bytes(thread)).expect("cells cover all columns");
-                    let to = to.split_off_mut(..bytes(thread)).expect("cells cover all columns");
+                        rest.split_off(..count * bytes(thread)).expect("pieces cover all columns");
+                    let to = to.split_off_mut(..bytes(thread)).expect("pieces cover all columns");
                     to.copy_from_slice(&piece[row * bytes(thread)..][..bytes(thread)]);
                 }
             }
@@ -150,7 +150,7 @@ impl BandedGather {
         runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// Returns the queue of every thread's run of full chunks.
+    /// Creates the queue, with a run of full chunks per thread.
     fn runs<K>(
         &self,
         beyond: impl IntoIterator<Item = K>,
@@ -178,8 +178,7 @@ impl BandedGather {
         (boundary, StripRing::new(self.chunks, self.bands.width, ring))
     }
 
-    /// Gathers the chunks in `rows`. `after` contains the rows that follow: one less than a slot
-    /// has.
+    /// Gathers the slots of the chunks in `rows`. `after` contains the `slot - 1` rows that follow.
     fn gather_band(&self, rows: &mut [Byte], after: &[Byte], scratch: &mut [Byte]) {
         let (boundary, mut strips) = self.buffers(scratch);
         let BandTiling { boundary: first, width, .. } = self.bands;
@@ -198,7 +197,8 @@ impl BandedGather {
         self.put_slots(rows, 0..first, boundary);
     }
 
-    /// Scatters the chunks in `rows`.
+    /// Restores the rows of the chunks in `rows`. `tails` contains the slot ends in the chunk
+    /// before.
     fn scatter_band(&self, rows: &mut [Byte], tails: Halo, scratch: &mut [Byte]) {
         let (boundary, mut strips) = self.buffers(scratch);
         let (cols, width) = (self.chunks.slots.cols(), self.bands.width);
@@ -220,7 +220,7 @@ impl BandedGather {
         self.put_rows(rows, last..cols, boundary);
     }
 
-    /// Returns the number of chunks in a band.
+    /// Returns the number of chunks in the band `rows`.
     fn count(&self, rows: &[Byte]) -> usize {
         rows.len() / self.chunks.chunk_bytes()
     }
@@ -246,12 +246,12 @@ impl BandedGather {
         )
     }
 
-    /// Returns the elements per column of the buffer for this band.
+    /// Returns the elements per column of the boundary buffer for the band `rows`.
     fn pitch(&self, rows: &[Byte]) -> usize {
         (self.count(rows) + 1) * self.chunks.slots.slot()
     }
 
-    /// Transposes some columns of the band, and of the rows after it, into the buffer.
+    /// Transposes `columns` of the band, and of the rows `after` it, into the boundary buffer.
     fn take_rows(&self, band: &[Byte], after: &[Byte], columns: Range<usize>, buffer: &mut [Byte]) {
         let ChunkGather { slots, elem_bytes } = self.chunks;
         let (rows, start) = (self.count(band) * slots.slot(), columns.start * elem_bytes);
@@ -263,7 +263,7 @@ impl BandedGather {
         simd::transpose(after, &mut buffer[rows * elem_bytes..], block, elem_bytes);
     }
 
-    /// Transposes some columns from the buffer back into the band.
+    /// Transposes `columns` from the boundary buffer back into the band.
     fn put_rows(&self, band: &mut [Byte], columns: Range<usize>, buffer: &[Byte]) {
         let ChunkGather { slots, elem_bytes } = self.chunks;
         let (from_pitch, to_pitch) = (self.pitch(band), slots.cols());
@@ -272,7 +272,7 @@ impl BandedGather {
         simd::transpose(buffer, &mut band[columns.start * elem_bytes..], block, elem_bytes);
     }
 
-    /// Copies the slots of some columns from their buffer to the band.
+    /// Copies the slots of `columns` from the boundary buffer to the band.
     fn put_slots(&self, band: &mut [Byte], columns: Range<usize>, buffer: &[Byte]) {
         let slot_bytes = self.chunks.slot_bytes();
         let pitch = self.pitch(band) * self.chunks.elem_bytes;
@@ -285,8 +285,8 @@ impl BandedGather {
         }
     }
 
-    /// Copies the slots of some columns into their buffer, after the ends of the slots before the
-    /// band.
+    /// Copies the slots of `columns` into the boundary buffer, each column after the end of its
+    /// slot in the chunk before the band.
     fn take_slots(&self, band: &[Byte], tails: Halo, columns: Range<usize>, buffer: &mut [Byte]) {
         let slot_bytes = self.chunks.slot_bytes();
         let pitch = self.pitch(band) * self.chunks.elem_bytes;

@@ -9,14 +9,13 @@ use turntile_simd::Byte;
 use crate::parallel;
 use crate::shared::SharedBytes;
 
-/// Slides rows, with lengths in bytes, block by block. Threads claim blocks in the order in which
-/// blocks free each other's destinations. A block is written after the blocks stored at its
-/// destination have been read.
+/// Slides rows, with lengths in bytes, in blocks of `block` bytes. Threads claim blocks in the
+/// order in which blocks free each other's destinations. A block is written after the blocks stored
+/// at its destination have been read.
 ///
-/// `flags`, all zero, are a counter of the blocks started, and a flag per block that it has been
-/// read. A thread waits only for blocks started before its own, and those wait only for earlier
-/// ones. The first block waits for none, so there is no deadlock. `scratch` has one block per
-/// thread.
+/// `flags`, all zero, are a counter of started blocks, then per block a flag that it has been read.
+/// A thread waits only for blocks started before its own, so there is no deadlock. `scratch` has
+/// one block per thread.
 pub fn in_blocks(
     data: &mut [Byte],
     rows: RowSlide,
@@ -56,8 +55,8 @@ pub fn in_blocks(
     });
 }
 
-/// Sets a flag when dropped, even in a panic. Other threads wait for it, and the pool waits for
-/// them; without the flag no thread would see the panic.
+/// Guard that sets a flag when dropped, even in a panic. Otherwise other threads, and the pool,
+/// would wait for it forever.
 struct SetOnDrop<'a>(&'a AtomicU32);
 
 impl Drop for SetOnDrop<'_> {

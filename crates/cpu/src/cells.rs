@@ -1,4 +1,4 @@
-//! Memory in equal cells with run-time borrow checks, like `RefCell`: one writer or several readers
+//! Buffer in equal cells with run-time borrow checks, like `RefCell`: one writer or several readers
 //! per cell.
 #![allow(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use turntile_simd::Byte;
 
-/// Cells of `each` bytes.
+/// Buffer divided into cells of `each` bytes.
 pub struct Cells<'a> {
     start: *mut Byte,
     each: usize,
@@ -19,8 +19,8 @@ pub struct Cells<'a> {
 
 const WRITTEN: u32 = u32::MAX;
 
-// SAFETY: this is a `&mut [Byte]` in parts. Bytes have no thread affinity, and a cell borrowed for
-// writing is borrowed by no other thread.
+// SAFETY: `Cells` is a `&mut [Byte]` in parts. Bytes have no thread affinity, and a cell borrowed
+// for writing is borrowed by no other thread.
 unsafe impl Sync for Cells<'_> {}
 
 /// A cell borrowed for reading.
@@ -46,7 +46,7 @@ impl<'a> Cells<'a> {
     /// Borrows a cell for reading.
     ///
     /// # Panics
-    /// If it is borrowed for writing.
+    /// If the cell does not exist, or is borrowed for writing.
     pub fn read(&self, number: usize) -> CellRef<'_> {
         let one_more = |readers: u32| (readers < WRITTEN - 1).then_some(readers + 1);
         self.borrowed[number]
@@ -58,7 +58,7 @@ impl<'a> Cells<'a> {
     /// Borrows cells for writing.
     ///
     /// # Panics
-    /// If there are fewer cells, or one of them is borrowed.
+    /// If a cell does not exist, or is borrowed.
     pub fn write(&self, numbers: Range<usize>) -> CellMut<'_> {
         // Rejects empty ranges past the last cell too: they would start outside the memory.
         assert!(numbers.end <= self.borrowed.len(), "cells {numbers:?} out of range");
@@ -89,7 +89,7 @@ impl Deref for CellRef<'_> {
     type Target = [Byte];
 
     fn deref(&self) -> &[Byte] {
-        // SAFETY: a cell that no thread writes before this is dropped.
+        // SAFETY: no thread writes the cell before this borrow is dropped.
         unsafe { std::slice::from_raw_parts(self.cells.start(self.number), self.cells.each) }
     }
 }
@@ -110,16 +110,16 @@ impl Deref for CellMut<'_> {
     type Target = [Byte];
 
     fn deref(&self) -> &[Byte] {
-        // SAFETY: consecutive cells that no other thread accesses before this is dropped. `write`
-        // checked that they exist.
+        // SAFETY: no other borrow of these cells exists before this one is dropped. `write` checked
+        // that they exist.
         unsafe { std::slice::from_raw_parts(self.cells.start(self.numbers.start), self.len()) }
     }
 }
 
 impl DerefMut for CellMut<'_> {
     fn deref_mut(&mut self) -> &mut [Byte] {
-        // SAFETY: consecutive cells that no other thread accesses before this is dropped. `write`
-        // checked that they exist.
+        // SAFETY: no other borrow of these cells exists before this one is dropped. `write` checked
+        // that they exist.
         unsafe { std::slice::from_raw_parts_mut(self.cells.start(self.numbers.start), self.len()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Chunks of a matrix: gather of the slots of each chunk, and its inverse. The halo of a chunk is
+//! Gather of the aligned slots of each chunk of a matrix, and its inverse. The halo of a chunk is
 //! `slot - 1` rows.
 
 use std::ops::Range;
@@ -9,22 +9,22 @@ use turntile_plan::Direction;
 use crate::chunk_pass::{ChunkPass, Halo};
 use turntile_simd::{self as simd, BlockShape, Byte};
 
-/// The chunks of a matrix, in elements of `elem_bytes` bytes.
+/// Gather pass over the chunks of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkGather {
-    /// The index maps.
+    /// Index maps of the aligned slots.
     pub slots: AlignedSlots,
     /// Bytes of an element.
     pub elem_bytes: usize,
 }
 
-/// Bytes of the buffer in which a block is transposed. A longer element is a block by itself.
+/// Bytes of the buffer in which a block is transposed. Longer elements are copied directly.
 const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
 /// Maximum number of columns whose spans are computed at a time.
 const MAX_BLOCK_COLUMNS: usize = 128;
 
-/// The consecutive elements of one column that a chunk's slots contain.
+/// Consecutive elements of one column that the slots of a chunk contain.
 #[derive(Clone, Copy)]
 struct ColumnSpan {
     /// Rows of the chunk before the span's first element.
@@ -67,7 +67,7 @@ impl ChunkGather {
         ColumnSpan { lead: self.slots.lead(c, j), offset, len }
     }
 
-    /// Calls `work` for every block of some columns of a chunk, with the block's first column and
+    /// Calls `work(first, spans)` for each block of `columns` in chunk `c`: its first column, and
     /// the spans of all its columns.
     fn for_columns(
         &self,
@@ -105,14 +105,12 @@ impl ChunkGather {
         (BLOCK_BYTES / (width * self.elem_bytes)).max(1)
     }
 
-    /// Returns `true` if an element exceeds a block's buffer. Each such element is a block, copied
-    /// directly.
+    /// Returns `true` if an element exceeds a block's buffer. Such elements are copied directly.
     fn is_long(&self) -> bool {
         self.elem_bytes > BLOCK_BYTES
     }
 
-    /// Returns the bytes of the slots that some columns have in chunk `c`, where they are stored
-    /// column by column.
+    /// Returns the bytes of the slots of `columns` in chunk `c`, stored column by column.
     pub fn columns_bytes(&self, c: usize, columns: &Range<usize>) -> usize {
         let offset = |j: usize| match j == self.slots.cols() {
             false => self.span(c, j).offset,
@@ -121,8 +119,8 @@ impl ChunkGather {
         (offset(columns.end) - offset(columns.start)) * self.elem_bytes
     }
 
-    /// Copies the slots that some columns have in chunk `c` to `out`, column by column. `halo`
-    /// contains the rows after the chunk.
+    /// Copies the slots of `columns` in chunk `c` to `out`, in the slot order of the chunk. `halo`
+    /// contains the `slot - 1` rows after the chunk.
     pub fn gather_chunk(
         &self,
         c: usize,
@@ -137,8 +135,8 @@ impl ChunkGather {
         let e = self.elem_bytes;
         let start = self.span(c, columns.start).offset;
         let (first_row, count) = self.slots.chunk_rows(c);
-        // Past the last row, row e of column j is row e of column j + 1: one element further. The
-        // very last element of the last such row has no successor and is in no slot.
+        // After the last row, the halo is the first rows, one column further. Its last element then
+        // has no source, and is in no slot.
         let past_end = usize::from(first_row + count == self.slots.rows());
         let halo = &halo[(past_end * e).min(halo.len())..];
         let window = count + self.slots.slot() - 1;
@@ -152,7 +150,7 @@ impl ChunkGather {
             prefetch_rows(halo, window - count, self.row_bytes(), next);
             for x in (0..window).step_by(height) {
                 let end = (x + height).min(window);
-                // Rows of the block: first those in the chunk, then those in the halo.
+                // Rows before `split` are in the chunk, others in the halo.
                 let split = count.clamp(x, end);
                 let part =
                     |from: &[Byte], row: usize, rows: Range<usize>, transposed: &mut [Byte]| {
@@ -219,9 +217,9 @@ impl ChunkGather {
         &data[self.begin(before)..self.begin(before + 1)]
     }
 
-    /// Returns the byte range of the `lead` elements of column `j` before its first slot in chunk
-    /// `c`. They end a span of the chunk before; for the first chunk, a span of the previous column
-    /// in the last chunk.
+    /// Returns the byte range, in the chunk before `c`, of the `lead` elements of column `j` that
+    /// precede its first slot in `c`. They end a span there; for the first chunk, a span of the
+    /// previous column.
     fn tail(&self, c: usize, j: usize, lead: usize) -> Range<usize> {
         if lead == 0 {
             return 0..0;
@@ -232,7 +230,8 @@ impl ChunkGather {
         (end - lead) * self.elem_bytes..end * self.elem_bytes
     }
 
-    /// Saves the `lead` elements of every column in chunk `c`, which are in the chunk `before`.
+    /// Saves each column's elements before its first slot in chunk `c`, which are stored in the
+    /// chunk `before`.
     pub fn save_tails(&self, c: usize, before: &[Byte], saved: &mut [Byte]) {
         let stride = (self.slots.slot() - 1) * self.elem_bytes;
         let cols = self.slots.cols();
@@ -249,8 +248,8 @@ impl ChunkGather {
         }
     }
 
-    /// Copies some columns of the rows of chunk `c`, which is stored in slots, to `out`, row by
-    /// row.
+    /// Copies `columns` of the rows of chunk `c` to `out`, row by row, from the slots in `chunk`
+    /// and the slot ends in `tails`.
     pub fn scatter_chunk(
         &self,
         c: usize,
@@ -365,7 +364,7 @@ fn prefetch_all(bytes: &[Byte]) {
     simd::prefetch_run(bytes.as_ptr(), bytes.len());
 }
 
-/// Prefetches `bytes` of each of `rows` rows, limited to rows that exist.
+/// Prefetches the byte range `bytes` of the first `rows` rows of `from`, where it exists.
 fn prefetch_rows(from: &[Byte], rows: usize, row_bytes: usize, bytes: Range<usize>) {
     for row in from.chunks(row_bytes).take(rows) {
         prefetch_all(&row[bytes.start.min(row.len())..bytes.end.min(row.len())]);

@@ -1,9 +1,9 @@
 //! First pass of aligned slots, and its inverse: one chunk after another through scratch.
 //!
-//! Each thread gets a run of consecutive chunks. Forward, a chunk reads the start of the chunk
-//! after it; backward, the end of the chunk before it. At the end of a run, that chunk belongs to
-//! another thread, so this halo is saved before anything is written. The first and the last chunk
-//! are neighbours.
+//! Each thread gets a run of consecutive chunks. Forward, a chunk reads the first rows of the chunk
+//! after it; backward, the ends of slots in the chunk before it. At the end of a run, that
+//! neighbour belongs to another thread, so the halo is saved before anything is written. The first
+//! and the last chunk are neighbours.
 
 use turntile_plan::Direction;
 use turntile_simd::Byte;
@@ -14,13 +14,13 @@ use crate::parallel;
 /// previous chunk backward.
 #[derive(Clone, Copy)]
 pub enum Halo<'a> {
-    /// A saved copy.
+    /// Saved copy of the elements.
     Saved(&'a [Byte]),
-    /// The neighbour, which still has its content from before the pass.
+    /// Neighbouring chunk, not yet converted.
     Neighbour(&'a [Byte]),
 }
 
-/// A pass over chunks. A chunk needs its own memory and a halo of its neighbour.
+/// Pass over chunks. Each chunk is converted in its own memory, with a halo from its neighbour.
 pub trait ChunkPass: Sync {
     /// Returns the number of chunks.
     fn chunks(&self) -> usize;
@@ -35,10 +35,10 @@ pub trait ChunkPass: Sync {
     /// Returns the scratch bytes per thread.
     fn scratch_bytes(&self) -> usize;
 
-    /// Saves the halo of chunk `c`, which is in the chunk `neighbour`.
+    /// Saves the halo of chunk `c` from the chunk `neighbour`.
     fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]);
 
-    /// Gathers the slots of chunk `c` in its memory, or restores its elements from them.
+    /// Gathers the slots of chunk `c` into its memory, or restores its elements from them.
     fn convert(
         &self,
         c: usize,

@@ -1,10 +1,10 @@
 //! Scheduler for runs of chunks: threads process their own run a band at a time, then steal part of
-//! another's.
+//! another thread's run.
 //!
-//! A band also reads its neighbour, the chunk that its run comes to next. At the run's end it reads
-//! a saved copy of the chunk beyond, which belongs to another thread. The thief of the far part of
-//! a run therefore first saves the data that the owner will need of that chunk, in its own buffer.
-//! In exchange it gets the owner's buffer, with the copy for the run's end.
+//! A band also reads its neighbour: the next chunk of the run, or at the end of the run a saved
+//! copy of the chunk beyond. A thread that steals the far part of a run first saves, in its own
+//! buffer, the data that the owner needs of the first stolen chunk. In exchange it gets the owner's
+//! buffer, with the copy for the end of the run.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,42 +15,42 @@ use turntile_simd::Byte;
 use crate::cells::Cells;
 use crate::parallel;
 
-/// The runs of all threads, with buffers of saved data.
+/// Queue of the runs of all threads, with buffers `K` of saved data.
 pub struct ChunkQueue<K> {
     runs: Vec<Mutex<Run<K>>>,
     direction: Direction,
     band: usize,
 }
 
-/// The unclaimed chunks of a run. `saved` is the data of the chunk beyond, until the run's last
-/// band is claimed.
+/// Unclaimed chunks of a run, and the saved data of the chunk beyond until the last band is
+/// claimed.
 struct Run<K> {
     left: Range<usize>,
     saved: Option<K>,
 }
 
-/// A band of chunks for the one thread that has claimed it.
+/// Band of chunks that one thread has claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Indices of the chunks.
     pub chunks: Range<usize>,
-    /// The neighbouring chunk. `None` at the end of a run: the claimant then gets the saved data of
-    /// the chunk beyond.
+    /// Index of the neighbouring chunk. `None` at the end of a run: the claimant then gets the
+    /// saved data of the chunk beyond.
     pub neighbour: Option<usize>,
 }
 
 /// Data that a band reads in addition to its own chunks.
 pub enum Neighbour<'a, K> {
-    /// The chunk that the run comes to next.
+    /// Next chunk of the run, in processing order.
     Chunk(&'a [Byte]),
-    /// Saved data of the chunk beyond, at the run's end.
+    /// Saved data of the chunk beyond the end of the run.
     Saved(&'a mut K),
 }
 
 impl<K> ChunkQueue<K> {
-    /// Creates a queue of runs, each with the saved data of the chunk beyond it, in bands of at
-    /// most `band` chunks. Forward, chunks are processed from the first to the last, backward from
-    /// the last to the first.
+    /// Creates a queue of runs, each with the saved data of the chunk beyond, in bands of at most
+    /// `band` chunks. Forward, chunks are processed from first to last, backward from last to
+    /// first.
     pub fn new(
         runs: impl IntoIterator<Item = (Range<usize>, K)>,
         direction: Direction,
@@ -102,11 +102,11 @@ impl<K> ChunkQueue<K> {
         });
     }
 
-    /// Claims the next band for `thread`. `saved` receives its run's buffer at the end of the run;
-    /// the thread needs it to steal part of another run.
+    /// Claims the next band for `thread`, from its own run or a stolen one. At the end of a run,
+    /// `saved` receives the run's buffer, which the thread needs to steal.
     ///
-    /// `save` must save the needed data of a chunk. No other thread processes or reads that chunk
-    /// meanwhile.
+    /// `save(n, buffer)` must save the needed data of chunk `n`, which no other thread processes or
+    /// reads meanwhile.
     pub fn claim(
         &self,
         thread: usize,
@@ -137,8 +137,8 @@ impl<K> ChunkQueue<K> {
         Some(Claim { chunks, neighbour })
     }
 
-    /// Returns the number of chunks in a band if `left` are left. Bands shrink towards the end,
-    /// where other threads may wait.
+    /// Returns the number of chunks of the next band if `left` are unclaimed. Bands shrink towards
+    /// the end of a run, where other threads may wait.
     fn band_of(&self, left: usize) -> usize {
         match self.threads() {
             1 => left.min(self.band),
@@ -146,12 +146,13 @@ impl<K> ChunkQueue<K> {
         }
     }
 
-    /// Steals the far part of the longest run.
+    /// Steals the far part of the longest run, unless it has fewer than two chunks.
     fn steal(&self, spare: &mut Option<K>, save: impl Fn(usize, &mut K)) -> Option<Run<K>> {
         let longest = (0..self.threads()).max_by_key(|&thread| self.run(thread).left.len())?;
         let mut run = self.run(longest);
         let Range { start, end } = run.left;
-        // The owner is still processing a band and reads its neighbour.
+        // The owner is still processing a band, so the thief takes more than half, but not the
+        // neighbour that the owner reads.
         let taken = (run.left.len() + self.band / 2) / 2;
         let taken = taken.min(run.left.len().saturating_sub(1));
         if taken == 0 {
@@ -172,8 +173,8 @@ impl<K> ChunkQueue<K> {
 mod tests {
     use super::*;
 
-    /// Threads claim bands in random order. Every chunk is claimed once, and a band's neighbour is
-    /// not claimed before the band is done. The data saved for a run's end are of the chunk beyond.
+    /// Checks claims in random order: every chunk is claimed once, and a band's neighbour only
+    /// after the band. Data saved for the end of a run are of the chunk beyond.
     fn check(chunks: usize, threads: usize, band: usize, direction: Direction, random: &mut u64) {
         let beyond = |run: &Range<usize>| match direction {
             Direction::Forward => run.end,

@@ -20,8 +20,8 @@ macro_rules! string_names {
 }
 
 string_names! {
-    /// Cost curves. The first two are modifiers: `Threads` is the copy speed of a number of threads
-    /// relative to one, and `Cached` the speed-up if all data fit in the caches.
+    /// Cost curves. `Threads` is the copy speed of several threads relative to one, and `Cached`
+    /// the speed-up if all data fit the caches. The others are speeds relative to a copy.
     CostCurve, COST_CURVES {
         Threads = "threads",
         Cached = "cached",
@@ -41,8 +41,8 @@ string_names! {
 }
 
 string_names! {
-    /// Quantities on which the speed of an operation depends. Short cycles are found by walking
-    /// them, so they come last and are evaluated last.
+    /// Quantities on which the speed of an operation depends. `ShortCycles` is evaluated last,
+    /// because it is found by walking cycles.
     Feature, FEATURES {
         Threads = "threads",
         ElemBytes = "elem_bytes",
@@ -87,7 +87,7 @@ pub const COPY: usize = Constant::Copy as usize;
 /// Index of the cost curve for the copy speed of several threads, relative to one.
 pub const THREADS_COPY: usize = CostCurve::Threads as usize;
 
-/// Bytes of the longest word: a vector.
+/// Bytes of the longest word: a 128-bit vector.
 const VECTOR_BYTES: usize = 16;
 
 /// Properties of a kernel, other than sizes, on which its time depends.
@@ -110,8 +110,8 @@ impl Profile {
             CpuKernel::SquareSwap(_) => (CostCurve::Swap, 1, 0),
             CpuKernel::Barrier(instances) => (CostCurve::Barrier, 1, *instances),
             CpuKernel::Gather(chunks, _) => (CostCurve::Gather, batch, chunks.slots.chunks()),
-            // Each thread first saves the halo rows that it reads. Backward, the last chunk is
-            // written before the others.
+            // Threads start to save halos and to process bands; backward, also to write the last
+            // chunk.
             CpuKernel::BandedGather(_, direction) => {
                 (CostCurve::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
             }
@@ -181,7 +181,7 @@ impl<'a> Estimate<'a> {
             },
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
-        // For slots, the bytes in scratch at a time.
+        // For slots and records, the bytes of scratch.
         let instance = match map {
             StageMap::SlotGather { .. }
             | StageMap::RecordGather { .. }
@@ -229,7 +229,8 @@ impl<'a> Estimate<'a> {
         self.quantities[Feature::Bytes as usize]
     }
 
-    /// Returns the seconds that do not depend on the bytes moved by `threads` threads together.
+    /// Returns the seconds of starting `threads` threads, of transfers between caches, and of
+    /// serial work.
     fn fixed(&self, threads: usize) -> f64 {
         let forks = self.profile.fork_count as f64 * fork(self.costs, threads);
         self.constant(Constant::Start)
@@ -237,7 +238,7 @@ impl<'a> Estimate<'a> {
             + self.serial(threads)
     }
 
-    /// Returns the seconds of serial work and barriers, besides starts.
+    /// Returns the seconds of serial work, and of starts per round.
     fn serial(&self, threads: usize) -> f64 {
         match self.config.kernel() {
             CpuKernel::Cut(_, _, columns, _) => {
@@ -252,8 +253,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the seconds to fetch data that one core's cache retained and other threads have
-    /// processed.
+    /// Returns the seconds to transfer data between cores, if all data fit one core's caches.
     fn cache_transfer(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
         if bytes > self.constant(Constant::ResidentBytes) {
@@ -263,7 +263,7 @@ impl<'a> Estimate<'a> {
         elsewhere_bytes / self.constant(Constant::TransferRate)
     }
 
-    /// Returns the seconds of a copy of the same bytes.
+    /// Returns the seconds of a copy of the stage's bytes, or of two copies through scratch.
     fn copy(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
         let cached = self.costs.fraction(CostCurve::Cached as usize, |_| bytes);
@@ -275,8 +275,8 @@ impl<'a> Estimate<'a> {
         2.0 * passes * bytes / (copy_speed(self.costs, threads) * cached)
     }
 
-    /// Returns the estimated seconds for `threads` threads: starts, serial work, and one read and
-    /// write of every byte at the speed from the cost table.
+    /// Returns the estimated seconds for `threads` threads: fixed costs, and a copy's time divided
+    /// by the operation's relative speed.
     pub fn seconds(&self, threads: usize) -> f64 {
         let quantity = |which| self.quantity(threads, which);
         let speed = |o: CostCurve| self.costs.fraction(o as usize, quantity);
@@ -291,7 +291,7 @@ impl<'a> Estimate<'a> {
 pub fn sample(config: &CpuKernelConfig, costs: &CostTable, seconds: f64) -> Option<Sample> {
     let (estimate, threads) = (Estimate::new(config, costs), config.resources().threads);
     let fixed = estimate.fixed(threads);
-    // If starts take most of the time, the measurement says little about the speed.
+    // If fixed costs take most of the time, the measured speed is inaccurate.
     if fixed > seconds / 2.0 {
         return None;
     }
@@ -318,7 +318,7 @@ pub fn copy_speed(costs: &CostTable, threads: usize) -> f64 {
     costs.constant(COPY) * costs.fraction(THREADS_COPY, |_| threads as f64)
 }
 
-/// Returns a lower bound of one pass over `bytes` bytes, in seconds, for the numbers of threads in
+/// Returns a lower bound, in seconds, of one pass over `bytes` bytes with any number of threads in
 /// `counts`.
 pub fn least_seconds(costs: &CostTable, bytes: usize, counts: impl Iterator<Item = usize>) -> f64 {
     let curves = CostCurve::Swap as usize..COST_CURVES.len();
@@ -328,8 +328,9 @@ pub fn least_seconds(costs: &CostTable, bytes: usize, counts: impl Iterator<Item
     costs.constant(Constant::Start as usize) + 2.0 * bytes as f64 / (speed * most)
 }
 
-/// Returns the seconds of rounds in addition to moving the bytes: a start of all threads per round,
-/// and the time of one thread for rows that move one by one. Row lengths are in bytes.
+/// Returns the seconds of rounds in addition to moving the bytes: a start of all threads per
+/// parallel round, and the time of one thread for rows that move one by one. Row lengths are in
+/// bytes.
 fn rounds(rows: &RowSlide, least: usize, threads: usize, costs: &CostTable) -> f64 {
     let fork = fork(costs, threads);
     let each = |round: SlideRound| {

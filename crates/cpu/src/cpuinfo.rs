@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 /// Returns the bytes of a core's second-level cache, if the operating system reports them.
 ///
-/// Read once, from sysfs on Linux. Other systems return `None`.
+/// Read once, from sysfs on Linux; `None` on other systems.
 pub fn second_level_cache() -> Option<usize> {
     static BYTES: OnceLock<Option<usize>> = OnceLock::new();
     *BYTES.get_or_init(|| {
@@ -20,7 +20,7 @@ pub fn second_level_cache() -> Option<usize> {
 
 /// Returns the processor model as the operating system reports it.
 ///
-/// Read once, from `/proc/cpuinfo` on Linux. Other systems return the architecture.
+/// Read once, from `/proc/cpuinfo` on Linux; the architecture on other systems.
 pub fn model() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
@@ -40,7 +40,7 @@ fn model_in(text: &str) -> Option<String> {
     field("model name").or_else(on_arm)
 }
 
-/// Parses a size: `2048K`, `2M` or plain bytes.
+/// Parses a size in bytes: `2048K`, `2M` or plain bytes.
 fn size(text: &str) -> Option<usize> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let shift = match &text[digits..] {

@@ -1,18 +1,18 @@
-//! The order in which units move along the cycles of a permutation.
+//! Order in which units move along the cycles of a permutation.
 //!
 //! A cycle is followed backwards. Saving one unit leaves a hole; the unit that belongs there fills
-//! it and leaves the next hole. The saved unit fills the last hole. Every unit is read once and
-//! written once, and each step is one copy.
+//! it and leaves the next hole. The saved unit fills the last hole. Every other unit is copied
+//! once.
 //!
-//! Several workers do not communicate while units move. Every position has a *rank*, its index in a
+//! Workers do not wait for each other while units move. Every position has a *rank*, its index in a
 //! scattered order. The positions of the lowest ranks are *splitters*, whose contents are all saved
 //! before any unit moves. They split cycles into segments; a segment ends in a hole, which the
 //! saved content of the next splitter fills. A segment belongs to the worker that claims it
 //! ([`SegmentWalk`]). Afterwards come the cycles without a splitter ([`CycleWalk`]). A worker looks
 //! for them in its own share of the positions, and moves those whose lowest rank is there. Each
-//! worker has its own bitmap of the positions moved with segments: all positions of a cycle are
-//! marked, or none. In a batch with enough instances, workers take whole instances, each as if it
-//! were the only one.
+//! worker has its own bitmap of the positions moved with segments: together, they mark all
+//! positions of a cycle or none. In a batch with enough instances, each worker moves whole
+//! instances.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
@@ -29,7 +29,7 @@ pub struct UnitMove {
     pub to: usize,
 }
 
-/// A scattered order of positions: multiplication by an odd number modulo a power of two.
+/// Scattered order of positions: multiplication by an odd number modulo a power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct ScatterOrder {
     positions: usize,
@@ -84,7 +84,8 @@ impl VisitedBits<'_> {
     }
 }
 
-/// Returns the splitter with this rank, unless it is a fixed point or no position has the rank.
+/// Returns the position of the splitter with this rank, or `None` if it is a fixed point or does
+/// not exist.
 pub fn splitter(source_map: &SourceMap, ranks: ScatterOrder, rank: usize) -> Option<usize> {
     ranks.position(rank).filter(|&p| !is_fixed(source_map, p))
 }
@@ -94,7 +95,7 @@ fn is_fixed(source_map: &SourceMap, p: usize) -> bool {
     source_map.source_of(p) == p
 }
 
-/// Returns the offset at which the content of the splitter with this rank is saved.
+/// Returns the side buffer offset, in bytes, of the saved splitter with this rank.
 pub fn saved_offset(source_map: &SourceMap, rank: usize) -> usize {
     source_map.bytes() + rank * source_map.unit_bytes()
 }
@@ -153,10 +154,9 @@ impl Iterator for SegmentWalk<'_> {
 pub struct CycleWalk<'a> {
     /// Index map of the units.
     pub source_map: &'a SourceMap,
-    /// Ranks of all positions if there are several workers. `None`: any position may start its
-    /// cycle.
+    /// Ranks of all positions. `None` if no other worker finds the same cycles.
     pub ranks: Option<ScatterOrder>,
-    /// Bitmaps of all workers.
+    /// Bitmaps of all workers that may have visited the share.
     pub all_visited: &'a [VisitedBits<'a>],
     /// The worker's own bitmap.
     pub visited: VisitedBits<'a>,
@@ -164,9 +164,9 @@ pub struct CycleWalk<'a> {
     pub share: Range<usize>,
     /// Next position to examine.
     pub at: usize,
-    /// Offset at which the worker saves the start of a cycle.
+    /// Byte offset at which the worker saves the start of a cycle.
     pub saved: usize,
-    /// Start of the current cycle, and position and offset of the hole to fill next.
+    /// Start of the current cycle, and position and byte offset of the hole to fill next.
     pub hole: Option<(usize, usize, usize)>,
 }
 
@@ -188,7 +188,7 @@ impl CycleWalk<'_> {
     }
 
     /// Returns `true` if this worker moves the cycle of `start`: no position of it has a lower
-    /// rank, or no other worker will find it.
+    /// rank, or no other worker finds it.
     fn is_first(&self, start: usize) -> bool {
         let Some(ranks) = self.ranks else { return true };
         let rank = ranks.of(start);
@@ -242,7 +242,7 @@ mod tests {
     use turntile_perm::{AlignedSlots, Elementary};
     use turntile_plan::{Direction, StageMap};
 
-    /// Runs a phase of workers in random order. No unit touched by one of them belongs to another.
+    /// Runs workers in random order, and checks that no two touch the same unit.
     fn run<'a>(
         source_map: &SourceMap,
         workers: Vec<Box<dyn Iterator<Item = UnitMove> + 'a>>,

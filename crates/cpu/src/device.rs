@@ -26,9 +26,9 @@ pub struct CpuDevice {
 struct Preset {
     /// Prefix of the model names of its vendor, as the operating system reports them.
     vendor: &'static str,
-    /// SIMD kernel set that it was measured with.
+    /// SIMD kernel set of the measurement.
     kernel: &'static str,
-    /// Maximum number of threads that was measured.
+    /// Maximum number of threads measured.
     threads: usize,
     table: &'static str,
 }
@@ -86,8 +86,8 @@ const MAX_SCRATCH: usize = 1 << 20;
 /// Minimum bytes of scratch per thread.
 const MIN_SCRATCH: usize = 256 << 10;
 
-/// Maximum number of threads that the default cap counts. More threads share 32 MiB in smaller
-/// parts.
+/// Maximum number of threads that the default workspace cap counts. More threads share 32 MiB in
+/// smaller parts.
 const MAX_CAP_THREADS: usize = 32;
 
 /// Returns the built-in tables, parsed on first use.
@@ -101,7 +101,7 @@ fn tables() -> &'static [Arc<CostTable>] {
     TABLES.get_or_init(|| PRESETS.iter().map(parse).collect())
 }
 
-/// Returns the table for a processor.
+/// Returns the built-in table for a processor model and a number of threads.
 fn costs_of(model: &str, threads: usize) -> Arc<CostTable> {
     let of = |(costs, preset): (&'static Arc<CostTable>, &Preset)| {
         let Preset { vendor, kernel, threads, .. } = *preset;
@@ -115,8 +115,8 @@ impl CpuDevice {
     /// Creates a device of `threads` threads, from 1 to [`MAX_THREADS`](crate::pool::MAX_THREADS), with the table
     /// for unknown processors.
     ///
-    /// The tables end at 16 threads, and more are estimated to be no faster. A plan then uses the
-    /// smallest number of at least 16 threads that results from halving `threads`. A custom table
+    /// The table assumes no speed-up above 16 threads. Most stages then use the smallest count of
+    /// at least 16 that results from halving `threads`. A custom table
     /// ([`with_costs`](Self::with_costs)) may cover more threads.
     pub fn new(threads: usize) -> Self {
         let limits = KernelLimits::new(threads.clamp(1, crate::pool::MAX_THREADS), MAX_SCRATCH);
@@ -127,8 +127,8 @@ impl CpuDevice {
     /// [`new`](Self::new).
     ///
     /// Scratch is half of the reported second-level cache, from 256 KiB to 1 MiB. The table is the
-    /// nearest one: measured with at least as many threads, the same SIMD kernel set, and the same
-    /// model or vendor.
+    /// nearest one: preferably for at least `threads` threads, the same SIMD kernel set, and the
+    /// same model or vendor.
     pub fn here(threads: usize) -> Self {
         let half = cpuinfo::second_level_cache().map(|bytes| bytes / 2);
         let scratch = half.map_or(MAX_SCRATCH, |half| half.clamp(MIN_SCRATCH, MAX_SCRATCH));
@@ -136,7 +136,7 @@ impl CpuDevice {
         CpuDevice { model: model.to_owned(), costs: costs_of(model, host.threads()), ..host }
     }
 
-    /// Sets the bytes of scratch per thread, for methods that can adapt to it.
+    /// Sets the preferred maximum bytes of scratch per thread.
     #[must_use]
     #[doc(hidden)]
     pub fn with_scratch(self, bytes: usize) -> Self {
@@ -166,8 +166,7 @@ impl CpuDevice {
     /// Tables are fitted to such samples.
     ///
     /// `elem_bytes` is the element size of the problem. Returns `None` for a plain copy, for a
-    /// stage of another device, and if the stage took less than twice the time that its threads
-    /// need to start.
+    /// stage of another device, and if the stage took less than twice its estimated fixed costs.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
         cost_model::sample(self.config_of(stage, elem_bytes)?, &self.costs, seconds)
     }
@@ -181,7 +180,7 @@ impl CpuDevice {
         Some(Estimate::new(config, &self.costs).seconds(config.resources().threads))
     }
 
-    /// Returns the configuration of a stage of a CPU plan.
+    /// Returns the configuration of a stage of a CPU plan, or `None` for a stage of another device.
     fn config_of<'a>(&self, stage: &'a Stage, elem_bytes: usize) -> Option<&'a CpuKernelConfig> {
         let config = stage.implementation.launch_config.get::<CpuKernelConfig>()?;
         config
@@ -209,7 +208,7 @@ impl CpuDevice {
         &self.model
     }
 
-    /// Iterates over the numbers of threads to try: all, and repeatedly half, down to one.
+    /// Iterates over the numbers of threads to try: all, then repeatedly half, down to one.
     fn thread_counts(&self) -> impl Iterator<Item = usize> + use<> {
         std::iter::successors(Some(self.limits.threads), |&count| (count > 1).then_some(count / 2))
     }
@@ -237,7 +236,7 @@ impl CpuDevice {
             }
             let (estimate, mut threads) = (Estimate::new(&widest, &self.costs), usize::MAX);
             for count in self.thread_counts() {
-                // Larger numbers of threads than the work allows have already been visited.
+                // Counts above the widest configuration's are reduced to it.
                 let fewer = count.min(widest.resources().threads);
                 if fewer == threads {
                     continue;
@@ -282,7 +281,7 @@ impl CpuDevice {
         }
     }
 
-    /// Returns `config` as an implementation.
+    /// Creates the implementation with `config`.
     fn implementation(&self, config: &CpuKernelConfig, seconds: f64) -> Implementation {
         Implementation::new(
             config.method,
@@ -316,14 +315,15 @@ impl Device for CpuDevice {
         cost_model::least_seconds(&self.costs, bytes, self.thread_counts())
     }
 
-    /// Uses row order if a chunk has as many rows as a slot, a power of two.
+    /// Returns slots in row order if `chunk` equals the slot length, a power of two, otherwise in
+    /// column order.
     fn aligned_slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         let by_rows = || AlignedSlots::by_rows(s.rows, s.cols, s.slot).filter(|_| s.slot == chunk);
         by_rows().or_else(|| AlignedSlots::new(s.rows, s.cols, s.slot, chunk))
     }
 
-    /// Returns the rows of one slot, and the rows of all slots that fit the scratch with their
-    /// halo.
+    /// Returns the length of one slot, and the longest chunk that fits the scratch with its halo.
+    /// With `every`, returns all candidate lengths.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
         let scratch = self.limits.scratch;
         if every {

@@ -25,8 +25,9 @@ use crate::swaps::turn_squares;
 
 /// Runs `config` on `data`, which has the length that the stage reads or writes.
 ///
-/// `flags` are zero. `bytes` is the saved bytes followed by every thread's scratch. Both have at
-/// least the sizes in [`Resources`]. `finish` is passed to the kernel that supports it.
+/// `flags` are zero. `bytes` is the saved bytes followed by every thread's scratch, or
+/// [`CpuKernelConfig::buffer_bytes`] bytes. Both have at least the sizes in `config`. `finish` is
+/// passed to the kernel that supports it.
 ///
 /// # Panics
 /// If the stage is out-of-place.
@@ -108,7 +109,7 @@ pub fn run(
     }
 }
 
-/// Moves rows to another pitch.
+/// Moves rows to another pitch by `schedule`.
 fn slide(
     data: &mut [Byte],
     rows: RowSlide,

@@ -12,11 +12,11 @@ use crate::plane_tiling::PlaneTiling;
 use crate::workspace::{RunError, Workspace, buffer};
 use crate::{dispatch, views};
 
-/// Executes one plan, any number of times.
+/// Executor of one plan, for any number of runs.
 ///
 /// Stages run one after another. Each uses the number of threads in the plan, or for a plan of
-/// another device the number given to [`new`](Self::new). [`pool`](crate::pool) describes the
-/// threads. A single thread runs in the caller and uses no pool.
+/// another device at most the number given to [`new`](Self::new). [`pool`](crate::pool) describes
+/// the threads. A single thread runs in the caller and uses no pool.
 #[derive(Clone, Debug)]
 pub struct Executor {
     plan: Plan,
@@ -27,8 +27,8 @@ pub struct Executor {
 
 /// Returns the configuration that runs stage `number` of a plan.
 ///
-/// It is the stage's own configuration, or a substitute if the plan was made for another device.
-/// `elem_bytes` is the element size of the problem.
+/// The configuration is the stage's own, or a substitute in a plan for another device. `elem_bytes`
+/// is the element size of the problem.
 fn config_of(
     stage: &Stage,
     number: usize,
@@ -52,7 +52,7 @@ impl Executor {
     /// Scratch replaces the on-chip memory of that device.
     ///
     /// # Errors
-    /// [`RunError::Plan`]: the plan is invalid.
+    /// [`RunError::Plan`]: the plan is invalid, or the CPU does not support one of its stages.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, RunError> {
         plan.check()?;
         let config = |(number, stage): (usize, &Stage)| {
@@ -63,15 +63,15 @@ impl Executor {
         Ok(Executor { plan, configs, saved_gap_bytes })
     }
 
-    /// Creates an executor of one stage, over the elements that it reads or writes. A stage that
-    /// moves rows to a larger pitch leaves other bytes of the data in the gaps.
+    /// Creates an executor of one stage, over the elements that it reads or writes. Rows that move
+    /// to a larger pitch leave unspecified elements of the data in the gaps.
     ///
     /// An out-of-place stage runs with [`run_into`](Self::run_into).
     ///
     /// # Errors
-    /// [`RunError::Plan`]: the method does not support the map, the map has no elements, or the
-    /// stage saves or restores gaps. Only another stage of the same run can save the gaps that a
-    /// stage restores.
+    /// [`RunError::Plan`]: the method does not support the map, the map has no elements or is too
+    /// large, or the stage saves or restores gaps. Only another stage of the same run can save the
+    /// gaps that a stage restores.
     #[doc(hidden)]
     pub fn of_stage(
         map: StageMap,
@@ -100,8 +100,8 @@ impl Executor {
 
     /// Returns the bytes of workspace that a run needs.
     ///
-    /// For a CPU plan it is the plan's workspace. For a plan of another device it also includes the
-    /// on-chip memory of the groups that run at the same time.
+    /// For a CPU plan it is at most the plan's workspace. For a plan of another device it includes
+    /// the scratch that replaces that device's on-chip memory.
     pub fn workspace_bytes(&self) -> usize {
         let others = self.configs.iter().filter(|config| !config.saves_gaps());
         self.saved_gap_bytes + others.map(|config| config.resources().bytes()).max().unwrap_or(0)
@@ -118,19 +118,20 @@ impl Executor {
         matches!(&self.configs[..], [config] if matches!(config.kernel(), CpuKernel::TransposeRows(_)))
     }
 
-    /// Transposes `data` in place, with `workspace` if it is large enough.
+    /// Runs the plan on `data` in place, with `workspace`.
     ///
-    /// `data` must be exactly the matrices. With leading dimensions, the matrix starts the data,
-    /// which may extend beyond its span. Elements that are only in source rows then hold
-    /// unspecified source elements; every other byte of the gaps is unchanged.
+    /// `data` must have the length of the problem. With leading dimensions, the matrix starts the
+    /// data, which may extend beyond its span. Gap elements of the result that were in source rows
+    /// then contain unspecified source elements; every other byte of the gaps is unchanged.
     ///
-    /// `done` is called after each stage with the number of completed passes, of [`Plan::passes`].
+    /// `done` is called after each stage, except saves and restores of gaps, with the number of
+    /// completed passes, of [`Plan::passes`].
     ///
     /// # Errors
     /// All errors are returned before anything is written. [`RunError::Plan`]: the plan is
     /// out-of-place. [`RunError::Length`], [`RunError::Span`]: the data have the wrong length.
-    /// [`RunError::Workspace`]: the workspace is too small. [`RunError::OutOfMemory`]: a stage's
-    /// buffers, of some KB per thread, cannot be allocated.
+    /// [`RunError::Workspace`]: the workspace is too small. [`RunError::OutOfMemory`]: the threads'
+    /// buffers cannot be allocated.
     pub fn run(
         &self,
         data: &mut [Byte],
@@ -142,8 +143,8 @@ impl Executor {
 
     /// Runs the plan like [`run`](Self::run), with a workspace in any memory.
     ///
-    /// `finish` is called once with every element of the result if [`can_finish`](Self::can_finish)
-    /// allows it, and ignored otherwise.
+    /// `finish` is applied once to every element of the result if [`can_finish`](Self::can_finish)
+    /// returns `true`, and is ignored otherwise.
     ///
     /// # Errors
     /// Same as [`run`](Self::run).

@@ -1,6 +1,6 @@
-//! Units moved along their cycles: in segments between splitters, by workers that do not
-//! communicate (`cycle_walk`), or by swaps, without flags and without scratch (P-IPT). Rows of tiles
-//! between two pitches move along chains.
+//! Cycle following: units move in segments between splitters, by workers that do not wait for each
+//! other (`cycle_walk`), or by swaps, without flags and scratch (P-IPT). Rows of tiles move between
+//! two pitches along chains.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -17,16 +17,16 @@ use crate::parallel;
 use crate::shared::{SharedBytes, Worker};
 use crate::source_map::SourceMap;
 
-/// Bytes of splitters from which saving them is worth several threads.
+/// Minimum bytes of splitters that several threads save.
 const PARALLEL_SAVE_BYTES: usize = 512 << 10;
 
-/// Instances per thread from which an uneven division does not matter.
+/// Minimum instances per thread that are divided among threads even if unevenly.
 const MANY_INSTANCES: usize = 4;
 
 /// Moves units along their cycles, on `threads` threads.
 ///
-/// `flags`, all zero, are a bitmap for each thread. `scratch` has one unit per thread, and at least
-/// as many again if there are several threads.
+/// `flags`, all zero, are a bitmap per thread. `scratch` has at least one unit per thread, or two
+/// if there are several threads.
 pub fn follow_cycles(
     data: &mut [Byte],
     source_map: &SourceMap,
@@ -55,8 +55,8 @@ pub fn follow_cycles(
                 let from = source_map.offset(splitter(source_map, ranks, rank)?);
                 Some(UnitMove { from, to: saved_offset(source_map, rank) })
             });
-            // SAFETY: each splitter is read, and saved in its own position, by the worker whose
-            // share contains its rank. The scope ends before the next workers start.
+            // SAFETY: each splitter is read, and saved at its own offset, by the worker whose share
+            // contains its rank. The scope ends before the next workers start.
             let worker = unsafe { shared.worker() };
             run(&worker, source_map, starts);
         });
@@ -78,8 +78,8 @@ pub fn follow_cycles(
         let Range { start, end } = parallel::split_evenly(positions / each, threads, thread);
         let share = start * each..end * each;
         // SAFETY: a cycle without a splitter is moved by one worker: the one whose share contains
-        // its first position, or all its positions. Each worker has its own saved unit at the end
-        // of the side buffer.
+        // its position of lowest rank, or all its positions. Each worker has its own saved unit at
+        // the end of the side buffer.
         let worker = unsafe { shared.worker() };
         let cycles = CycleWalk {
             source_map,
@@ -95,7 +95,7 @@ pub fn follow_cycles(
     });
 }
 
-/// Makes moves.
+/// Makes `moves`, prefetching ahead.
 fn run(worker: &Worker, source_map: &SourceMap, moves: impl Iterator<Item = UnitMove>) {
     let bytes = source_map.unit_bytes();
     let mut queue = Lookahead::new(moves, bytes);
@@ -116,8 +116,8 @@ fn prefetch(worker: &Worker, source_map: &SourceMap, offset: usize) {
     simd::prefetch_run(worker.address(offset), source_map.unit_bytes());
 }
 
-/// Moves cycles by swapping contents from hole to hole. Each cycle is moved by the thread whose
-/// share contains its leader.
+/// Moves units along their cycles by swaps (P-IPT). Each cycle is moved by the thread whose share
+/// contains its leader.
 pub fn rotate_cycles(data: &mut [Byte], source_map: &SourceMap, threads: usize) {
     let shared = SharedBytes::new(data);
     parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
@@ -142,8 +142,8 @@ pub fn rotate_cycles(data: &mut [Byte], source_map: &SourceMap, threads: usize) 
 
 /// Returns `true` if `k` is the leader, the smallest position, of its cycle (Windley 1959).
 ///
-/// Walks until a smaller position is found or the cycle closes: no memory, and at most as many
-/// steps as the cycle has positions (thesis section 4.5).
+/// Walks until a smaller position is found or the cycle closes, without memory (thesis section
+/// 4.5).
 fn is_leader(k: usize, source_map: &SourceMap) -> bool {
     let mut at = source_map.source_of(k);
     while at > k {
@@ -152,9 +152,10 @@ fn is_leader(k: usize, source_map: &SourceMap) -> bool {
     at == k
 }
 
-/// Moves rows of tiles from one pitch to another, along chains. Most chains end in a gap.
+/// Moves rows of tiles (runs) from one pitch to another, along chains. Most chains end in a gap.
 ///
-/// `scratch` has the size of two runs. `visited` has one bit per run position in the source.
+/// `scratch` has the size of two runs. `visited`, all clear, has one bit per run position in the
+/// source.
 pub fn move_runs(
     data: &mut [Byte],
     runs: &TileRows,
@@ -165,7 +166,7 @@ pub fn move_runs(
     let bytes = runs.side() * elem_bytes;
     let (mut carried, mut fetched) = scratch.split_at_mut(bytes);
     for start in 0..runs.places() {
-        // A visited position is behind a run that has already moved on.
+        // The run of a visited position has already moved.
         let Some(mut next) = runs.succ(start).filter(|_| !visited.has(start)) else { continue };
         visited.set(start);
         carried.copy_from_slice(&data[start * bytes..][..bytes]);

@@ -1,5 +1,5 @@
-//! Rows packed and unpacked by swaps with the contents of the gaps between them. No byte is lost or
-//! saved separately; undoing every swap restores all gaps.
+//! Rows packed and unpacked by swaps with the contents of the gaps between them. No byte is lost;
+//! undoing every swap restores all gaps.
 
 use std::ops::Range;
 
@@ -18,19 +18,19 @@ pub struct GapSwap {
 }
 
 impl GapSwap {
-    /// Creates the swap of the rows of `rows`, with lengths in bytes, for `threads` threads.
+    /// Creates the packing of `rows`, with lengths in bytes, for `threads` threads.
     pub fn new(rows: PitchedRows, threads: usize) -> Self {
         GapSwap { rows, least: least_rows(rows.cols(), ROUND_BYTES), threads }
     }
 
-    /// Returns rounds of rows as they slide together. In a parallel round, all rows are behind all
-    /// destinations.
+    /// Returns the rounds in which rows become contiguous. In a parallel round, all rows are after
+    /// all destinations.
     fn rounds(&self) -> impl Iterator<Item = SlideRound> + use<> {
         let GapSwap { rows, least, .. } = self;
         RowSlide::unpadding(*rows).expect("at least one row").rounds(*least)
     }
 
-    /// Packs the rows. The contents of their gaps are behind them, permuted.
+    /// Makes the rows contiguous. The contents of their gaps then follow them, permuted.
     pub fn together<T: Send>(&self, data: &mut [T]) {
         for SlideRound { rows, together } in self.rounds() {
             if together && self.threads > 1 {
@@ -54,8 +54,8 @@ impl GapSwap {
         }
     }
 
-    /// Swaps rows that are behind all their destinations, divided among threads. Each swap is its
-    /// own inverse.
+    /// Swaps `rows` with the contents of their destinations, which all precede them, divided among
+    /// threads. Each swap is its own inverse.
     fn round<T: Send>(&self, data: &mut [T], rows: Range<usize>) {
         let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
         let (dests, from) = data.split_at_mut(rows.start * pitch);
@@ -69,7 +69,7 @@ impl GapSwap {
     }
 }
 
-/// Swaps two runs of equal length.
+/// Swaps two runs, given by their offsets and length.
 fn swap<T>(data: &mut [T], (first, second, run): (usize, usize, usize)) {
     let (low, high) = data.split_at_mut(second);
     low[first..first + run].swap_with_slice(&mut high[..run]);

@@ -1,9 +1,9 @@
-//! Permutations that swap axes in pairs: pairs of tiles that replace each other.
+//! Axis permutations that swap axes in pairs: swaps of pairs of tiles.
 //!
 //! Both tiles of a pair are transposed into scratch before either is written. Meanwhile the rows of
 //! the next pair are prefetched. Pairs are ordered by pairs of *groups* of tiles, so that pages and
-//! lines shared by tiles are reused soon. If few rows are at a constant stride, or a
-//! tile's partner is not its transpose, some rows are first copied to a strip.
+//! lines shared by tiles are reused soon. If columns have less than 16 bytes at a constant stride,
+//! or a tile's partner is not its transpose, rows are first copied to a strip.
 #![allow(unsafe_code)]
 
 use turntile_perm::tile_pairs::{self, TileSpan};
@@ -13,37 +13,37 @@ use turntile_simd::{self as simd, BlockShape, Byte};
 use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
 
-/// Bytes of a tile. Two tiles, and the next two, fit the second-level cache with their scratch.
+/// Maximum bytes of a tile. Two tiles, and the next two, fit the second-level cache with scratch.
 const TILE_BYTES: usize = 64 << 10;
-/// Tiles per group, along a row and down a column. One thread of an EPYC (Milan), floats, % of a
-/// copy with groups of 1, 2, 4 and 8. Six axes of 20: 31-34, 36-38, 40-44, 41-44; of 16: 62-65,
+/// Maximum number of tiles along each side of a group. One thread of an EPYC (Milan), floats, % of
+/// a copy with groups of 1, 2, 4 and 8. Six axes of 20: 31-34, 36-38, 40-44, 41-44; of 16: 62-65,
 /// 59-72, 73-75, 74. 40 x 50 x 50 x 40 x 12 with axes swapped in pairs: 63-65, 60-72, 68-73, 72-81.
 const GROUP: usize = 4;
-/// Minimum number of group pairs. If there are fewer, threads have too few to share, so groups are
-/// smaller, or single tiles.
+/// Minimum number of pairs of groups. With fewer, groups are smaller, so that threads have enough
+/// pairs to share.
 const LEAST_PAIRS: usize = 128;
-/// Rows of a strip.
+/// Maximum number of rows of a strip.
 const STRIP: usize = 32;
-/// Minimum bytes of a column formed by rows at a constant stride, from which they need no strip.
+/// Minimum bytes of a column at a constant stride. Shorter columns are read through a strip.
 const RUN_BYTES: usize = 16;
 
-/// In-place swap of tiles for an array whose axes are swapped in pairs.
+/// In-place swap of pairs of tiles, for an array whose axes are swapped in pairs.
 #[derive(Debug)]
 pub struct InvolutionSwap {
     tiles: TilePairs,
-    /// Tiles per group, along a row and down a column.
+    /// Number of tiles along each side of a group.
     group: usize,
     /// Bytes of a unit.
     unit_bytes: usize,
-    /// Number of columns that become adjacent rows.
+    /// Number of adjacent units of a row that become adjacent in a column.
     together: usize,
     /// Byte offset of each row from a tile's first row.
     rows: Vec<usize>,
 }
 
 impl InvolutionSwap {
-    /// Creates the swap. Returns `None` if a row's last axis swaps with another axis of the row, or
-    /// if a unit exceeds a tile.
+    /// Creates the swap. Returns `None` unless axes swap in pairs, the last one with an axis
+    /// outside a tile's row, and a unit fits a tile.
     pub fn new(axes: &AxisPermutation, elem_bytes: usize) -> Option<Self> {
         let unit_bytes = axes.unit() * elem_bytes;
         let tiles = TilePairs::new(&axes.without_unit(), TILE_BYTES / unit_bytes, 1)?;
@@ -55,7 +55,7 @@ impl InvolutionSwap {
         (together > 1).then_some(InvolutionSwap { tiles, group, unit_bytes, together, rows })
     }
 
-    /// Returns the number of a row's units that become adjacent in a column.
+    /// Returns the number of adjacent units of a row that become adjacent in a column.
     pub fn together(&self) -> usize {
         self.together
     }
@@ -83,8 +83,8 @@ impl InvolutionSwap {
         STRIP.min(self.tiles.rows()) * self.tiles.cols() * self.unit_bytes
     }
 
-    /// Returns the pairs of tiles of a pair of groups. A tile that is its own partner comes as
-    /// `[tile, tile]`.
+    /// Returns the pairs of tiles of pair `number` of groups. A tile that is its own partner is
+    /// returned as `[tile, tile]`.
     fn pair(&self, number: usize) -> impl Iterator<Item = [TileSpan; 2]> {
         let (across, pairs) = (self.tiles.across(), tile_pairs::triangle_len(self.groups()));
         let (square, (down, right)) =
@@ -125,7 +125,7 @@ impl InvolutionSwap {
         tile.offset * self.unit_bytes + self.rows[row]
     }
 
-    /// Prefetches a row of a tile, if the tile has that many.
+    /// Prefetches row `row` of a tile, if it exists.
     fn prefetch(&self, worker: &Worker, tile: TileSpan, row: usize) {
         if row < tile.rows {
             let start = worker.address(self.row(tile, row));
@@ -188,8 +188,7 @@ impl InvolutionSwap {
 mod tests {
     use super::*;
 
-    /// For any group size, groups cover every pair of tiles once, and a run of them moves every
-    /// element.
+    /// For any group size, groups cover every pair of tiles once, and a run moves every element.
     #[test]
     fn swap_moves_every_element_for_any_group_size() {
         for (extents, order) in [

@@ -24,11 +24,11 @@ use crate::square::SquareTiling;
 pub enum CpuKernel {
     /// Transposes squares in place, by swapping tile pairs.
     SquareSwap(SquareTiling),
-    /// Swaps tile pairs of a self-inverse axis permutation. Holds the number of super-elements of a
-    /// row that become a column.
+    /// Swaps tile pairs of a self-inverse axis permutation. Contains the number of adjacent
+    /// super-elements of a row that become adjacent in a column.
     InvolutionSwap(usize),
-    /// Permutes whole instances through scratch. Holds their number. An instance of records is one
-    /// common period of both tile lengths.
+    /// Permutes whole instances through scratch. Contains their number. An instance of records is
+    /// one common period of both tile lengths.
     Barrier(usize),
     /// Gathers the slots of each chunk, or scatters them.
     Gather(ChunkGather, Direction),
@@ -50,11 +50,11 @@ pub enum CpuKernel {
     Cut(RowSlide, SlideMethod, PitchedRows, Direction),
     /// Writes tiles to another buffer.
     OutOfPlace,
-    /// Copies everything to another buffer, in the same order.
+    /// Copies all elements to another buffer, in the same order.
     Copy,
     /// Moves rows of tiles along chains, by one worker with flags.
     TileRows(TileRows),
-    /// Transposes rows of equal pitches in place.
+    /// Transposes a matrix with equal pitches in place.
     TransposeRows(LeadingMatrix),
     /// Transposes a matrix into scratch and copies it back row by row.
     TransposeThroughScratch(LeadingMatrix),
@@ -67,7 +67,7 @@ pub enum CpuKernel {
 /// Schedule for rows that move to another pitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlideMethod {
-    /// Rounds of at least this number of rows.
+    /// Rounds; parallel ones have at least this number of rows.
     Rounds(usize),
     /// One share of the rows per thread.
     Shares,
@@ -77,7 +77,7 @@ pub enum SlideMethod {
 
 /// Launch configuration of one stage on the CPU.
 ///
-/// It stores the index map, element size and method that it was made for, and runs nothing else.
+/// Stores the index map, element size and method that it was made for, and runs no other stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuKernelConfig {
     /// Index map of the stage.
@@ -97,8 +97,8 @@ pub struct Resources {
     pub threads: usize,
     /// Number of 32-bit flag words, for all threads together.
     pub flag_words: usize,
-    /// Bytes to save elements in, for all threads together: halo rows (gather, shares) and columns
-    /// (cut).
+    /// Bytes of saved elements, for all threads together: halos (gather), first rows (shares),
+    /// columns (cut) or gaps.
     pub saved_bytes: usize,
     /// Bytes of scratch per thread.
     pub scratch_bytes: usize,
@@ -119,14 +119,14 @@ impl Resources {
 pub struct KernelLimits {
     /// Maximum number of threads.
     pub threads: usize,
-    /// Preferred maximum bytes of scratch per thread: data that its caches hold well.
+    /// Preferred maximum bytes of scratch per thread, which stays in its cache.
     pub scratch: usize,
     /// Minimum bytes of a round of rows that several threads share.
     pub round: usize,
 }
 
 impl KernelLimits {
-    /// Creates the limits of a device, with the default round.
+    /// Creates limits with the default `round`, 1 MiB.
     pub fn new(threads: usize, scratch: usize) -> Self {
         KernelLimits { threads, scratch, round: ROUND_BYTES }
     }
@@ -138,14 +138,14 @@ const SLIDE_BLOCK_BYTES: usize = 256 << 10;
 /// Maximum number of cycle segments per thread, if there are several. Each needs a super-element of
 /// scratch, and each thread one more.
 const MAX_SEGMENTS_PER_THREAD: usize = 64;
-/// Maximum bytes of that scratch per thread, unless two super-elements are larger.
+/// Maximum bytes of scratch per thread for cycle segments, unless two super-elements are larger.
 const MAX_SEGMENT_SCRATCH: usize = 512 << 10;
 
 impl CpuKernelConfig {
     /// Creates the configuration of `method`.
     ///
-    /// Returns `None` if the CPU does not support the method for this map, if the scratch would
-    /// exceed `limits`, if the map has no elements, or if its bytes overflow.
+    /// Returns `None` if the CPU does not support the method for this map, if scratch exceeds its
+    /// limit, if the map has no elements, or if its bytes overflow.
     pub fn new(
         map: &StageMap,
         elem_bytes: usize,
@@ -161,7 +161,8 @@ impl CpuKernelConfig {
     /// Creates the configuration that replaces a stage of another device's plan, on at most
     /// `threads` threads.
     ///
-    /// Scratch, of any size, replaces the on-chip memory of that device.
+    /// Scratch, of any size, replaces the on-chip memory of that device. Returns `None` for
+    /// unsupported methods.
     pub fn substitute(
         map: &StageMap,
         elem_bytes: usize,
@@ -173,7 +174,7 @@ impl CpuKernelConfig {
             CpuKernelConfig::new(map, elem_bytes, method, KernelLimits::new(threads, usize::MAX))
         };
         match (method, map.swap_kind()) {
-            // The other device holds adjacent squares on chip one at a time.
+            // The other device permutes adjacent squares on chip, one at a time.
             (Method::BarrierSync, Some(SwapKind::SquareTiles(_))) => {
                 with_method(Method::TileSwap, threads)
             }
@@ -184,7 +185,7 @@ impl CpuKernelConfig {
             }
             _ => {
                 let config = with_method(method, threads)?;
-                // The other device works on one chunk after another.
+                // The other device processes one chunk after another.
                 if matches!(config.kernel, CpuKernel::Gather(..) | CpuKernel::RecordGather(..)) {
                     with_method(method, 1)
                 } else {
@@ -196,7 +197,7 @@ impl CpuKernelConfig {
 
     /// Returns `true` if the planner may use the configuration.
     ///
-    /// Adjacent squares are swapped, not held in scratch. Chunks in row order need bands.
+    /// Adjacent squares are swapped in place, not through scratch. Chunks in row order need bands.
     pub fn is_offered(&self) -> bool {
         match self.kernel {
             CpuKernel::Barrier(_) => {
@@ -221,7 +222,7 @@ impl CpuKernelConfig {
         }
     }
 
-    /// Returns the axis permutation of a stage that has one.
+    /// Returns the axis permutation of the stage.
     ///
     /// # Panics
     /// If the stage is not an axis permutation.
@@ -242,15 +243,14 @@ impl CpuKernelConfig {
         self.resources
     }
 
-    /// Returns `true` if the workspace preserves gap elements, from this stage to the stage that
-    /// restores them.
+    /// Returns `true` if the stage saves gaps in the workspace, or restores them.
     pub fn saves_gaps(&self) -> bool {
         matches!(self.kernel, CpuKernel::SaveGaps(..))
     }
 }
 
-/// Returns the kernel of `method`, which is one of the map's methods, and its resources, or `None`
-/// if the CPU has no such kernel.
+/// Returns the kernel of `method`, one of the map's methods, and its resources. Returns `None` if
+/// the CPU has no such kernel, or if scratch exceeds its limit.
 fn kernel_and_resources(
     map: &StageMap,
     elem_bytes: usize,
@@ -270,7 +270,7 @@ fn kernel_and_resources(
                 let resources = Resources { threads: threads_for(squares.pairs()), ..none };
                 return Some((CpuKernel::SquareSwap(squares), resources));
             }
-            // Matrices of super-elements have short cycles of whole runs.
+            // Square matrices of super-elements have cycles of two long runs.
             if let SwapKind::Transpose(_) = axes.form() {
                 return None;
             }
@@ -328,7 +328,7 @@ fn kernel_and_resources(
         (Method::PttwacGlobal, _) => {
             let threads = threads_for(units);
             let flag_words = threads.saturating_mul(VisitedBits::words(units));
-            // With several threads, scratch also holds the contents of splitters, which begin the
+            // With several threads, scratch also stores the contents of splitters, which begin the
             // segments.
             let units_held =
                 (MAX_SEGMENT_SCRATCH / unit_bytes).clamp(2, segments(units, threads) + 1);
@@ -393,14 +393,14 @@ fn chunk_resources(pass: &impl ChunkPass, limits: KernelLimits) -> Resources {
 
 /// Returns the number of cycle segments per thread.
 ///
-/// With `n` segments each, `n · threads` super-elements are moved twice, and at the end threads
-/// wait for the moves of about two segments. The sum is least at `n² = 2 · positions / threads`.
+/// With `n` segments each, `n · threads` super-elements are moved twice. At the end, threads wait
+/// for the moves of about two segments. The sum is least at `n² = 2 · positions / threads`.
 fn segments(positions: usize, threads: usize) -> usize {
     (positions.saturating_mul(2) / threads).isqrt().clamp(1, MAX_SEGMENTS_PER_THREAD)
 }
 
-/// Returns the schedule of `method` for rows, in bytes, of elements of `elem_bytes` bytes, and its
-/// resources.
+/// Returns the schedule of `method`, and its resources, for `rows` with lengths in bytes and
+/// elements of `elem_bytes` bytes.
 fn slide_method(
     rows: RowSlide,
     elem_bytes: usize,
@@ -419,9 +419,8 @@ fn slide_method(
             Resources { threads, saved_bytes: rows.saved_elements(threads), ..none },
         )),
         Method::Blocks => {
-            // Blocks have whole elements, so that a panic between two blocks leaves no element
-            // torn. If possible they also have whole vectors, so that blocks are as aligned as the
-            // matrix.
+            // Blocks have whole elements, so that a panic between two blocks splits no element. If
+            // possible they also have whole vectors, so that blocks are as aligned as the matrix.
             let most = SLIDE_BLOCK_BYTES.min(limits.scratch.max(16));
             let vectors = elem_bytes.checked_mul(16 >> elem_bytes.trailing_zeros().min(4));
             let whole = vectors.filter(|&bytes| bytes <= most).unwrap_or(elem_bytes);

@@ -1,5 +1,5 @@
-//! Matrices with leading dimensions: transposed in place if both pitches are equal, otherwise
-//! through workspace with gaps saved meanwhile. Only bytes of source or result rows are touched.
+//! Transposition of matrices with leading dimensions, in place or through scratch, which touches
+//! only source and result rows; and saving of gaps.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -31,21 +31,21 @@ impl LeadingMatrix {
         self.leading.source()
     }
 
-    /// Returns the bytes from one row to the next. The pitch of a single row may be any number: no
-    /// byte depends on it.
+    /// Returns the bytes from one row to the next, saturating: no byte depends on the pitch of a
+    /// single row.
     fn pitch_bytes(&self, rows: PitchedRows) -> usize {
         rows.pitch().saturating_mul(self.elem_bytes)
     }
 
-    /// Returns the square that source and result share if their pitches are equal.
+    /// Returns the tiles of the square that source and result share if their pitches are equal.
     fn square(&self) -> SquareTiling {
         let (source, elem_bytes) = (self.source(), self.elem_bytes);
         let side = source.rows().min(source.cols());
         SquareTiling::pitched(side, self.pitch_bytes(source), elem_bytes)
     }
 
-    /// Returns the tiles of the longer side's remainder. It moves from below the square to its
-    /// right, or the reverse; source and destination are disjoint.
+    /// Returns the tiles of the remainder outside the square. The remainder moves from below the
+    /// square to its right, or the reverse; source and destination are disjoint.
     fn remainder(&self) -> PlaneTiling {
         let ([rows, cols], offsets) = self.leading.remainder(self.elem_bytes);
         let pitch = self.source().pitch();
@@ -53,12 +53,12 @@ impl LeadingMatrix {
         PlaneTiling::of_pitched(plane, self.elem_bytes, offsets)
     }
 
-    /// Returns the number of useful threads for transposing in place, at most `threads`.
+    /// Returns the number of useful threads for a transposition in place, from 1 to `threads`.
     pub fn turning_parts(&self, threads: usize) -> usize {
         threads.clamp(1, self.square().pairs().max(self.remainder().count()).max(1))
     }
 
-    /// Returns `true` if source and result have the same pitch, which has room for either's rows.
+    /// Returns `true` if the matrix is transposed and both pitches are equal.
     fn is_in_place(&self) -> bool {
         let equal = self.source().pitch() == self.leading.result().pitch();
         equal && self.leading.is_transposed()
@@ -75,11 +75,11 @@ impl LeadingMatrix {
     }
 
     /// Transposes the matrix in place: the square that source and result share, then the remainder.
-    /// Bytes that the remainder leaves are unchanged. The epilogue is applied to every element of
-    /// the result. `buffers` has [`buffer_bytes`](Self::buffer_bytes) bytes.
+    /// Bytes outside the result are unchanged. The epilogue is applied to every element of the
+    /// result. `buffers` has [`buffer_bytes`](Self::buffer_bytes) bytes.
     ///
     /// # Panics
-    /// If the pitches differ, or the pitch has no room for the rows of both.
+    /// If the pitches differ, or the matrix is not transposed.
     pub fn transpose(
         &self,
         data: &mut [Byte],
@@ -87,7 +87,7 @@ impl LeadingMatrix {
         epilogue: Option<&Epilogue>,
         buffers: &mut [Byte],
     ) {
-        assert!(self.is_in_place(), "pitches differ, or rows do not fit the pitch");
+        assert!(self.is_in_place(), "pitches differ, or the matrix is not transposed");
         turn_squares(data, self.square(), threads, epilogue);
         let remainder = self.remainder();
         if remainder.count() == 0 {
@@ -119,7 +119,7 @@ impl LeadingMatrix {
     }
 }
 
-/// Saves the gaps that the dense matrix overwrites.
+/// Copies the gaps that the dense matrix overwrites to `saved`.
 pub fn save(gaps: &SavedGaps, elem_bytes: usize, data: &[Byte], mut saved: &mut [Byte]) {
     for run in saved_runs(gaps, elem_bytes) {
         let to = saved.split_off_mut(..run.len()).expect("buffer of the saved gaps' length");
@@ -127,7 +127,7 @@ pub fn save(gaps: &SavedGaps, elem_bytes: usize, data: &[Byte], mut saved: &mut 
     }
 }
 
-/// Restores the saved gaps.
+/// Restores gaps from `saved`.
 pub fn restore(gaps: &SavedGaps, elem_bytes: usize, data: &mut [Byte], mut saved: &[Byte]) {
     for run in saved_runs(gaps, elem_bytes) {
         let from = saved.split_off(..run.len()).expect("buffer of the saved gaps' length");
@@ -135,7 +135,7 @@ pub fn restore(gaps: &SavedGaps, elem_bytes: usize, data: &mut [Byte], mut saved
     }
 }
 
-/// Returns the runs of saved gaps, in bytes.
+/// Returns the byte ranges of the saved gaps.
 fn saved_runs(gaps: &SavedGaps, elem_bytes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     gaps.runs().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
 }

@@ -9,7 +9,7 @@
 //! | `cpuinfo` | processor model and cache size |
 //! | `dispatch` | calls the kernel of a stage |
 //!
-//! | kernels | move |
+//! | kernel module | moves |
 //! |---|---|
 //! | `follow` | super-elements along their cycles, with independent workers or by swaps; rows of tiles along chains |
 //! | `swaps` | pairs of tiles of squares |
@@ -24,24 +24,25 @@
 //! | `gap_swap` | rows, by swaps with their gaps |
 //! | `out_of_place` | tiles to another buffer; copies rows and columns |
 //!
-//! | modules for kernels | contents |
+//! | module for kernels | contents |
 //! |---|---|
 //! | `source_map` | index map of a stage, with precomputed divisions |
 //! | `cycle_walk`, `lookahead` | order in which workers move super-elements; moves prefetched ahead |
 //! | `square` | order of the tiles of squares |
 //! | `plane_tiling` | tiles of an array that is permuted out of place |
-//! | `chunk_queue` | assignment of chunks to threads |
+//! | `chunk_pass` | pass over chunks, one after another through scratch |
+//! | `chunk_queue` | assignment of bands of chunks to threads |
 //! | `band_tiling` | division of chunks into bands and strips |
 //! | `epilogue` | operation on elements in the pass that moves them |
 //! | `parallel` | division of work among threads |
 //! | [`pool`] | threads: the caller's rayon pool, or a pool shared by all other calls |
 //!
-//! | memory | contents |
+//! | memory module | contents |
 //! |---|---|
 //! | `shared` | bytes that several workers move: every access is bounds-checked |
 //! | `strided` | rows of bytes at a constant stride: span and overlap |
 //! | `race_check` | worker that touched each byte, compared if debug assertions are on |
-//! | `cells` | pieces of a buffer that threads borrow separately, checked at run time |
+//! | `cells` | cells of a buffer, with run-time borrow checks |
 //! | `views` | splits a workspace into flags and bytes |
 //! | `workspace` | workspace of a run, and the errors of a run |
 //!

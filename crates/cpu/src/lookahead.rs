@@ -1,5 +1,4 @@
-//! Pipeline of moves: each move is computed, then prefetched, then made, some steps ahead of the
-//! next.
+//! Pipeline of moves: sources are computed and prefetched some moves ahead.
 
 use std::iter::Fuse;
 
@@ -9,13 +8,13 @@ use crate::cycle_walk::UnitMove;
 /// with bursts of 64, 12.3 with 16.
 pub const BURST: usize = 16;
 
-/// Bytes of units prefetched ahead of the one that moves.
+/// Maximum bytes of units prefetched ahead, unless one is larger.
 const AHEAD_BYTES: usize = 32 << 10;
 
 /// Maximum number of units prefetched ahead.
 const MAX_AHEAD: usize = 128;
 
-/// Moves in order, each with the offset to prefetch while it is made.
+/// Queue of moves in order, each with the offset to prefetch while it is made.
 pub struct Lookahead<I> {
     moves: Fuse<I>,
     /// Number of units prefetched ahead.
@@ -53,8 +52,8 @@ impl<I: Iterator<Item = UnitMove>> Lookahead<I> {
         self.computed[..self.len.min(self.ahead)].iter().map(|next| next.from)
     }
 
-    /// Returns the next moves, each with an offset to prefetch meanwhile: at the end, the move's
-    /// own source. Empty after the last move.
+    /// Returns the next moves, up to [`BURST`], each with an offset to prefetch meanwhile: near the
+    /// end, the move's own source. Empty after the last move.
     pub fn burst(&mut self) -> &[(UnitMove, usize)] {
         let count = self.len.min(BURST);
         for (k, entry) in self.burst[..count].iter_mut().enumerate() {

@@ -36,7 +36,7 @@ pub fn transpose_into(
 /// on at most `threads` threads.
 ///
 /// # Errors
-/// Those of [`transpose_into`].
+/// Returns the errors of [`transpose_into`].
 pub fn permute_into(
     to: &mut [Byte],
     from: &[Byte],
@@ -57,10 +57,11 @@ fn check_lengths(to: &[Byte], from: &[Byte], bytes: Option<usize>) -> Result<(),
     }
 }
 
-/// Writes the tiles of `from` to `to`, on at most `threads` threads.
+/// Transposes the tiles of `from` into `to`, on at most `threads` threads. Copies arrays whose
+/// order does not change.
 ///
 /// # Errors
-/// [`RunError::OutOfMemory`], before `to` is written.
+/// [`RunError::OutOfMemory`] if the threads' buffers cannot be allocated. Nothing is written then.
 ///
 /// # Panics
 /// If a buffer does not have the length of all tiles.
@@ -107,8 +108,8 @@ fn copy(to: &mut [Byte], from: &[Byte], threads: usize) {
     });
 }
 
-/// Transposes tiles of `source`, or of the worker's own bytes, through a buffer, in which the
-/// epilogue is applied. Rows of large arrays are written with nontemporal stores.
+/// Transposes the tiles `numbers` through `buffer`, where the epilogue is applied. If `source` is
+/// `None`, the worker's memory is the source. Large arrays are written with nontemporal stores.
 pub fn transpose_tiles(
     worker: &Worker,
     source: Option<&[Byte]>,
@@ -121,8 +122,8 @@ pub fn transpose_tiles(
     for n in numbers.clone() {
         let PlaneTile { from, to, block } = tiles.nth(n);
         if n + 1 < numbers.end {
-            // The worker computes every address. From a start computed once, 3000x5000 floats in
-            // rows of 5008 move at 31 GB/s instead of 38 (EPYC, one thread, November 2026).
+            // Calls `worker.address` for every line: with one base address per tile, 3000x5000
+            // floats in rows of 5008 move at 31 GB/s, not 38 (EPYC, one thread, November 2026).
             tiles.nth(n + 1).for_lines(unit_bytes, |at| {
                 simd::prefetch(match source {
                     Some(source) => source.as_ptr().wrapping_add(at),

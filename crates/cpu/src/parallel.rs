@@ -11,7 +11,7 @@ use turntile_simd::Byte;
 /// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
 ///
 /// The first share runs in the calling thread, which would otherwise only wait. A single share uses
-/// no thread pool. Other shares run on the threads that [`pool`] describes.
+/// no thread pool. Other shares run on the pool that [`pool`] selects.
 pub fn for_each_thread<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
     scratch: &mut [Byte],
@@ -24,8 +24,8 @@ pub fn for_each_thread<S: Send>(
     pool::for_each(shares.into_iter().map(with_scratch), |(share, mine)| work(share, mine));
 }
 
-/// Average number of grains per thread. If one of them delays a thread, the other threads process
-/// the rest.
+/// Average number of grains per thread. A grain is the items that a thread claims at a time. If one
+/// delays its thread, other threads claim the rest.
 const GRAINS_PER_THREAD: usize = 8;
 
 /// Returns the number of items that each of `threads` threads claims at a time. A single thread
@@ -48,7 +48,7 @@ impl WorkCounter {
         WorkCounter { next: AtomicUsize::new(0), items, each: grain(items, threads) }
     }
 
-    /// Claims the next items. No other thread gets them.
+    /// Claims the next items for the calling thread. Returns `None` if all are claimed.
     pub fn claim(&self) -> Option<Range<usize>> {
         // The counter exceeds the end by at most one grain per thread.
         let start = self.next.fetch_add(self.each, Ordering::Relaxed);
@@ -56,10 +56,10 @@ impl WorkCounter {
     }
 }
 
-/// Splits bytes into slices of the given lengths, whose sum must be at most the total.
+/// Splits bytes into consecutive slices of the given lengths.
 ///
 /// # Panics
-/// If the lengths exceed the bytes.
+/// If the sum of the lengths exceeds the number of bytes.
 pub fn cut(bytes: &mut [Byte], lens: impl Iterator<Item = usize>) -> Vec<&mut [Byte]> {
     let mut rest = bytes;
     lens.map(|len| rest.split_off_mut(..len).expect("the lengths fit the bytes")).collect()

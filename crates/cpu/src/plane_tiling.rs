@@ -1,10 +1,11 @@
 //! Tiles of an axis permutation: their extents, their order, and the number of threads.
 //!
-//! The last axis of the source and the last axis of the result, with a unit counted as one element,
-//! span *planes*. Tiles of planes are transposed; all other axes number the planes.
+//! The last axis of the source and the last axis of the result span *planes*. A unit, a run of
+//! elements that move together, counts as one element. Tiles of planes are transposed; all other
+//! axes number the planes.
 //!
 //! Tiles of large matrices are transposed into a buffer that stays in cache. The buffer's rows are
-//! then written with nontemporal stores, while the lines of the next tile are prefetched. Other
+//! then written with nontemporal stores. The lines of the next tile are prefetched meanwhile. Other
 //! tiles are transposed directly.
 
 use turntile_perm::permutation::MAX_FUSED_RANK;
@@ -15,16 +16,18 @@ use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 /// of elements that move together.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneTiling {
-    /// Axes that number the planes, from the last one of the source on. Strides are in units.
+    /// Axes that number the planes, last axis of the source first. Strides are in units.
     outer: [StridedAxis; MAX_FUSED_RANK],
+    /// Number of axes in `outer`.
     count: usize,
     /// Shape of a plane.
     plane: BlockShape,
+    /// Number of planes.
     planes: usize,
     /// Rows and columns of a tile.
     tile: [usize; 2],
-    /// Rows by which the first row of tiles is shorter than the others, so that the others start on
-    /// lines of the destination.
+    /// Source rows by which the first row of tiles is shorter than the others. The others then
+    /// start at cache lines of the destination.
     shorter_by: usize,
     /// `true` if tiles go through a buffer and are written with nontemporal stores.
     streams: bool,
@@ -45,17 +48,18 @@ pub struct PlaneTile {
     pub block: BlockShape,
 }
 
-/// Bytes of a matrix tile's column, which is written as a row, and of its row, if destination rows
-/// are whole lines. One thread of a Xeon (Sapphire Rapids), huge pages, f32, % of a copy with these
-/// and with `PARTIAL_LINES`: 8192 x 8192 59 and 33, 20000 x 12000 57 and 47; 4093 x 8191 53 and 79.
-/// Without the buffer, or without nontemporal stores, 13 to 30.
+/// Bytes of a matrix tile's column and row if destination rows are whole cache lines.
+///
+/// One thread of a Xeon (Sapphire Rapids), huge pages, f32, % of a copy with `WHOLE_LINES` and with
+/// `PARTIAL_LINES`: 8192 x 8192 59 and 33, 20000 x 12000 57 and 47; with partial lines, 4093 x 8191
+/// 53 and 79. Without the buffer, or without nontemporal stores, 13 to 30.
 const WHOLE_LINES: [usize; 2] = [256, 512];
-/// Bytes of a matrix tile's column and row if destination rows are not whole lines.
+/// Bytes of a matrix tile's column and row if destination rows are not whole cache lines.
 const PARTIAL_LINES: [usize; 2] = [1024, 128];
-/// Bytes of a tile's column and row in planes that are not matrices: a few lines.
+/// Bytes of a tile's column and row in tilings made by [`PlaneTiling::of_axes`].
 const PLANE_LINES: [usize; 2] = [512, 512];
 
-/// Matrices of more bytes are written with nontemporal stores.
+/// Maximum bytes of matrices written with ordinary stores, not nontemporal ones.
 const STREAM_BYTES: usize = 2 << 20;
 
 /// Minimum bytes per thread.
@@ -79,7 +83,7 @@ impl PlaneTiling {
     }
 
     /// Creates the tiles of `batch` consecutive row-major matrices. `alignment` is the
-    /// destination's address modulo 64, or the known part of it.
+    /// destination's address modulo 64, or 0 if it is not known.
     ///
     /// # Panics
     /// If their bytes overflow `usize`.
@@ -101,8 +105,8 @@ impl PlaneTiling {
         all
     }
 
-    /// Creates the tiles of a matrix with row pitches in elements, from byte `from` of a memory to
-    /// byte `to`.
+    /// Creates the tiles of a matrix with row pitches in elements. The source starts at byte offset
+    /// `from`, the result at byte offset `to`.
     ///
     /// # Panics
     /// If rows of the source or of the destination overlap: tiles of different threads would then
@@ -123,7 +127,7 @@ impl PlaneTiling {
         let units = axes.without_unit();
         let mut outer = units.strided_axes();
         let across = outer.next_back().unwrap_or(one);
-        // Without a second axis the array is one row.
+        // An array with one axis is one row.
         let is_last = |axis: &StridedAxis| axis.dst_stride == 1;
         let last = outer.clone().find(is_last).unwrap_or(one);
         let plane = BlockShape {
@@ -160,7 +164,8 @@ impl PlaneTiling {
         PlaneTiling { tile: [self.plane.rows.max(1), self.plane.cols.max(1)], ..self }
     }
 
-    /// Divides planes into tiles of at most `lines[0]` bytes per column and `lines[1]` per row.
+    /// Divides planes into tiles of at most `lines[0]` bytes per column and `lines[1]` per row, at
+    /// least one unit.
     fn divide(&mut self, lines: [usize; 2]) {
         let units = |bytes: usize| (bytes / self.unit_bytes.max(1)).max(1);
         let BlockShape { rows, cols, .. } = self.plane;
@@ -197,7 +202,7 @@ impl PlaneTiling {
         self.unit_bytes
     }
 
-    /// Returns `true` if the order does not change: each plane is a single row or column.
+    /// Returns `true` if each plane is a single row or column. A dense array is then unchanged.
     pub fn stay(&self) -> bool {
         self.plane.rows <= 1 || self.plane.cols <= 1
     }
@@ -227,14 +232,14 @@ impl PlaneTiling {
         }
     }
 
-    /// Returns the number of useful threads, at most `threads`.
+    /// Returns the number of useful threads, at least 1 and at most `threads`.
     pub fn parts(&self, threads: usize) -> usize {
         let work = if self.stay() { self.bytes } else { self.count() };
         threads.min(self.bytes / SHARE_BYTES).min(work).max(1)
     }
 
-    /// Returns tile `n`. Tiles go plane by plane in the order of the source, and along rows of
-    /// tiles.
+    /// Returns tile `n`. Tiles are numbered plane by plane in source order, and row by row within a
+    /// plane.
     pub fn nth(&self, n: usize) -> PlaneTile {
         let ([down, across], [tall, wide]) = (self.tiles_per_plane(), self.tile);
         let (mut plane, tile) = (n / (down * across), n % (down * across));
@@ -254,7 +259,7 @@ impl PlaneTiling {
         PlaneTile { from: self.start[0] + from, to: self.start[1] + to, block }
     }
 
-    /// Transposes all tiles of `from` to `to`.
+    /// Transposes all tiles of `from` into `to`.
     pub fn transpose(&self, from: &[Byte], to: &mut [Byte]) {
         for PlaneTile { from: source, to: dest, block } in (0..self.count()).map(|n| self.nth(n)) {
             simd::transpose(&from[source..], &mut to[dest..], block, self.unit_bytes);
@@ -263,7 +268,7 @@ impl PlaneTiling {
 }
 
 impl PlaneTile {
-    /// Calls `visit` with byte offsets that cover every line of the source.
+    /// Calls `visit` with byte offsets that cover every cache line of the tile's source.
     pub fn for_lines(&self, unit_bytes: usize, mut visit: impl FnMut(usize)) {
         let bytes = self.block.cols * unit_bytes;
         for r in 0..self.block.rows {
@@ -336,7 +341,7 @@ mod tests {
         assert_eq!(PlaneTiling::of_matrices(1, usize::MAX, 0, 4, 0).parts(3), 1);
     }
 
-    /// Such tiles would let threads write the same bytes.
+    /// Tiles of overlapping rows would let threads write the same bytes.
     #[test]
     fn of_pitched_panics_when_rows_overlap() {
         for [from_pitch, to_pitch] in [[1024, 0], [1024, 2047], [1023, 2048]] {

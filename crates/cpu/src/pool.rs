@@ -46,8 +46,8 @@ fn process_pool() -> &'static ProcessPool {
 /// Maximum number of threads per core.
 const MOST_PER_CORE: usize = 8;
 
-/// Returns the intended size of the pool: `RAYON_NUM_THREADS`, at most 8 per core, or one thread
-/// per core.
+/// Returns the intended size of the pool: `RAYON_NUM_THREADS`, at most 8 per core. If it is unset
+/// or 0, returns one thread per core.
 pub(crate) fn pool_size() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     // Same variables as rayon. The second one is its old name.
@@ -58,10 +58,11 @@ pub(crate) fn pool_size() -> usize {
         .map_or(cores, |requested| requested.min(MOST_PER_CORE * cores))
 }
 
-/// Maximum number of threads of a plan, which is the maximum size of a rayon pool.
+/// Maximum number of threads of a plan: the maximum size of a rayon pool.
 pub const MAX_THREADS: usize = 65_535;
 
-/// Returns the number of threads that a call made here runs on, including the calling thread.
+/// Returns the number of threads on which a call from the current thread runs, including that
+/// thread.
 pub fn thread_count() -> usize {
     match rayon::current_thread_index() {
         Some(_) => rayon::current_num_threads(),
@@ -75,10 +76,10 @@ pub fn start_error() -> Option<&'static io::Error> {
 }
 
 /// Runs `work` for each share: the first in the calling thread, the others on the threads that
-/// [`count`] counts.
+/// [`thread_count`] counts.
 ///
-/// A share may wait for shares that started before it, and for no others. While the calling thread
-/// waits for the other shares, it runs other tasks of its rayon pool.
+/// A share may wait for shares that started before it, and for no others. A calling thread of a
+/// rayon pool runs other tasks of that pool while it waits for the other shares.
 #[doc(hidden)]
 pub fn for_each<S: Send>(
     shares: impl IntoIterator<Item = S, IntoIter: ExactSizeIterator>,
@@ -123,10 +124,10 @@ const STACK_BYTES: usize = 2 << 20;
 /// without workspace, 0.3 MB to parse a cost table.
 #[doc(hidden)]
 pub const PLANNING_BYTES: usize = 1 << 20;
-/// Bytes of each part of [`PLANNING`].
+/// Bytes of each part of [`PLANNING_BYTES`].
 ///
 /// Allocators map larger blocks separately and grow the heap for small ones in steps (glibc: 132
-/// KiB). So one large block could be available when many small ones are not.
+/// KiB). One large block may be available when many small ones are not.
 const PART_BYTES: usize = 64 << 10;
 
 /// Checks that the memory to make a plan or a pool is available.

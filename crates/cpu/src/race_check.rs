@@ -32,7 +32,7 @@ impl RaceCheck {
         self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a worker.
+    /// Registers a new worker and returns its number.
     #[inline(always)]
     pub fn enter(&self) -> WorkerId {
         if !cfg!(debug_assertions) {
@@ -43,10 +43,10 @@ impl RaceCheck {
         WorkerId(at_work.len() as u32)
     }
 
-    /// Records that a worker touches some bytes.
+    /// Records that a worker touches the bytes `bytes`.
     ///
     /// # Panics
-    /// If another worker, still at work, has touched one of them.
+    /// If another worker, still at work, has touched one of these bytes.
     pub fn touch(&self, &WorkerId(worker): &WorkerId, bytes: Range<usize>) {
         let mut finished = 0;
         for (at, owner) in self.owners.iter().enumerate().take(bytes.end).skip(bytes.start) {

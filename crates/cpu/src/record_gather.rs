@@ -36,14 +36,14 @@ impl RecordView<'_> {
         self.tile.max(1)
     }
 
-    /// Returns the offset of field `f` in a record, in bytes.
+    /// Returns the bytes per record that are stored before field `f` in a tile.
     fn before(&self, f: usize) -> usize {
         self.bytes(self.fields.begin_in(self.tile, f))
     }
 
-    /// Calls `visit(offset, part)` for every contiguous run of `words` of field `f`, counted from
-    /// the first record. `offset` is the run's start in memory and `part` its range within `words`,
-    /// both in words.
+    /// Calls `visit(offset, part)` for every contiguous run of the words `words` of field `f`,
+    /// counted from the first record. `offset` is the run's start in memory and `part` its range
+    /// within `words`, both in words.
     fn runs(&self, f: usize, words: Range<usize>, mut visit: impl FnMut(usize, Range<usize>)) {
         let (width, begin) = (self.fields.width(f), self.fields.begin_in(self.tile, f));
         let (mut at, mut first) = (words.start, words.start / width / self.step() * self.step());
@@ -64,7 +64,7 @@ impl RecordView<'_> {
         if self.step() == 1 && first < end { first..end } else { 0..0 }
     }
 
-    /// Copies `words` of field `f`, counted from the first record, to `to`.
+    /// Copies the words `words` of field `f`, counted from the first record, to `to`.
     pub fn read(&self, from: &[Byte], f: usize, words: Range<usize>, to: &mut [Byte]) {
         let whole = self.whole(f, &words);
         let width = self.fields.width(f);
@@ -85,7 +85,7 @@ impl RecordView<'_> {
         self.runs(f, tail, |offset, part| copy(offset, part, after));
     }
 
-    /// Copies `from` to `words` of field `f`, counted from the first record.
+    /// Copies `from` to the words `words` of field `f`, counted from the first record.
     pub fn write(&self, to: &mut [Byte], f: usize, words: Range<usize>, from: &[Byte]) {
         let whole = self.whole(f, &words);
         let width = self.fields.width(f);
@@ -107,7 +107,7 @@ impl RecordView<'_> {
     }
 }
 
-/// Calls `$of::<WIDTH>` if the width is one of those known at compile time, otherwise `$any`.
+/// Calls `$of::<WIDTH>` if the width is in the list of compile-time widths, otherwise `$any`.
 macro_rules! by_width {
     ($width:expr, $of:ident $arguments:tt, $any:expr) => {
         by_width!($width, $of $arguments, $any;
@@ -121,7 +121,8 @@ macro_rules! by_width {
     };
 }
 
-/// Copies `width` bytes of each row, `pitch` bytes apart, to contiguous memory, until `to` is full.
+/// Copies the first `width` bytes of rows `pitch` bytes apart to contiguous memory, until `to` is
+/// full.
 fn pack(from: &[Byte], pitch: usize, to: &mut [Byte], width: usize) {
     fn of<const WIDTH: usize>(from: &[Byte], pitch: usize, to: &mut [Byte]) {
         // Rows of a known length need no bounds check each; the last may be shorter.
@@ -162,7 +163,8 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
     by_width!(width, of(from, to, pitch), any(to));
 }
 
-/// Copies whole source tiles to whole destination tiles.
+/// Converts whole tiles of the source layout to whole tiles of the destination layout, out of
+/// place.
 pub fn convert_period(from: &[Byte], retile: &LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);
@@ -203,16 +205,16 @@ pub fn convert_period(from: &[Byte], retile: &LayoutChange, word_bytes: usize, t
     }
 }
 
-/// Gather of the chunks of records, in words of `word_bytes` bytes.
+/// Gather pass of the aligned slots of records, one chunk after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordGather {
-    /// The index maps.
+    /// Index maps of the slots.
     pub slots: FieldSlots,
     /// Bytes of a word.
     pub word_bytes: usize,
 }
 
-/// Bytes of a block of records that stays in the first-level cache while its fields are extracted.
+/// Approximate bytes of a block of records that stays in the first-level cache.
 const BLOCK_BYTES: usize = 16 << 10;
 
 impl RecordGather {
@@ -225,6 +227,7 @@ impl RecordGather {
         }
     }
 
+    /// Returns the bytes of a record.
     pub fn record_bytes(&self) -> usize {
         self.slots.schema().words() * self.word_bytes
     }
@@ -257,7 +260,7 @@ impl RecordGather {
     }
 
     /// Saves the first `slot - 1` words of every field of the records at `from`. With `later` = 1,
-    /// saves those of the next field, which follow the last record.
+    /// saves the words of the next field instead: in the result they follow the last record.
     fn save_heads(&self, from: &[Byte], later: usize, saved: &mut [Byte]) {
         let (fields, slot) = (self.slots.schema(), self.slots.slot());
         let records = (from.len() / self.record_bytes()).min(fields.records());
@@ -268,9 +271,9 @@ impl RecordGather {
         }
     }
 
-    /// Saves the words of every field of chunk `c` before its first slot. They end a span of the
-    /// chunk `before`. For the first chunk, that is the last chunk, and the span is the previous
-    /// field's.
+    /// Saves the words of every field of chunk `c` before its first slot. They are in the last slot
+    /// of the field in the previous chunk, `before`. For the first chunk, they are in the last slot
+    /// of the previous field in the last chunk.
     fn save_tails(&self, c: usize, before: &[Byte], saved: &mut [Byte]) {
         for f in 0..self.slots.schema().count() {
             let lead = self.slots.lead(c, f) * self.word_bytes;
@@ -285,7 +288,7 @@ impl RecordGather {
         }
     }
 
-    /// Returns the records of every block of a chunk.
+    /// Returns the record ranges of the blocks of a chunk with `records` records.
     fn blocks(&self, records: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let block =
             (BLOCK_BYTES / self.record_bytes()).max(1).next_multiple_of(self.slots.tile().max(1));
@@ -317,7 +320,7 @@ impl RecordGather {
     }
 
     /// Copies the records of chunk `c` from its slots to `out`; `tails` contains the words before
-    /// them.
+    /// its first slots.
     fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: &[Byte], out: &mut [Byte]) {
         let (fields, tiled) = (self.slots.schema(), self.tiled(c));
         let bytes = |words: usize| words * self.word_bytes;

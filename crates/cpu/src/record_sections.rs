@@ -58,7 +58,7 @@ impl RecordGather {
                 let (span, _) = self.span(c, f);
                 let word = |q| span.end.min(span.start + slots.begun(c, f, q) * slots.slot());
                 let (words, width) = (word(q)..word(q + 1), slots.schema().width(f));
-                // From this section, from the next, next_end from the halo after the chunk.
+                // Words come from this section, then the next, then the halo after the chunk.
                 let mut from = words.start;
                 for (buffer, records) in [(&*here, own.clone()), (&*next, own.end..next_end)] {
                     let (first, part) =
@@ -80,7 +80,7 @@ impl RecordGather {
     }
 
     /// Restores the records of chunk `c` from the slots in its own memory; `tails` contains the
-    /// words before them.
+    /// words before its first slots.
     pub fn scatter_sections(
         &self,
         c: usize,

@@ -1,6 +1,6 @@
 //! Row slides: rows moved from one pitch to another.
 //!
-//! In rounds, rows whose destinations are all free move in parallel, others one after another
+//! In rounds, rows whose destinations are all free move in parallel, other rows one after another
 //! (thesis section 4.1.1). In shares, each thread moves its own rows one after another. This file
 //! also cuts columns off a matrix: the contents of its rows' gaps are saved while the rows slide.
 
@@ -16,19 +16,20 @@ use crate::parallel;
 /// Minimum bytes that a parallel round moves.
 pub const ROUND_BYTES: usize = 1 << 20;
 
-/// Returns the minimum number of rows of `row_bytes` bytes in a parallel round that moves at least
-/// `bytes` bytes.
+/// Returns the minimum number of rows, at least 2, in a parallel round that moves at least `bytes`
+/// bytes.
 pub fn least_rows(row_bytes: usize, bytes: usize) -> usize {
     bytes.div_ceil(row_bytes.max(1)).max(2)
 }
 
-/// Moves the bytes of rows, in order, to rows of another length. `data` covers the rows of both.
+/// Moves the bytes of rows, in order, to rows of another length. `data` covers the rows before and
+/// after. The elements of `rows` are bytes.
 pub fn reshape(data: &mut [Byte], rows: LeadingDims) {
     rows.run_by_run(|from, to, run| move_row(data, from..from + run, to));
 }
 
-/// Slides rows, with lengths in bytes, in rounds. A parallel round moves at least `least` rows.
-/// `data` covers the rows before and after.
+/// Slides rows in rounds. A parallel round moves at least `least` rows. `data` covers the rows
+/// before and after. The elements of `slide` are bytes.
 pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, threads: usize) {
     let (cols, [from, to]) = (slide.cols(), slide.pitches());
     for SlideRound { rows, together } in slide.rounds(least) {
@@ -46,9 +47,9 @@ pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, threads: usiz
     }
 }
 
-/// Slides rows in shares, one per thread. `heads` has room for the first rows of each share whose
-/// destinations at the lesser pitch are before the share. They are saved while other threads still
-/// read or write there.
+/// Slides rows in shares, one per thread. `heads` has room for the first rows of each share that,
+/// at the lesser pitch, start before the share's memory. These rows are saved while other threads
+/// still read or write there.
 pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut [Byte]) {
     let (cols, [from, to]) = (slide.cols(), slide.pitches());
     let shares: Vec<_> = (0..threads).map(|thread| slide.share(threads, thread)).collect();
@@ -83,9 +84,8 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut
     }
 }
 
-/// Calls `move_rows` to move the rows of `data` together (forward) or apart (backward). Meanwhile
-/// the contents of the gaps are behind the rows, column after column. `saved` has the length of the
-/// gaps.
+/// Calls `move_rows` to close the gaps between rows, and stores the contents of the gaps after the
+/// rows, column by column. Backward, restores the gaps. `saved` has the length of the gaps.
 pub fn with_gaps_kept(
     data: &mut [Byte],
     columns: PitchedRows,
@@ -113,7 +113,7 @@ pub fn with_gaps_kept(
     }
 }
 
-/// Moves some rows one after another. `data` starts at row `first`, at the greater pitch.
+/// Moves the rows `rows` one after another. `data` starts at row `first`, at the greater pitch.
 fn slide_rows(data: &mut [Byte], slide: &RowSlide, rows: Range<usize>, first: usize) {
     let (cols, [from, to]) = (slide.cols(), slide.pitches());
     let start = first * from.max(to);
@@ -124,13 +124,14 @@ fn slide_rows(data: &mut [Byte], slide: &RowSlide, rows: Range<usize>, first: us
     if slide.is_up() { rows.rev().for_each(slide_row) } else { rows.for_each(&mut slide_row) }
 }
 
-/// Bytes that move at a time, and distance in bytes of the prefetch. Rows of 40 KB move at 17 GB/s.
-/// A single `copy_within` reaches 12.6; blocks of 512 bytes to 8 KiB with a distance of 8 to 32 KiB
-/// reach 16.5-17.3.
+/// Bytes of a row that move at a time. Rows of 40 KB move at 17 GB/s, at 12.6 with a single
+/// `copy_within`. Blocks of 512 bytes to 8 KiB with [`PREFETCH_DISTANCE`] from 8 to 32 KiB reach
+/// 16.5-17.3.
 const BLOCK_BYTES: usize = 2 << 10;
+/// Distance in bytes from a moved block to the prefetched one.
 const PREFETCH_DISTANCE: usize = 16 << 10;
 
-/// Moves a row to a destination that may overlap it, and prefetches the data that follow.
+/// Moves a row to a destination that may overlap it, and prefetches the data to be moved next.
 fn move_row(data: &mut [Byte], row: Range<usize>, to: usize) {
     // One bounds check for all blocks, so that no panic can split an element.
     let data = &mut data[..row.end.max(to + row.len())];
@@ -149,7 +150,7 @@ fn move_row(data: &mut [Byte], row: Range<usize>, to: usize) {
     }
 }
 
-/// Copies rows of `cols` bytes from one pitch to another, as many as both buffers have.
+/// Copies rows of `cols` bytes from one pitch to another, until one of the buffers ends.
 fn copy((from, from_pitch): (&[Byte], usize), (to, to_pitch): (&mut [Byte], usize), cols: usize) {
     let rows = from.chunks(from_pitch).zip(to.chunks_mut(to_pitch));
     rows.for_each(|(from, to)| to[..cols].copy_from_slice(&from[..cols]));

@@ -39,7 +39,7 @@ struct Memory {
 /// Access of one thread to shared bytes.
 pub struct Worker<'a> {
     memory: Memory,
-    /// `None` for the only worker.
+    /// Registration in the race check, or `None` for the only worker.
     registration: Option<(&'a RaceCheck, WorkerId)>,
     nontemporal: Cell<bool>,
 }
@@ -96,8 +96,8 @@ impl Drop for Worker<'_> {
     }
 }
 
-/// Every method except [`address`](Worker::address) panics in two cases: a span is neither inside
-/// the matrix nor inside the side buffer, or two spans overlap that must not.
+/// Every method except [`address`](Worker::address) panics if a span is neither inside the matrix
+/// nor inside the side buffer, if two spans overlap that must not, or if a buffer is too short.
 impl Worker<'_> {
     /// Returns the address of the byte at `at`, for prefetching. Offsets past the end are allowed.
     #[inline(always)]
@@ -127,8 +127,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Records that this worker touches the bytes. Panics if another worker at work has touched
-    /// them.
+    /// With debug assertions, records that this worker touches the bytes. Panics if another worker
+    /// at work has touched them.
     #[inline(always)]
     fn touch(&self, at: usize, bytes: usize) {
         if cfg!(debug_assertions) {
@@ -204,7 +204,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Checks the rows to be written and their sources, and returns the addresses of both.
+    /// Checks the rows to be written and their sources. Returns the addresses of the first
+    /// destination row and of `from`.
     #[inline(always)]
     fn rows(
         &self,
@@ -306,7 +307,7 @@ impl Worker<'_> {
 pub struct SquareSwapper<'a> {
     worker: &'a Worker<'a>,
     swap: SquareSwap,
-    /// A square at offset 0.
+    /// Rows of a square at offset 0.
     square: Strided,
     len: usize,
     /// Largest offset at which a square fits into the matrix.
@@ -321,8 +322,8 @@ impl SquareSwapper<'_> {
     }
 
     /// Swaps the squares at two offsets of the matrix and transposes each. If the offsets are
-    /// equal, transposes the square in place. Meanwhile prefetches from `lines` as many cache lines
-    /// as the squares have.
+    /// equal, transposes the square in place. Meanwhile prefetches the next cache lines of `lines`,
+    /// the same number as the squares have.
     ///
     /// # Panics
     /// If a square is not inside the matrix, or if two different squares overlap.

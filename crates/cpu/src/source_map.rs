@@ -1,4 +1,5 @@
-//! Sources of moved units: a stage's index map with its divisions strength-reduced.
+//! Index map of a stage, from each unit's destination to its source, with divisions
+//! strength-reduced.
 
 use turntile_perm::{AlignedSlots, AxisPermutation, FastDiv, FieldSlots, LayoutChange, SlotOrder};
 use turntile_plan::{Direction, StageMap};
@@ -34,7 +35,7 @@ enum Map {
 /// An axis permutation with its divisions strength-reduced.
 #[derive(Clone, Debug)]
 struct AxesMap {
-    /// Axes from the last one of the source on, each with its extent and its stride in the result.
+    /// Extent and stride in the result of every axis except the first, last source axis first.
     axes: Box<[(Divisor, usize)]>,
     /// Stride in the result of the first axis, whose index is the last quotient.
     first: usize,
@@ -115,8 +116,8 @@ impl Divisor {
     }
 }
 
-/// The slot pass with its divisions strength-reduced. The last chunk, whose columns have different
-/// numbers of slots, is computed by [`AlignedSlots`].
+/// Index map of the slot pass with its divisions strength-reduced. [`AlignedSlots`] computes the
+/// last chunk, whose columns have different numbers of slots.
 #[derive(Clone, Copy, Debug)]
 struct SlotMap {
     slots: AlignedSlots,
@@ -129,7 +130,7 @@ struct SlotMap {
     slot: Divisor,
     rows: Divisor,
     by_rows: Option<RowOrder>,
-    /// Number of chunks before the last one, which all have the common form.
+    /// Number of full chunks: all except the last.
     full: usize,
 }
 
@@ -137,7 +138,7 @@ struct SlotMap {
 #[derive(Clone, Copy, Debug)]
 struct RowOrder {
     cols: Divisor,
-    /// Period of the columns, in slot positions: `cols / g`.
+    /// Number of positions after which `position * slot % cols` repeats: `cols / gcd(cols, slot)`.
     period: Divisor,
 }
 
@@ -152,8 +153,7 @@ impl RowOrder {
 impl SlotMap {
     fn new(slots: AlignedSlots, direction: Direction) -> Self {
         let per_column = slots.chunk() / slots.slot();
-        // Largest dividends: first element of the last slot, and the one before a column's first
-        // slot.
+        // Upper bound of all dividends: `first` adds `slot - 1` to an element offset.
         let most = slots.len() + slots.slot();
         let divide = |by: usize| Divisor::new(by, most);
         let g = slots.strip_step();
@@ -171,7 +171,7 @@ impl SlotMap {
         }
     }
 
-    /// Returns the index of the first slot of column `j` that starts in the first chunk.
+    /// Returns the number, in the result, of the first slot that starts in column `j`.
     #[inline]
     fn first(&self, j: usize) -> usize {
         let start = j * self.slots.rows() + self.slots.slot() - 1;
@@ -247,7 +247,7 @@ impl SourceMap {
             StageMap::RecordMove { slots, direction } => Map::FieldSlots(slots, direction),
             _ => unreachable!("{map} moves no units along cycles"),
         };
-        // A general axis permutation divides off every axis, the batch among them.
+        // A general axis permutation includes the batch as an axis.
         let batch =
             (instances > 1 && !matches!(source, Map::Axes(_))).then(|| divide(instance_units));
         SourceMap {
@@ -283,7 +283,7 @@ impl SourceMap {
     }
 
     /// Returns the source of position `p`; both are counted over the whole batch.
-    // Runs at every step of a cycle. Not inlined, units of 600 bytes take 9% longer.
+    // Runs at every step of a cycle. If it is not inlined, moves of 600-byte units take 9% longer.
     #[inline(always)]
     pub fn source_of(&self, p: usize) -> usize {
         let Some(batch) = self.batch else { return self.source.dest(p) };
@@ -313,7 +313,7 @@ mod tests {
             let (to, from) =
                 (source_map.offset(p) / 4, source_map.offset(source_map.source_of(p)) / 4);
             let unit = map.unit();
-            // The first element of a source unit moves into the destination unit.
+            // The first element of a source unit must move into the destination unit.
             assert_eq!(map.dest(from) / unit * unit, to / unit * unit, "{map} at {p}");
         }
     }

@@ -1,16 +1,16 @@
 //! Square transposition in place: pairs of tiles to swap, their order, and the lines to prefetch
 //! meanwhile.
 //!
-//! A square is divided into *blocks*. Two of them, with the next two, fit the second-level cache.
-//! A pair of blocks across the diagonal is divided into *tiles* of one cache line per row. Pairs go
-//! *strip* by strip of columns, so that the pages of the rows below the diagonal are also reused
-//! soon. While two tiles are swapped, as many lines of the next pair of blocks are prefetched, row
-//! by row of the blocks. Requests are then evenly spaced, and in the order in which memory is fast.
+//! A square is divided into *blocks*. A pair of blocks across the diagonal and the next pair fit
+//! the second-level cache together. Blocks are divided into *tiles*, usually of one cache line per
+//! row. Pairs go *strip* by strip of columns, so that the pages of the rows below the diagonal are
+//! also reused soon. While two tiles are swapped, the same number of lines of the next pair of
+//! blocks are prefetched, row by row. Requests are then evenly spaced and sequential.
 
 use turntile_simd::CACHE_LINE;
 
-/// Squares of `side` elements, `mid` of them side by side in each of `batch` panels: 010! for one
-/// square matrix (`mid = 1`), 0210! for square tiles.
+/// Tiling of squares of `side` x `side` elements, `mid` of them side by side in each of `batch`
+/// panels: 010! for square matrices (`mid = 1`), 0210! for square tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SquareTiling {
     batch: usize,
@@ -20,8 +20,8 @@ pub struct SquareTiling {
     pub mid: usize,
     /// Bytes of an element.
     pub elem_bytes: usize,
-    /// Elements per side of a tile: those of one cache line, or up to 8 that fit [`TILE_BYTES`] if
-    /// that is larger. Tiles at the ends may be smaller.
+    /// Elements per side of a tile: those of a cache line, or if larger, the largest side up to 8
+    /// with which a tile fits [`TILE_BYTES`]. Tiles at the ends may be smaller.
     pub tile: usize,
     /// Rows of a block above the diagonal; the last block may have fewer.
     block_rows: usize,
@@ -49,36 +49,37 @@ pub struct Submatrix {
 /// Maximum bytes of a tile, unless it is a single element.
 pub const TILE_BYTES: usize = 4 << 10;
 
-/// Approximate bytes per row of a block below the diagonal, and above it. Below, data that the
+/// Approximate bytes per row of a block: below the diagonal, and above it. Below, data that the
 /// hardware prefetches past the end of a row are wasted, so rows are long. Above, the next block
 /// continues the row.
 const ROW_BYTES: [usize; 2] = [768, 384];
-/// Approximate bytes per row, below and above the diagonal, if rows share cache sets: of short and
-/// of long elements. One thread of an EPYC (Milan), 8 bytes, % of a copy, with `ROW_BYTES` and with
-/// these: 4096 x 4096 67 and 100, 8192 x 8192 49 and 52.
+/// [`ROW_BYTES`] if rows share cache sets: for elements shorter than [`LONG_ELEM_BYTES`], and for
+/// others. One thread of an EPYC (Milan), elements of 8 bytes, % of a copy with `ROW_BYTES` and
+/// with `CONFLICTING_ROW_BYTES`: 4096 x 4096 67 and 100, 8192 x 8192 49 and 52.
 const CONFLICTING_ROW_BYTES: [[usize; 2]; 2] = [[256, 256], [512, 256]];
-/// Minimum bytes of a long element.
+/// Minimum element size in bytes for the second entry of [`CONFLICTING_ROW_BYTES`].
 const LONG_ELEM_BYTES: usize = 8;
 /// Address distance in bytes at which lines map to the same first-level cache set.
 const SET_STRIDE: usize = 4096;
 /// Approximate columns of a strip. One thread of an EPYC (Milan), % of a copy without strips, then
-/// with strips of 512, 1024, 2048 and 4096 columns. 10000 x 10000 floats 50-57; 64-69, 70-71, 74,
-/// 70-73. 5000 x 5000 79-87; 76-114, 104-108, 104-110, 104-106. 16000 x 16000 of 2 bytes 38-42;
-/// 48-54, 53-56, 55-60, 46-53. Sides of powers of two: 37-79, the same with any.
+/// with strips of 512, 1024, 2048 and 4096 columns: 10000 x 10000 floats 50-57; 64-69, 70-71, 74,
+/// 70-73. 5000 x 5000 79-87; 76-114, 104-108, 104-110, 104-106. 16000 x 16000 of 2 bytes
+/// 38-42; 48-54, 53-56, 55-60, 46-53. Sides that are powers of two: 37-79 with any strip.
 const STRIP: usize = 2048;
-/// Maximum side of squares that are one strip. Strips of 3000 x 3000, 8 bytes, lost a tenth on two
-/// threads and gained nothing on one.
+/// Maximum side of squares that are one strip. With strips, 3000 x 3000 elements of 8 bytes are 10%
+/// slower on two threads and not faster on one.
 const ONE_STRIP: usize = 4096;
 /// Maximum bytes of a square that is a single block.
 const WHOLE_BYTES: usize = 256 << 10;
 
 impl SquareTiling {
-    /// Creates `batch` panels of `mid` squares of `side` elements of `elem_bytes` bytes.
+    /// Creates the tiling of `batch` panels of `mid` squares of `side` x `side` elements.
     pub fn new(batch: usize, side: usize, mid: usize, elem_bytes: usize) -> Self {
         SquareTiling::with_pitch(batch, side, mid, elem_bytes, mid * side * elem_bytes)
     }
 
-    /// Creates one square whose rows are `pitch` bytes apart, a multiple of `elem_bytes`.
+    /// Creates the tiling of one square whose rows are `pitch` bytes apart, a multiple of
+    /// `elem_bytes`.
     pub fn pitched(side: usize, pitch: usize, elem_bytes: usize) -> Self {
         SquareTiling::with_pitch(1, side, 1, elem_bytes, pitch)
     }
@@ -117,8 +118,8 @@ impl SquareTiling {
         self.batch * self.mid * self.pairs
     }
 
-    /// Returns block pair `n`. Pairs go square by square, strip by strip, and row of blocks by row
-    /// of blocks.
+    /// Returns block pair `n`. Pairs are numbered square by square, strip by strip in a square, and
+    /// row by row in a strip.
     pub fn pair(&self, n: usize) -> BlockPair<'_> {
         let (square, left) = (n / self.pairs, n % self.pairs);
         let first = BlockPair { squares: self, square, i: 0, j: 0 };
@@ -126,7 +127,8 @@ impl SquareTiling {
     }
 }
 
-/// The blocks at rows `i`, columns `j` and at rows `j`, columns `i` of a square.
+/// A pair of blocks of a square: one starts at row `i`, column `j`, the other at row `j`, column
+/// `i`.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockPair<'a> {
     squares: &'a SquareTiling,
@@ -136,7 +138,8 @@ pub struct BlockPair<'a> {
 }
 
 impl BlockPair<'_> {
-    /// Returns the pair after this one. After the last pair, the result is in no square.
+    /// Returns the pair after this one. After the last pair, the result has no
+    /// [blocks](Self::blocks).
     pub fn next(&self) -> Self {
         let SquareTiling { side, block_rows, block_cols, strip, .. } = *self.squares;
         let width = if self.j == self.i { block_rows } else { block_cols };
@@ -149,8 +152,8 @@ impl BlockPair<'_> {
         along.or_else(below).or_else(next_strip).unwrap_or(next_square)
     }
 
-    /// Returns the first pair of the strip that starts at column `start`, from row `row` down to
-    /// the diagonal.
+    /// Returns the first pair at row `row` or below, down to the diagonal, in the strip that starts
+    /// at column `start`.
     fn first(&self, row: usize, start: usize) -> Option<Self> {
         let SquareTiling { side, block_rows, block_cols, strip, .. } = *self.squares;
         let col = |i: usize| {

@@ -40,8 +40,8 @@ impl Strided {
         count(self.rows - 1, self.pitch).checked_add(self.bytes).expect("extents overflow")
     }
 
-    /// Returns `true` if they share no byte. Interleaved rows are recognised only if their pitches
-    /// are equal.
+    /// Returns `true` if `self` and `other` share no byte. Interleaved rows of different pitches
+    /// count as overlapping.
     #[inline(always)]
     pub fn disjoint(&self, other: &Strided) -> bool {
         let (first, second) = if self.at <= other.at { (self, other) } else { (other, self) };

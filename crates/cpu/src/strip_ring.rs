@@ -1,9 +1,10 @@
-//! Strips of a band, processed chunk by chunk through a ring buffer of two chunks that fits the
-//! first-level cache. A chunk is transposed into the ring, and each column's slot is copied out
-//! across the ring's end; the inverse goes the other way.
+//! Strips of a band, processed chunk by chunk through a ring buffer that fits the first-level
+//! cache. Each column of the ring has room for two chunks. A chunk is transposed into the ring,
+//! then each column's slot is copied out; a slot may cross the ring's end. The inverse reverses
+//! both steps.
 //!
-//! Lines are prefetched twice, since processors drop some prefetches. The lines of the next strips
-//! come first, 256 bytes per row. The lines of the chunk after the next are prefetched again.
+//! Lines are prefetched twice, since processors drop some prefetches: first with the next group of
+//! strips, 256 bytes per row, and again two chunks ahead.
 
 use std::ops::Range;
 
@@ -15,20 +16,20 @@ use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 /// Ring buffer for the strips of a gather's chunks.
 pub struct StripRing<'a> {
     chunks: ChunkGather,
-    /// One line, then the columns of the ring, each followed by a copy of its first elements.
+    /// One cache line, then the columns of the ring, each followed by a copy of its first elements.
     ring: &'a mut [Byte],
     positions: Vec<SlotPosition>,
 }
 
-/// Position of a column's slot in bytes, the same in every full chunk: the first multiple of the
-/// slot length, a power of two, in that column.
+/// Position of a column's slot, the same in every full chunk. The slot starts at the element whose
+/// position in the result is a multiple of the slot length, a power of two.
 #[derive(Clone, Copy)]
 pub struct SlotPosition {
     /// Column of the strip.
     column: usize,
-    /// Offset from the start of the chunk.
+    /// Byte offset of the slot from the start of the chunk.
     pub offset: usize,
-    /// Bytes of the rows before the slot's first element.
+    /// Bytes of the column's elements in the chunk that precede the slot's first element.
     pub lead: usize,
 }
 
@@ -44,7 +45,7 @@ impl SlotPosition {
 impl<'a> StripRing<'a> {
     /// Creates a ring for at most `width` columns; `scratch` has [`BandTiling::ring_bytes`] bytes.
     pub fn new(chunks: ChunkGather, width: usize, scratch: &'a mut [Byte]) -> Self {
-        // Whole lines are written to the ring, so it is aligned.
+        // Whole cache lines are written to the ring, so it is aligned.
         let skip = scratch.as_ptr().align_offset(CACHE_LINE).min(CACHE_LINE);
         let (ring, positions) = (&mut scratch[skip..], Vec::with_capacity(width));
         StripRing { chunks, ring, positions }
@@ -63,7 +64,7 @@ impl<'a> StripRing<'a> {
         self.positions.extend(columns.enumerate().map(position));
     }
 
-    /// Transposes rows of a strip into one half of the ring.
+    /// Transposes `rows` rows of a strip into half 0 or 1 of the ring.
     fn take_rows(&mut self, from: &[Byte], rows: usize, half: usize) {
         let (e, slot_bytes) = (self.chunks.elem_bytes, self.chunks.slot_bytes());
         let to_pitch = BandTiling::ring_column(&self.chunks);
@@ -79,8 +80,8 @@ impl<'a> StripRing<'a> {
         }
     }
 
-    /// Replaces the elements of `columns` in the chunks `rows` by their slots; `after` contains the
-    /// rows that follow.
+    /// Replaces the elements of `columns` in the chunks `rows` by their slots. `after` contains the
+    /// rows that follow. `far` prefetches the next group of strips.
     pub fn gather(
         &mut self,
         rows: &mut [Byte],
@@ -100,7 +101,7 @@ impl<'a> StripRing<'a> {
             let (own, next) = rows[number * chunk_bytes..].split_at(chunk_bytes);
             let (from, taken) = if next.is_empty() { (after, slot - 1) } else { (next, slot) };
             self.take_rows(&from[start.min(from.len())..], taken, (number + 1) % 2);
-            // Prefetch in this strip, or at its end in the next one.
+            // Prefetches this strip, or after its last chunk the next strip.
             let near = match number + 1 < count {
                 true => own.as_ptr().wrapping_add(2 * chunk_bytes + start),
                 false => rows.as_ptr().wrapping_add(start.saturating_sub(bytes)),
@@ -118,7 +119,8 @@ impl<'a> StripRing<'a> {
         }
     }
 
-    /// Inverts [`gather`](Self::gather); `tails` contains the ends of slots in the chunk before.
+    /// Inverts [`gather`](Self::gather). `tails` is the chunk before `rows`, or a saved copy of the
+    /// ends of its slots.
     pub fn scatter(
         &mut self,
         rows: &mut [Byte],
@@ -156,7 +158,7 @@ impl<'a> StripRing<'a> {
         }
     }
 
-    /// Copies a chunk's slots into the ring.
+    /// Copies the slots of chunk `number` into the ring. Prefetches those of the chunk before.
     fn take_slots(&mut self, chunk: &[Byte], number: usize, far: &mut RowPrefetcher) {
         let (slot_bytes, pitch) = (self.chunks.slot_bytes(), self.pitch());
         let (wrap, base) = (2 * slot_bytes, number % 2 * slot_bytes);
@@ -178,21 +180,22 @@ pub struct RowPrefetcher {
     rows: usize,
     pitch: usize,
     bytes: usize,
-    /// Rows due, and rows per step, in 1024ths.
+    /// Rows due, in 1024ths.
     due: usize,
+    /// Rows per step, in 1024ths.
     each: usize,
 }
 
 impl RowPrefetcher {
-    /// Creates a prefetcher of `bytes` bytes of each of `rows` rows from `row` on, in `steps`
-    /// steps. Any address is allowed.
+    /// Creates a prefetcher of `bytes` bytes of each of `rows` rows, in `steps` steps. `row` is the
+    /// address of the first row. Any address is allowed.
     pub fn new(row: *const Byte, rows: usize, pitch: usize, bytes: usize, steps: usize) -> Self {
         let each = (rows << 10).div_ceil(steps.max(1));
         RowPrefetcher { row, rows, pitch, bytes, due: 0, each }
     }
 
-    /// Makes one step. Prefetches the lines of a row, from that of its first byte up to, but not
-    /// including, the one of the byte `past` its last.
+    /// Makes one step: prefetches the cache lines of the rows due. Includes a partial last line if
+    /// `past` is `CACHE_LINE - 1`, not if it is 0.
     #[inline]
     fn step(&mut self, past: usize) {
         self.due += self.each;

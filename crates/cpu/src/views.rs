@@ -1,4 +1,4 @@
-//! Splits a workspace into flags and bytes.
+//! Division of a workspace into flags and bytes.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;

@@ -11,7 +11,7 @@ pub struct Workspace {
     words: Vec<MaybeUninit<u64>>,
 }
 
-/// Error: a plan did not run. The data are unchanged.
+/// Reason why a plan did not run. The data are unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -29,7 +29,7 @@ pub enum RunError {
     /// The data are shorter than the span of a matrix with leading dimensions.
     #[error("the matrix spans {expected} bytes, the data have {got}")]
     Span {
-        /// Bytes from the first element to the end of the source and the result.
+        /// Bytes from the first element to the later of the ends of source and result.
         expected: usize,
         /// Bytes given.
         got: usize,
@@ -53,7 +53,7 @@ pub enum RunError {
 /// Allocates `bytes` uninitialised bytes.
 ///
 /// # Errors
-/// [`RunError::OutOfMemory`].
+/// [`RunError::OutOfMemory`] if the allocation fails.
 pub fn buffer(bytes: usize) -> Result<Vec<Byte>, RunError> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;
@@ -65,7 +65,7 @@ impl Workspace {
     /// Allocates at least `bytes` bytes.
     ///
     /// # Errors
-    /// [`RunError::OutOfMemory`].
+    /// [`RunError::OutOfMemory`] if the allocation fails.
     pub fn new(bytes: usize) -> Result<Self, RunError> {
         let count = bytes.div_ceil(8);
         let mut words = Vec::new();

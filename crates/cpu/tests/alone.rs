@@ -1,4 +1,5 @@
-//! Stages assembled by hand: each runs as its map says, or is rejected with the data unchanged.
+//! Stages assembled by hand: each runs as its map specifies, or is rejected with the data
+//! unchanged.
 
 use crate::numbered;
 use crate::stages::Elsewhere;
@@ -32,8 +33,8 @@ const METHODS: [Method; 12] = [
     Method::GapSwap,
 ];
 
-/// A matrix whose rows slide has no room for its transpose: threads would write data that others
-/// read.
+/// The pitches of rows that slide have no room for the transpose: threads would write data that
+/// others read.
 #[test]
 fn transpose_rows_is_rejected_when_rows_slide() {
     for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {

@@ -1,5 +1,5 @@
-//! Records from layout to layout: every stage by every method, and every plan, against a list of
-//! their words.
+//! Layout changes of records: every stage by every method, and every plan, against a list of their
+//! words.
 
 use turntile_cpu::{CpuDevice, Executor, Workspace};
 use turntile_perm::{AOS, FieldSlots, LayoutChange, RecordSchema};
@@ -11,8 +11,7 @@ use crate::stages::check_all_methods;
 const RECORDS: [&[usize]; 7] =
     [&[1, 1, 1], &[1, 3], &[4, 12, 1, 8], &[5], &[2, 2, 3, 1, 1, 6], &[16, 1], &[1; 9]];
 
-/// Returns two schemas of these fields: in the order of their columns, and with columns reversed in
-/// the record.
+/// Returns two schemas of these fields: with their columns reversed in the record, and in order.
 fn placed(records: usize, widths: &[usize]) -> [RecordSchema; 2] {
     let fields = RecordSchema::new(records, widths).unwrap();
     let offsets: Vec<usize> = (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect();
@@ -80,7 +79,7 @@ fn record_slots_are_right_by_every_method() {
     }
 }
 
-/// Slots that start in a section may be before its records too. The last section's slots have more
+/// The slots of a section may start before its records. Here the last section's slots have more
 /// words than two sections of records.
 #[test]
 fn sections_buffer_the_slots_next_to_them() {
@@ -93,7 +92,7 @@ fn sections_buffer_the_slots_next_to_them() {
     }
 }
 
-/// Returns the words in order: tile by tile, field by field, record by record.
+/// Returns `(record, word)` of all words in order: tile by tile, field by field, record by record.
 fn listed(records: usize, widths: &[usize], tile: usize) -> Vec<(usize, usize)> {
     let mut words = Vec::new();
     for first in (0..records).step_by(tile) {

@@ -1,4 +1,4 @@
-//! Matrices with leading dimensions by every plan, against plain loops. Bytes of neither source nor
+//! Every plan for matrices with leading dimensions, against plain loops. Bytes outside source and
 //! result must be unchanged.
 
 use crate::stages::Elsewhere;
@@ -58,7 +58,7 @@ fn check_map(plan: &Plan) {
     }
 }
 
-/// Checks that a workspace one word short is rejected and no data change.
+/// Checks that `workspace`, which is too small, is rejected and no data change.
 fn check_short(executor: &Executor, mut workspace: Workspace) {
     let (need, have) = (executor.workspace_bytes(), workspace.bytes());
     if need == 0 {
@@ -76,7 +76,7 @@ fn check(plan: Plan, threads: usize) {
     check_all([plan], threads);
 }
 
-/// Runs plans of one problem.
+/// Runs plans of one problem, and checks the result.
 fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };
@@ -98,8 +98,7 @@ fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
         }
         for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
             if of_source[at] && !is_of_result(&p, at) {
-                // Some earlier element, and nothing from the workspace. Searched only in small
-                // data.
+                // Any element of the data, but not workspace contents. Searched only in small data.
                 let known = || before.chunks(e).any(|element| element == got);
                 assert!(
                     data.len() > 4000 || known(),
@@ -130,7 +129,7 @@ fn candidates(p: &Problem, threads: usize) -> Vec<Plan> {
     Planner::new(CpuDevice::new(threads)).candidates(p).candidates
 }
 
-/// Returns the plans by tiles, of all tile sides.
+/// Returns the plans that move rows of tiles, for all tile sides.
 fn tiled(p: &Problem, threads: usize) -> Vec<Plan> {
     let planner = Planner::new(CpuDevice::new(threads)).with_tiles(TileRule::Exhaustive);
     let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
@@ -144,7 +143,7 @@ fn methods(plan: &Plan) -> Vec<Method> {
     phases.flat_map(|phase| &phase.stages).map(|stage| stage.implementation.method).collect()
 }
 
-/// Returns the phase and index of each of these stages.
+/// Returns the phase and index of each stage outside the dense transposition.
 fn frame_stages(plan: &Plan) -> Vec<(usize, usize)> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
     let phases = plan.phases.iter().enumerate().filter(|(_, phase)| frame(phase.route));
@@ -192,7 +191,7 @@ fn rows_slide_once_when_gaps_fit_the_other_pitch() {
         assert_eq!(found.len(), 1 + once.iter().len(), "{found:?}");
         assert!(found.iter().any(|slides| slides.len() == 2), "{found:?}");
         assert!(once.is_none_or(|once| found.contains(&vec![once.to_owned()])), "{found:?}");
-        // Each plan is still found if the cap is what it saves itself.
+        // Each plan is still found if the cap equals its own saved gaps.
         for plan in &around {
             let capped = candidates(&p.with_cap(plan.saved_gap_bytes()), 2);
             assert!(capped.iter().all(|other| other.saved_gap_bytes() <= plan.saved_gap_bytes()));
@@ -273,7 +272,7 @@ fn all_plans_are_right_when_threads_share_a_matrix() {
     }
 }
 
-/// Rows slide together and apart in rounds, blocks and shares, though no data follow the last one.
+/// Rows slide together and apart in rounds, blocks and shares, though no data follow the last row.
 #[test]
 fn plans_are_right_with_every_slide_method() {
     let sides = [[2, 3], [5, 4], [7, 30], [41, 6], [1, 9], [9, 1]];
@@ -345,7 +344,7 @@ fn plan_has_fewest_passes_within_the_cap() {
     let methods_of = |p: Problem| methods(&plan(&p, 1));
     assert_eq!(methods_of(p.with_cap(least))[0], SaveGaps);
     assert_eq!(methods_of(p.with_cap(least - 1)), [GapSwap, GapSwap, Rounds]);
-    // The gaps of both sides are as large as the matrix.
+    // The gaps of both sides are larger than the matrix.
     assert_eq!(methods_of(transposed([2000, 3000], [5000, 4000], 4)), [GapSwap, GapSwap, Rounds]);
     assert_eq!(methods_of(transposed([100, 300], [5, 4], 4)), [ThroughWorkspace]);
     assert_eq!(methods_of(slid([100, 300], [5, 4], 4)), [Shares]);
@@ -420,7 +419,7 @@ fn plan_is_rejected_when_stages_belong_to_another_problem() {
             assert_leading_rejected(reversed);
         }
     }
-    // In one pass in place, for pitches that differ.
+    // A plan of one pass in place, for pitches that differ.
     let equal = plan(&transposed([300, 200], [109, 9], 4), 1);
     assert_eq!(methods(&equal), [Method::TileSwap]);
     assert_leading_rejected(with_problem(p.clone(), equal));

@@ -23,8 +23,7 @@ fn best(slide: RowSlide, elem_bytes: usize, threads: usize) -> Implementation {
     CpuDevice::new(threads).best(&slide.into(), &request).unwrap()
 }
 
-/// Returns every method to slide rows, with blocks and rounds that are short for long rows and long
-/// for short ones.
+/// Returns every method to slide rows, with limits for blocks and rounds from short to long.
 pub fn methods(threads: usize) -> impl Iterator<Item = (Method, KernelLimits)> {
     let limits = move |scratch, round| KernelLimits { threads, scratch, round };
     let blocks = [16, 48, 1000].map(|block| (Method::Blocks, limits(block, 0)));
@@ -32,7 +31,7 @@ pub fn methods(threads: usize) -> impl Iterator<Item = (Method, KernelLimits)> {
     blocks.into_iter().chain(rounds).chain([(Method::Shares, limits(0, 0))])
 }
 
-/// Returns the implementation of `map` by that method.
+/// Returns the implementation of `map` by `method` within `limits`.
 pub fn by(
     map: &StageMap,
     elem_bytes: usize,
@@ -43,7 +42,7 @@ pub fn by(
 }
 
 /// Checks that every element is where the closed form puts it, and that no other byte changes.
-/// Positions that rows left may have any content.
+/// Positions that are only in source rows may have any content.
 fn check(slide: RowSlide, implementation: Implementation, elem_bytes: usize, threads: usize) {
     let before = numbered(slide.change().span(), elem_bytes);
     let name = implementation.name();

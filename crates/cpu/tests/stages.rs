@@ -29,7 +29,7 @@ fn single_stage(map: StageMap, implementation: Implementation, elem_bytes: usize
     Plan::from_stage("any", map, implementation, elem_bytes).unwrap()
 }
 
-/// A stage map with its data before and after.
+/// Stage map with its data before and after.
 struct Case {
     map: StageMap,
     elem_bytes: usize,
@@ -115,7 +115,7 @@ fn elementary_maps_are_right_by_every_method() {
     }
 }
 
-/// Axis orders that are not matrix transpositions move along their cycles.
+/// Axis orders other than matrix transpositions. Most of them move along cycles.
 #[test]
 fn axis_permutations_are_right_by_every_method() {
     for (extents, order) in [
@@ -202,8 +202,8 @@ fn maps_beyond_the_block_sizes_are_right_by_every_method() {
     }
 }
 
-/// The workspace of a stage follows the formulas of docs/planning.md: flags and buffered runs, and
-/// rows that chunks share.
+/// The workspace of a stage follows the formulas of docs/planning.md, for flags and buffered runs,
+/// and for rows that chunks share.
 #[test]
 fn workspace_follows_the_documented_formulas() {
     let needs = |map: &StageMap, method, threads, elem_bytes| {

@@ -5,7 +5,7 @@
 //!
 //! Without arguments all parts run. Ranks are assigned to the available GPUs in rotation: with one
 //! GPU all ranks share it. `time` uses matrices of floats, of the given sizes or of default sizes.
-//! If tiles are swapped, `time` also measures the same matrix with copies.
+//! If parts are equal, `time` also measures the same matrix with copies.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -172,7 +172,7 @@ fn count_wrong(
         let mut first = parts.begin(r) * rows + at / 4;
         let mut rest = &*piece;
         while !rest.is_empty() {
-            // The rest of the row, as far as this piece has it.
+            // Elements of the current row in this piece.
             let (row, col) = (first / rows, first % rows);
             let (in_row, others) = rest.split_at(rest.len().min(rows - col));
             let want = |k: usize| ((col + k) * cols + row) as u32;
@@ -240,8 +240,8 @@ impl TestMatrix {
         4 * self.parts[0].len(0) * (self.sides[1] - self.parts[1].len(0))
     }
 
-    /// Copies the bytes that rank 0 sends from each rank to the next, all in parallel. The source
-    /// is the first half of a rank's memory, the destination the second half of the next rank's.
+    /// Copies [`sent_bytes`](Self::sent_bytes) bytes from each rank to the next, all in parallel:
+    /// from the first half of a rank's memory to the second half of the next rank's.
     fn copies(&self) -> Result<(), CudaError> {
         for (r, local) in self.locals.iter().enumerate() {
             let next = (r + 1) % self.locals.len();

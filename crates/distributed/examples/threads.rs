@@ -1,5 +1,5 @@
-//! Transposes a matrix of doubles in place, with threads as ranks. Prints the time in percent of a
-//! copy of the same bytes, also for a transpose of the whole matrix in one memory.
+//! Transposes a matrix of doubles in place, with threads as ranks. Prints the time, and the speed
+//! in percent of a copy by one thread, also for a transpose of the whole matrix in one memory.
 //!
 //!     cargo run --release -p turntile-distributed --example threads [rows cols ranks]
 

@@ -7,11 +7,11 @@
 //! that is partitioned after. With `U` bytes per pair of indices, block `j` has `b_r·t_j·U` bytes
 //! before and `b_j·t_r·U` bytes after.
 //!
-//! 1. Each pair of ranks swaps as many bytes as the smaller of its two blocks has. Pairs are
-//!    scheduled in rounds: in round `k` the two ranks of a pair add up to `k` modulo `P`.
+//! 1. Each pair of ranks swaps the bytes of the smaller of its two blocks. Pairs are scheduled in
+//!    rounds: in round `k` the two ranks of a pair add up to `k` modulo `P`, the number of ranks.
 //! 2. The surplus of the larger block is sent one way, from ranks with a high `b/t` to ranks with a
-//!    low `b/t`. Receivers are served one after another in increasing `b/t`. A receiver has by then
-//!    sent its own surplus. It slides its blocks to their final offsets, which makes room.
+//!    low `b/t`. Ranks receive one after another in increasing `b/t`. By then a rank has sent its own
+//!    surplus. It slides its blocks to their final offsets, which makes room.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -54,7 +54,7 @@ pub enum Message {
     },
 }
 
-/// The blocks of all ranks, before and after the exchange.
+/// Sizes and offsets of the blocks of all ranks, before and after the exchange.
 #[derive(Clone, Debug)]
 pub struct BlockExchange {
     before: Partition,
@@ -97,22 +97,22 @@ impl BlockExchange {
         (self.after.extent() - self.after.len(r)) * self.before.len(r) * self.bytes_per_pair
     }
 
-    /// Returns the size of the bounce buffer of rank `r`: the largest swap message, at most
-    /// `max_message` bytes. A swap copies what it sends to this buffer.
+    /// Returns the bytes of the bounce buffer of rank `r`, to which a swap copies the bytes that it
+    /// sends: the largest swap message, at most `max_message`.
     pub fn bounce_bytes(&self, r: usize, max_message: usize) -> usize {
         let others = (0..self.ranks()).filter(|&j| j != r);
         others.map(|j| self.swapped_bytes(r, j)).max().unwrap_or(0).min(max_message)
     }
 
-    /// Returns the size of a bounce buffer that overlapping slides also pass through, in pieces of
-    /// at most `max_message` bytes.
+    /// Returns the bytes of a bounce buffer for swaps and for overlapping slides, in pieces of at
+    /// most `max_message` bytes.
     pub fn bounce_bytes_with_slides(&self, r: usize, max_message: usize) -> usize {
         let all = (0..self.ranks()).map(|j| self.swapped_bytes(r, j));
         all.max().unwrap_or(0).min(max_message)
     }
 
-    /// Returns the ranks in increasing `b/t`. Ranks whose part is empty after the exchange come
-    /// last.
+    /// Returns all ranks in the order in which they receive: in increasing `b/t`. Ranks whose part
+    /// is empty after the exchange come last.
     pub fn receivers(&self) -> Vec<usize> {
         let parts = |r| (self.before.len(r) as u128, self.after.len(r) as u128);
         let by_ratio = |&a: &usize, &b: &usize| match (parts(a), parts(b)) {
@@ -127,8 +127,8 @@ impl BlockExchange {
         order
     }
 
-    /// Returns the rank that `r` exchanges blocks with in a round. It may be `r` itself. There are
-    /// as many rounds as ranks.
+    /// Returns the rank, possibly `r` itself, that `r` exchanges blocks with in a round. The number
+    /// of rounds is the number of ranks.
     pub fn partner(&self, r: usize, round: usize) -> usize {
         (round + self.ranks() - r) % self.ranks()
     }

@@ -1,14 +1,14 @@
 //! The interface to a transport, such as MPI or channels between threads.
 
-/// An error of a transport: bytes were not delivered.
+/// An error of a transport or of a local stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}, with rank {partner}: {message}")]
 pub struct CommError {
     /// The rank that reports the error.
     pub rank: usize,
-    /// The rank that it communicated with. Equal to `rank` after a collective call.
+    /// The rank that it communicated with. Equal to `rank` if there is no single partner.
     pub partner: usize,
-    /// The transport's error message.
+    /// Reason for the error.
     pub message: String,
 }
 
@@ -40,8 +40,8 @@ pub trait Communicator {
     /// Returns an error if a rank is gone.
     fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError>;
 
-    /// Runs a local stage to completion before it returns. A stage may use threads. They come from
-    /// the calling thread's pool, unless a transport overrides this method to provide others.
+    /// Runs the local stage `stage` and returns when it has finished. A stage may use the threads
+    /// of the calling thread's pool. A transport can override this method to provide others.
     fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
         stage();
     }

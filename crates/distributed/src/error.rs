@@ -8,7 +8,7 @@ use crate::communicator::CommError;
 #[non_exhaustive]
 pub enum Error {
     /// The partitioned axis is out of range.
-    #[error("axis {axis} is partitioned, but the array has {axes} axes, counted from 0")]
+    #[error("partitioned axis {axis} is out of range for an array with {axes} axes")]
     Axis {
         /// The axis passed by the caller.
         axis: usize,
@@ -38,7 +38,7 @@ pub enum Error {
         "axis {axis} is partitioned before and after, but into different parts: use equal parts, or another axis"
     )]
     SameAxis {
-        /// The axis.
+        /// The axis, counted in the source array.
         axis: usize,
     },
     /// The rank is out of range.
@@ -49,15 +49,16 @@ pub enum Error {
         /// Number of ranks.
         ranks: usize,
     },
-    /// The local stages cannot be planned, or their memory cannot be allocated. No data have moved.
+    /// The shape is invalid, a local stage cannot be planned, memory cannot be allocated, or a GPU
+    /// rejects the call. No data have moved.
     #[error(transparent)]
     Local(#[from] turntile::Error),
-    /// The communicator has another number of ranks than the plan.
-    #[error("planned for {planned} ranks, but the communicator has {got}")]
+    /// The communicator, or the list of GPUs or buffers, does not match the plan's number of ranks.
+    #[error("planned for {planned} ranks, got {got}")]
     Communicator {
         /// Number of ranks in the plan.
         planned: usize,
-        /// Number of ranks in the communicator, or number of GPUs or buffers passed.
+        /// Number of ranks in the communicator, or of GPUs or buffers passed.
         got: usize,
     },
     /// A rank runs the plan of another rank.
@@ -70,7 +71,7 @@ pub enum Error {
     },
     /// Ranks requested different redistributions.
     #[error(
-        "rank {rank} was asked for another redistribution than rank 0: shape, axes, parts, element size, message size or schedule differ"
+        "rank {rank} requests another redistribution than rank 0: shape, axes, parts, element size, message size or schedule differ"
     )]
     Disagree {
         /// The first rank that differs from rank 0.

@@ -3,9 +3,9 @@
 //! Every rank has two streams. The *local* stream runs its local stages and the copies within its
 //! memory. The *send* stream runs copies to other ranks. Events order the streams.
 //!
-//! A swap message is sent to one of the partner's `BOUNCE_BUFFERS` bounce buffers, which are used
+//! A swap message is sent to one of the partner's [`BOUNCE_BUFFERS`] bounce buffers, which are used
 //! in rotation. Once the partner's own message has been sent, the partner's local stream copies the
-//! bounce buffer to where that message was.
+//! bounce buffer over that message.
 
 use turntile_cuda::peers::SwapHalf;
 
@@ -16,10 +16,10 @@ use crate::peer_squares::PeerSquares;
 pub const BOUNCE_BUFFERS: usize = 3;
 
 /// Number of events per stream. Event `n < BOUNCE_BUFFERS` records that bounce buffer `n` is free.
-/// The last event records the end of all that was queued so far.
+/// The last event records the end of the commands queued so far.
 pub const EVENTS: usize = BOUNCE_BUFFERS + 1;
 
-/// The last event of a stream: the end of all that was queued so far.
+/// Index of a stream's last event, which records the end of the commands queued so far.
 const END: usize = BOUNCE_BUFFERS;
 
 /// A stream: its rank and its kind.
@@ -107,8 +107,8 @@ pub fn tile_swaps(
     builder.commands
 }
 
-/// Returns the commands that run the local stages of `ranks` ranks and copy `blocks` in messages of
-/// at most `max_message` bytes.
+/// Returns the commands that run the local stages of `ranks` ranks and exchange `blocks` in
+/// messages of at most `max_message` bytes.
 pub fn copies(ranks: usize, blocks: Option<&BlockExchange>, max_message: usize) -> Vec<GpuCommand> {
     let mut builder = Builder { commands: Vec::new(), max_message, bounce_uses: vec![0; ranks] };
     (0..ranks).for_each(|rank| builder.push(GpuCommand::Local { rank, step: 0 }));
@@ -167,7 +167,7 @@ impl Builder {
         }
     }
 
-    /// Queues one swap message between two ranks, given as rank and offset.
+    /// Queues one swap message between two ranks. `ends` are the rank and the offset of each.
     fn swap(&mut self, ends: [(usize, usize); 2], bytes: usize) {
         let bounces = ends.map(|(rank, _)| {
             self.bounce_uses[rank] += 1;

@@ -62,11 +62,11 @@ impl Redistribution {
     /// Plans the redistribution for GPUs of this process. Rank `r` runs on `gpus[r]`; one GPU may
     /// have several ranks.
     ///
-    /// Loads the kernels and permanently enables peer access between the GPUs where the hardware
+    /// Loads the kernels and permanently enables peer access between the GPUs if the hardware
     /// supports it. Allocates the workspace of each rank: the maximum that a local stage needs, and
-    /// three message buffers. Without a [cap](Self::workspace_cap) a local stage needs at most 2%
-    /// of the rank's part or 16 MiB, whichever is larger. The [number of threads](Self::threads)
-    /// has no effect.
+    /// three message buffers. Without a [cap](Self::workspace_cap) a local stage needs at most the
+    /// larger of 2% of the rank's part and 16 MiB. The [number of threads](Self::threads) has no
+    /// effect.
     ///
     /// Ranks swap square tiles of a matrix directly, in one pass and without message buffers, if
     /// all of these hold:
@@ -74,8 +74,8 @@ impl Redistribution {
     /// - The matrix is transposed, and its parts have equal sizes before and equal sizes after.
     /// - All GPUs have peer access to each other.
     /// - Elements have 4, 8 or 16 bytes.
-    /// - Some tile side divides all parts and is a multiple of 16 bytes. It is at least 256 bytes,
-    ///   unless every block is one square.
+    /// - A tile side exists that divides all parts and is a multiple of 16 bytes. It is at least 256
+    ///   bytes, unless every block is one square.
     /// - No [`schedule`](Self::schedule) was set.
     ///
     /// # Errors
@@ -161,8 +161,8 @@ impl GpuRank {
     }
 }
 
-/// A guard for the work queued on these ranks. Dropping it waits for that work, also during a
-/// panic, because the memory in use may be freed next.
+/// A guard for the work queued on ranks. Dropping it waits for that work, also during a panic,
+/// because the memory in use may be freed next.
 struct PendingWork<'a>(&'a [GpuRank]);
 
 impl PendingWork<'_> {
@@ -218,9 +218,8 @@ impl MultiGpu {
     /// its address is a multiple of 16. The rank's part is at its start, before and after.
     ///
     /// # Errors
-    /// Returns an error, with no data moved, if the number of buffers is not the number of ranks,
-    /// or if a buffer is too short, misaligned, or overlaps another. After [`Error::Lost`] the data
-    /// are incomplete.
+    /// Moves no data and returns an error if there is not one buffer per rank, or if a buffer is too
+    /// short, misaligned, or overlaps another. After [`Error::Lost`] the data are incomplete.
     ///
     /// # Safety
     /// `data[r]` must be memory of the context of the GPU that rank `r` was planned on. All work on

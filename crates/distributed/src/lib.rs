@@ -3,7 +3,7 @@
 //! Each of `P` *ranks* (threads, MPI processes or GPUs) stores one part of an axis of a row-major
 //! array in its own buffer. [`RankPlan::run`] permutes the axes of the array and partitions another
 //! axis. The result is in the same buffers. The workspace per rank is independent of `P`: the
-//! workspace of the local stages, which is about 2% of a part, and one message buffer.
+//! workspace of the local stages, by default about 2% of a part, and one message buffer.
 //!
 //! ```
 //! use turntile_distributed::{Partition, Redistribution, thread_comm};

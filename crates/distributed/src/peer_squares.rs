@@ -2,14 +2,15 @@
 //! by one local pass.
 //!
 //! Each of `P` ranks has `m` rows of `P·n` elements before, and `n` rows of `P·m` after. Let `s`
-//! divide both, with `m = m's` and `n = n's`. Block `j` of rank `i` is the data that it sends to
-//! rank `j`. It has `m'` by `n'` squares of `s` by `s` elements. Rank `i` stores
-//! `[a'][a][j][b'][b]`, and the result of rank `j` is `[b'][b][i][a'][a]`.
+//! divide both, with `m = m'·s` and `n = n'·s`. Block `j` of rank `i` is the data that it sends to
+//! rank `j`. It has `m'` by `n'` squares of `s` by `s` elements. With row `a'·s + a` and column
+//! `b'·s + b` of a block, rank `i` stores `[a'][a][j][b'][b]`. The result of rank `j` is
+//! `[b'][b][i][a'][a]`.
 //!
 //! 1. Square `(a', b')` of block `j` of rank `i` swaps with square `(a', b')` of block `i` of rank
 //!    `j`. Both are transposed. The squares of block `i` of rank `i` are transposed in place. Rank
 //!    `j` then stores `[a'][b][i][b'][a]`.
-//! 2. Each rank permutes its runs of `s` elements: `a'` and `b'` swap across `(b, i)`. This pass is
+//! 2. Each rank permutes its runs of `s` elements: axes `a'` and `b'` are exchanged. This pass is
 //!    empty if `m = n = s`.
 
 use turntile_cuda::peers::Squares;
@@ -27,8 +28,8 @@ pub struct PeerSquares {
 }
 
 impl PeerSquares {
-    /// Returns the tilings for every side that divides all parts, largest side first. Returns none
-    /// if parts are unequal or empty, or if the number of elements overflows `usize`.
+    /// Returns one tiling per side that divides all parts, largest side first. Returns no tiling if
+    /// parts are unequal or empty, or if the number of elements overflows `usize`.
     pub fn all(rows: &Partition, cols: &Partition) -> impl Iterator<Item = Self> + use<> {
         let ranks = rows.ranks();
         let equal = ranks == cols.ranks() && rows.are_equal() && cols.are_equal();
@@ -42,7 +43,7 @@ impl PeerSquares {
         })
     }
 
-    /// Returns the column at which the block for rank `rank` begins.
+    /// Returns the first column of the block for rank `rank`.
     pub fn begin(&self, rank: usize) -> usize {
         rank * self.squares.across[1] * self.squares.side
     }

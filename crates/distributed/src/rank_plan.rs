@@ -76,12 +76,12 @@ impl RankPlan {
     /// Runs the redistribution. Collective: all ranks call it, each with its own plan.
     ///
     /// `data` has at least [`capacity`](Self::capacity) bytes. This rank's part is at its start,
-    /// before and after. The bytes after the part may have any value.
+    /// before and after. Bytes between the part and the capacity have no defined value.
     ///
     /// # Errors
-    /// If one rank fails before the exchange, all ranks return an error and no data have moved.
-    /// Reasons are a buffer that is too short, different requests on different ranks, and no memory
-    /// for the workspace. After [`Error::Lost`] the data are incomplete.
+    /// If one rank's checks fail, all ranks return an error and no data have moved. Reasons are a
+    /// buffer that is too short, different requests on different ranks, and no memory for the
+    /// workspace. After [`Error::Lost`] the data are incomplete.
     pub fn run<T: bytemuck::Pod>(
         &self,
         comm: &mut impl Communicator,
@@ -101,7 +101,7 @@ impl RankPlan {
     }
 }
 
-/// Runs the plan that `plan` returns for this rank. If `plan` fails, all ranks return an error.
+/// Runs the plan that `plan` returns for this rank. If it fails on one rank, all return an error.
 pub(crate) fn run<'a>(
     comm: &mut impl Communicator,
     signature: &[usize],
@@ -143,16 +143,15 @@ pub(crate) fn run<'a>(
     local(comm, &planned.last, &mut data[..after])
 }
 
-/// Returns the result of `begin(rank, ranks)` on all ranks, or an error on all ranks. Collective.
+/// Calls `begin(rank, ranks)` on every rank. Each rank returns its own result, or all ranks return
+/// an error. Collective.
 ///
 /// Checks that all ranks passed the same `signature`, that `begin` succeeded on all of them, and
 /// that every buffer is long enough. `begin` returns the bytes that this rank needs, and any
 /// result. `have` is the size of this rank's buffer in bytes.
 ///
 /// # Errors
-/// A rank whose `begin` fails returns that error, and the other ranks return [`Error::PeerFailed`]. A
-/// rank whose communicator fails returns [`Error::Unreachable`]. All other errors are the same on
-/// all ranks.
+/// Returns the errors of [`Redistribution::agree`](crate::Redistribution::agree).
 ///
 /// # Panics
 /// Panics if `begin` panics, after the other ranks have been notified.
@@ -190,18 +189,18 @@ pub(crate) fn agree<W>(
     }
 }
 
-/// Gathers one number per rank. Checks that the communicator returns the right count.
+/// Returns the number `own` of every rank. Checks that the communicator returns one per rank.
 fn gather(comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let all = comm.all_gather(own).map_err(Error::Unreachable)?;
     if all.len() == ranks {
         return Ok(all);
     }
-    let why = format!("gather returned {} numbers for {ranks} ranks", all.len());
+    let why = format!("all_gather returned {} numbers for {ranks} ranks", all.len());
     Err(Error::Unreachable(CommError { rank, partner: rank, message: why }))
 }
 
-/// Returns the FNV-1a hash, which is the same on every machine.
+/// Returns the FNV-1a hash of 64-bit words, the same on every machine.
 fn hash(words: &[usize]) -> u64 {
     let bytes = words.iter().flat_map(|&word| (word as u64).to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -22,8 +22,8 @@ use crate::rank_plan::{self, RankPlan};
 ///
 /// | schedule | before the exchange | after the exchange |
 /// |---|---|---|
-/// | axes first | permute the axes, `k` first | merge the blocks into rows, move `k` into position |
-/// | panels first | move `i` first, split rows into panels | permute the axes |
+/// | axes first | permute the axes, with `k` at the front | merge blocks into rows, move `k` into position |
+/// | panels first | move `i` to the front, split rows into panels | permute the axes |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Schedule {
     /// Permutes the axes before the exchange.
@@ -53,11 +53,11 @@ pub struct Redistribution {
     message_bytes: Option<usize>,
 }
 
-/// Default message size in bytes. Links reach their full bandwidth from 1 MiB on, and two buffers
-/// of this size are 2% of 400 MiB.
+/// Default message size in bytes. Links reach their full bandwidth from 1 MiB on, and a buffer of
+/// this size is 1% of 400 MiB.
 const MESSAGE_BYTES: usize = 4 << 20;
 
-/// A redistribution planned for one rank whose memory the caller accesses.
+/// The stages and messages of a redistribution on one rank, for a caller that runs them itself.
 ///
 /// The caller runs the local stages before the exchange, then the messages, then the local stages
 /// after it.
@@ -78,7 +78,8 @@ impl<P> Stages<P> {
         exchange.flat_map(|(blocks, rank, max_message)| blocks.messages(*rank, *max_message))
     }
 
-    /// Returns the size in bytes of a buffer for any swap message, and for slides in pieces.
+    /// Returns the bytes of a buffer that is large enough for every swap message, and for
+    /// overlapping slides in pieces.
     pub fn bounce_bytes(&self) -> usize {
         let exchange = self.exchange.as_ref();
         exchange.map_or(0, |(blocks, rank, max_message)| {
@@ -99,7 +100,7 @@ pub(crate) struct StageRequests {
 
 /// A local stage.
 enum LocalStage {
-    /// Permutes the axes of an array of this shape into this order.
+    /// Permutes the axes of an array, given as shape and order.
     Axes(Vec<usize>, Vec<usize>),
     /// Converts `records` records from one layout to another. `sizes` are the bytes of each field,
     /// all multiples of `unit` bytes.
@@ -181,8 +182,8 @@ impl Redistribution {
 
     /// Plans the redistribution for one rank whose part is not a slice, for example in GPU memory.
     ///
-    /// `plan` plans each local stage. The caller runs the stages and messages. Unlike
-    /// [`run`](Self::run), this does not check that ranks [agree](Self::agree).
+    /// Calls `plan` for each local stage. The caller runs the stages and messages. Unlike
+    /// [`run`](Self::run), `stages` does not check that ranks [agree](Self::agree).
     ///
     /// # Errors
     /// Returns the errors of [`plan`](Self::plan), and those of the closure `plan`.
@@ -198,11 +199,11 @@ impl Redistribution {
         Ok(Stages { bytes, local: [first?, last?], exchange })
     }
 
-    /// Returns the result of `begin(rank, ranks)` on all ranks, or an error on all ranks.
-    /// Collective: all ranks call it.
+    /// Calls `begin(rank, ranks)` on every rank. Each rank returns its own result, or all ranks
+    /// return an error. Collective: all ranks call it.
     ///
-    /// Checks that all ranks made the same request and that each buffer has enough bytes: `have` is
-    /// at least `need`.
+    /// Checks that all ranks made the same request and that on each rank `have`, the bytes of its
+    /// buffer, is at least `need`.
     ///
     /// # Errors
     /// A rank whose `begin` fails returns that error, and the other ranks return
@@ -255,8 +256,8 @@ impl Redistribution {
         Ok(StageRequests { bytes, local, blocks })
     }
 
-    /// Returns the square tilings in which ranks could swap blocks. Returns none unless a matrix in
-    /// equal parts is transposed and no schedule was set.
+    /// Returns the square tilings in which ranks can swap blocks. Returns no tiling unless a matrix
+    /// in equal parts is transposed and no schedule was set.
     pub(crate) fn squares(&self) -> impl Iterator<Item = PeerSquares> + use<> {
         let ((before, rows), (after, cols)) = (&self.before, &self.after);
         let is_matrix = self.axes == [1, 0] && [*before, *after] == [0, 0];
@@ -264,7 +265,7 @@ impl Redistribution {
         possible.then(|| PeerSquares::all(rows, cols)).into_iter().flatten()
     }
 
-    /// Returns the local stages that remain after ranks have swapped these squares.
+    /// Returns the local stages that remain after ranks have swapped `squares`.
     pub(crate) fn stages_after_swap(&self, squares: &PeerSquares) -> Vec<Alternatives> {
         let after = squares.after();
         let axes = |axes: AxisPermutation| {
@@ -299,8 +300,8 @@ impl Redistribution {
     /// as for [`RankPlan::run`].
     ///
     /// # Errors
-    /// Returns the errors of [`plan`](Self::plan) and [`RankPlan::run`]. If one rank fails before
-    /// the exchange, all ranks return an error and no data have moved.
+    /// Returns the errors of [`plan`](Self::plan) and [`RankPlan::run`]. If planning or a check fails
+    /// on one rank, all ranks return an error and no data have moved.
     pub fn run<T: bytemuck::Pod>(
         &self,
         comm: &mut impl Communicator,
@@ -365,7 +366,7 @@ impl Redistribution {
         Ok(problem.len() * self.elem_bytes)
     }
 
-    /// Returns the schedule that was set, or the default for axis `k`.
+    /// Returns the schedule that was set, or the default if source axis `k` is partitioned after.
     fn schedule_for(&self, k: usize) -> Schedule {
         let i = self.before.0;
         let identity = self.identity_order();
@@ -390,9 +391,9 @@ impl Redistribution {
 
     /// Returns the stages of the axes-first schedule.
     ///
-    /// Permutes the axes to `[k, X, i, Y]` before the exchange. After it, the blocks are the fields
-    /// of records, one record per index of `k` and `X`. Merges the fields into records, which makes
-    /// axis `i` whole. Then permutes all axes to their final order.
+    /// Permutes the axes to `[k, X, i, Y]` (`X` and `Y`: other axes). After the exchange, the
+    /// blocks are the fields of records, one record per index of `k` and `X`. Merges the fields
+    /// into records, which makes axis `i` whole. Then permutes all axes to their final order.
     fn axes_first(&self, k: usize, source: &[usize], t: usize) -> [Vec<LocalStage>; 2] {
         let order = with_axis_first(k, &self.axes);
         let (outer, inner) = self.elements_around(self.before.0, &order);
@@ -408,8 +409,9 @@ impl Redistribution {
 
     /// Returns the stages of the panels-first schedule.
     ///
-    /// Permutes the axes to `[i, X, k, Y]` and splits axis `k` into one panel per rank. After the
-    /// exchange axis `i` is whole. Then permutes all axes to their final order.
+    /// Permutes the axes to `[i, X, k, Y]` (`X` and `Y`: other axes) and splits axis `k` into one
+    /// panel per rank. After the exchange, axis `i` is whole. Then permutes all axes to their final
+    /// order.
     fn panels_first(&self, k: usize, source: &[usize], [b, t]: [usize; 2]) -> [Vec<LocalStage>; 2] {
         let order = with_axis_first(self.before.0, &self.identity_order());
         let (outer, inner) = self.elements_around(k, &order);
@@ -424,7 +426,7 @@ impl Redistribution {
         [vec![LocalStage::Axes(source.to_vec(), order), panels], vec![last]]
     }
 
-    /// Returns the product of the extents between the first axis and `axis`, and of those after
+    /// Returns two products of extents in `order`: between the first axis and `axis`, and after
     /// `axis`.
     fn elements_around(&self, axis: usize, order: &[usize]) -> (usize, usize) {
         let position = order.iter().position(|&a| a == axis).unwrap_or(0);
@@ -455,7 +457,7 @@ impl Redistribution {
         }
     }
 
-    /// Returns a record conversion as matrix transpositions only, which every device supports.
+    /// Returns the matrix transpositions of a record conversion. Every device supports them.
     ///
     /// From records to fields, the whole part is transposed first and then each field. From fields
     /// to records, each field is transposed first and then the whole part.

@@ -56,11 +56,13 @@ impl ThreadComm {
     fn send(&self, partner: usize, bytes: &[u8]) -> Result<(), CommError> {
         self.senders[partner]
             .send(bytes.to_vec())
-            .map_err(|_| self.error(partner, "its thread has ended"))
+            .map_err(|_| self.error(partner, "the partner's thread has ended"))
     }
 
     fn receive(&self, partner: usize) -> Result<Vec<u8>, CommError> {
-        self.receivers[partner].recv().map_err(|_| self.error(partner, "its thread has ended"))
+        self.receivers[partner]
+            .recv()
+            .map_err(|_| self.error(partner, "the partner's thread has ended"))
     }
 }
 
@@ -97,7 +99,7 @@ impl Communicator for ThreadComm {
         (0..self.size()).try_for_each(|partner| self.send(partner, &own.to_ne_bytes()))?;
         let value = |partner| {
             let bytes = self.receive(partner)?;
-            let mismatch = |_| self.error(partner, "it made another call than gather");
+            let mismatch = |_| self.error(partner, "the partner did not call all_gather");
             let bytes = bytes.try_into().map_err(mismatch)?;
             Ok(u64::from_ne_bytes(bytes))
         };

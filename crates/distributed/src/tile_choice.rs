@@ -13,9 +13,9 @@ use crate::redistribution::Redistribution;
 /// part or less already give enough independent tiles.
 const MAX_SIDES: usize = 8;
 
-/// Returns the tiles with the smallest estimated time of local work, or `None` if no tiles can be
-/// swapped on all chips. The estimate is the local stage after the swap plus an in-place transpose
-/// of all tiles, as if no tile left its rank.
+/// Returns the tiles with the smallest estimated time on the first chip, or `None` if no tiles can
+/// be swapped on all chips. The estimate is the local stage after the swap plus an in-place
+/// transpose of all tiles, as if no tile left its rank.
 pub fn fastest_tiles(change: &Redistribution, chips: &[&Chip]) -> Option<PeerSquares> {
     let planner = Planner::new(Chip::clone(chips.first()?));
     let plan = |request: &Transpose| Ok(planner.plan(&request.problem()?)?);

@@ -2,7 +2,7 @@
 
 use turntile::blas::MatrixOp;
 
-/// The storage order of a matrix.
+/// Storage order of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageOrder {
     /// Row-major.
@@ -49,18 +49,18 @@ pub fn operation_from_letter(letter: u8) -> Option<MatrixOp> {
     }
 }
 
-/// The arguments of a call. Integers of any type are converted to `i128`.
+/// Arguments of a call. Integers of any type are converted to `i128`.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments {
     /// Storage order. `None` if the argument is not valid.
     pub order: Option<StorageOrder>,
     /// Operation. `None` if the argument is not valid.
     pub operation: Option<MatrixOp>,
-    /// Rows, columns, and the leading dimensions before (`lda`) and after (`ldb`).
+    /// Rows and columns before, and the leading dimensions before (`lda`) and after (`ldb`).
     pub numbers: [i128; 4],
 }
 
-/// An operation on a row-major matrix with leading dimensions.
+/// Operation on a row-major matrix with leading dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixRequest {
     /// Operation to apply.
@@ -73,11 +73,11 @@ pub struct MatrixRequest {
     pub lda: usize,
     /// Leading dimension in elements, after.
     pub ldb: usize,
-    /// Elements that the matrix spans, from its first to its last: the maximum of before and after.
+    /// Number of elements from the first to the last of the matrix: the maximum of before and after.
     pub span: usize,
 }
 
-/// An illegal argument: its position, counted from 1, and the reason.
+/// Illegal argument: its position, counted from 1, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Illegal {
     /// An unknown letter or constant.
@@ -85,7 +85,7 @@ pub enum Illegal {
     Choice { parameter: u32 },
     /// A number that is too small.
     #[error(
-        "parameter number {parameter:2} had an illegal value ({what} is {value}, at least {least} is wanted)"
+        "parameter number {parameter:2} had an illegal value ({what} is {value}, must be at least {least})"
     )]
     Small { parameter: u32, what: &'static str, value: i128, least: i128 },
     /// A matrix that exceeds the address space.

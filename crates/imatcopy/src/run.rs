@@ -12,11 +12,11 @@ pub type C32 = turntile::blas::Complex<f32>;
 /// Double-precision complex number, with the layout of C and Fortran.
 pub type C64 = turntile::blas::Complex<f64>;
 
-/// An element type.
+/// Element type of a matrix.
 pub trait Element: Scalar + Copy {
-    /// The letter of BLAS for the type.
+    /// Letter of BLAS for the type.
     const LETTER: char;
-    /// The type of the argument `alpha` in CBLAS.
+    /// Type of the argument `alpha` in CBLAS.
     type Alpha;
 
     /// Returns the value of `alpha`.
@@ -83,7 +83,7 @@ pub unsafe fn run<T: Element>(arguments: Arguments, alpha: T, data: *mut T) {
     );
     // The workspace could not be allocated. The interface has no return value to report it.
     if let Err(error) = result {
-        print_error(&format!(" ** {}IMATCOPY left the matrix as it was: {error}", T::LETTER));
+        print_error(&format!(" ** {}IMATCOPY left the matrix unchanged: {error}", T::LETTER));
     }
 }
 

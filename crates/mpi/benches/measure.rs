@@ -2,7 +2,7 @@
 //! between two local passes.
 //!
 //! Run it with `mpirun -n P measure ROWS COLS RUNS`. Prints median seconds of the slowest process,
-//! and of the first process's local stages in place. Every element is compared.
+//! and of the local stages of process 0 in place. Compares every element.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -15,7 +15,7 @@ use mpi::traits::{Communicator as _, CommunicatorCollectives as _};
 use turntile_distributed::{CommError, Communicator, Partition, Redistribution};
 use turntile_mpi::MpiComm;
 
-/// A process that records the seconds of its local stages before and after the exchange.
+/// Process that records the seconds of its local stages before and after the exchange.
 struct TimedComm(MpiComm, RefCell<Vec<f64>>);
 
 impl Communicator for TimedComm {

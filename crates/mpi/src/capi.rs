@@ -127,7 +127,7 @@ pub unsafe extern "C" fn turntile_mpi_permute_capacity(
     unsafe { capacity(bytes, comm, change) }
 }
 
-/// Partitions an extent into parts that differ by at most one, longer ones first.
+/// Partitions an extent into one part per process. Parts differ by at most one, longer ones first.
 ///
 /// # Safety
 /// MPI must be initialised, and `parts` must have room for one number per process of `comm`.
@@ -141,7 +141,8 @@ pub unsafe extern "C" fn turntile_mpi_balanced(
     unsafe { write_parts(parts, comm, |ranks| Partition::balanced(extent, ranks)) }
 }
 
-/// Partitions an extent into parts of the rounded-up quotient, until the extent is exhausted.
+/// Partitions an extent into parts of the rounded-up quotient, until the extent is exhausted. The
+/// remaining parts are 0.
 ///
 /// # Safety
 /// The conditions of [`turntile_mpi_balanced`] must hold.
@@ -155,8 +156,8 @@ pub unsafe extern "C" fn turntile_mpi_blocks(
     unsafe { write_parts(parts, comm, |ranks| Partition::blocks(extent, ranks)) }
 }
 
-/// Runs a redistribution. Invalid arguments of one process are reported to all processes before any
-/// of them waits for data.
+/// Runs a redistribution. If the arguments of one process are invalid, all return an error before
+/// any waits for data.
 ///
 /// # Safety
 /// The conditions of [`turntile_mpi_transpose`] must hold.

@@ -1,4 +1,4 @@
-//! An MPI communicator as the transport of a redistribution.
+//! Transport of a redistribution over an MPI communicator.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -14,10 +14,10 @@ const MAX_MESSAGE: usize = 1 << 30;
 /// Tag of all messages. No other messages use the duplicate communicator.
 const TAG: c_int = 0;
 
-/// This process as a rank of a duplicate of an MPI communicator.
+/// Duplicate of an MPI communicator, as seen by this process.
 ///
-/// The duplicate keeps messages separate from those of the program. MPI errors on it are returned.
-/// Dropping `self` frees the duplicate; drop it before MPI is finalized.
+/// The duplicate keeps the messages separate from those of the program. MPI errors on it are
+/// returned. Dropping `self` frees the duplicate; drop it before MPI is finalized.
 ///
 /// ```no_run
 /// use turntile_distributed::{Partition, Redistribution};

@@ -76,8 +76,8 @@ fn large(process: &mut MpiComm) {
     }
 }
 
-/// One process makes another request, or has a buffer that is too short. All processes return an
-/// error, and no data move.
+/// One process makes a different request, has a buffer that is too short, or panics. All other
+/// processes return an error, and no data move.
 fn all_processes_return_an_error_when_one_fails(process: &mut MpiComm) {
     let (ranks, rank) = (process.size(), process.rank());
     let parts = || Partition::balanced(6 * ranks, ranks);

@@ -3,7 +3,7 @@
 //! Divide the transposed matrix, `rows · cols` elements long, into *slots* of `slot` elements
 //! aligned in memory, regardless of row ends inside them. Slot `t` holds the final positions from
 //! `t·slot` on. These are rows `i = t·slot mod rows` onward of source column `j = t·slot div rows`,
-//! continuing in column `j + 1`. Cut the source into *chunks* of `chunk` rows, a multiple of
+//! continued in column `j + 1`. Cut the source into *chunks* of `chunk` rows, a multiple of
 //! `slot`. A slot belongs to the chunk that contains its first row. A full chunk owns exactly
 //! `chunk/slot` slots of every column, so its slots fill its own memory exactly, for any shape.
 //!
@@ -17,9 +17,9 @@
 //! The only slot that may be partial is therefore the last slot of this chunk, and a fixed point of
 //! pass 2. The slots of the last chunk are stored column by column in either order.
 //!
-//! With column order, let `T` be the slot, `b` the first row of a chunk, `L` its number of rows and
-//! `r` a slot position in it. The first slot of column `j` is at position `⌈jL/T⌉`. Position `r`
-//! holds a slot of column `⌊rT/L⌋`, and the final number of that slot is
+//! With column order, let `T` be the slot length, `b` the first row of a chunk, `L` its number of
+//! rows and `r` a slot position in it. The first slot of column `j` is at position `⌈jL/T⌉`.
+//! Position `r` holds a slot of column `j = ⌊rT/L⌋`, and the number of that slot in the result is
 //! `⌈j·rows/T⌉ + b/T + (r − ⌈jL/T⌉)`.
 
 use num_integer::Integer;
@@ -29,14 +29,14 @@ use num_integer::Integer;
 pub enum SlotOrder {
     /// Column by column: the slots of column `j` start at position `j·chunk/slot`.
     Columns,
-    /// Each slot near its own column, in chunks of `slot` rows.
+    /// Each slot near its own column. Chunks have `slot` rows.
     ///
     /// With `g = gcd(cols, slot)`, position `s` begins in column `c = s·slot mod cols` of the
-    /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. Here `c` is a multiple of `g`, and the
+    /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g`, and the
     /// second term is less than `g`. Columns cut at multiples of `g` therefore form strips whose
-    /// slots begin in the memory of the strip. A strip can be read and written separately, except
-    /// for the ends of its slots: they reach fewer than `slot` elements into the next strip. If
-    /// `slot` divides `cols`, the strips are square tiles (0210!).
+    /// slots begin in the strip. A strip can be read and written separately, except for the ends of
+    /// its slots: they reach fewer than `slot` elements into the next strip. If `slot` divides
+    /// `cols`, the strips are square tiles (0210!).
     Rows,
 }
 
@@ -79,8 +79,8 @@ impl AlignedSlots {
         let slots = AlignedSlots::new(rows, cols, slot, slot).filter(|_| slot.is_power_of_two())?;
         let g = slots.strip_step();
         let (period, steps) = (cols / g, slot / g);
-        // Newton's iteration doubles the number of correct bits of the inverse of an odd number.
-        // `steps` is a power of two, so wrapping products are correct modulo `steps`.
+        // Newton's iteration doubles the correct bits of the inverse of an odd number. Wrapping
+        // products are correct modulo `steps`, a power of two.
         let inverse =
             (0..6).fold(1usize, |x, _| x.wrapping_mul(2usize.wrapping_sub(period.wrapping_mul(x))));
         let neg_inverse = if steps == 1 { 0 } else { inverse.wrapping_neg() % steps };
@@ -173,8 +173,8 @@ impl AlignedSlots {
 
     /// Returns the slots of column `j` in chunk `c`, as `(first, count, position)`.
     ///
-    /// `first` is the final number of the first slot, `count` the number of slots, and `position`
-    /// the position of the first slot in the memory of the chunk, in slots.
+    /// `first` is the number of the first slot in the result, and `position` its position in the
+    /// memory of the chunk, in slots. `count` is the number of slots.
     pub fn column(&self, c: usize, j: usize) -> (usize, usize, usize) {
         let (first_row, rows) = self.chunk_rows(c);
         let first = (j * self.rows).div_ceil(self.slot) + first_row / self.slot;
@@ -195,12 +195,13 @@ impl AlignedSlots {
         first * self.slot - (j * self.rows + self.chunk_rows(c).0)
     }
 
-    /// Returns the first slot position of chunk `c`.
+    /// Returns the position of the first slot of chunk `c`, in slots.
     fn chunk_start(&self, c: usize) -> usize {
         c * (self.chunk / self.slot) * self.cols
     }
 
-    /// Returns the final number of the slot that pass 1 left at `position` (pass 2).
+    /// Returns the number in the result of the slot that the gather pass wrote at `position`: the
+    /// map of the slot pass.
     pub fn slot_dest(&self, position: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.cols;
         let c = (position / per_chunk).min(self.chunks() - 1);
@@ -217,8 +218,7 @@ impl AlignedSlots {
         first + (within - column_place)
     }
 
-    /// Returns the position at which pass 1 leaves the slot with final number `t` (inverse of pass
-    /// 2).
+    /// Returns the position, in slots, at which the gather pass writes slot `t` of the result.
     pub fn slot_source(&self, t: usize) -> usize {
         let (j, i) = (t * self.slot / self.rows, t * self.slot % self.rows);
         let c = (i / self.chunk).min(self.chunks() - 1);
@@ -226,14 +226,14 @@ impl AlignedSlots {
         self.chunk_start(c) + position + (t - first)
     }
 
-    /// Returns the offset to which pass 1 moves the element at `offset`.
+    /// Returns the offset to which the gather pass moves the element at `offset`.
     pub fn gather_dest(&self, offset: usize) -> usize {
         let final_position = offset % self.cols * self.rows + offset / self.cols;
         let (t, within) = (final_position / self.slot, final_position % self.slot);
         self.slot_source(t) * self.slot + within
     }
 
-    /// Returns the offset from which pass 1 takes the element that it leaves at `offset`.
+    /// Returns the offset from which the gather pass reads the element that it writes at `offset`.
     pub fn gather_source(&self, offset: usize) -> usize {
         let (position, within) = (offset / self.slot, offset % self.slot);
         let final_position = self.slot_dest(position) * self.slot + within;

@@ -9,12 +9,12 @@
 /// | batch | mid | unit | name |
 /// |---|---|---|---|
 /// | any | 1 | 1 | 010!: separate matrices (0010! with two axes folded into `batch`) |
-/// | 1 | 1 | >1 | 100!: super-elements of `unit` moved across the matrix (1000! with `unit = m·n`) |
+/// | 1 | 1 | >1 | 100!: super-elements of `unit` moved across the matrix (1000! with two axes folded into `unit`) |
 /// | >1 | 1 | >1 | 0100!: super-elements moved within each of `batch` panels |
 /// | any | >1 | 1 | 0210!: if `rows = cols`, every square tile is transposed in place |
-/// | any | >1 | >1 | 2100!: super-elements moved across the matrix; the middle axis stays |
+/// | any | >1 | >1 | 2100!: super-elements moved across the matrix; the middle axis stays in the middle |
 ///
-/// All maps are closed forms of divisions and remainders. No product exceeds [`len`](Self::len).
+/// No intermediate product of the maps exceeds [`len`](Self::len).
 /// Extents are in elements; a super-element is a run of `unit` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Elementary {
@@ -22,11 +22,11 @@ pub struct Elementary {
     pub batch: usize,
     /// Extent of the outer of the two swapped axes.
     pub rows: usize,
-    /// Extent of the axis between them, which stays in the middle.
+    /// Extent of the axis between the two swapped axes, or 1.
     pub mid: usize,
     /// Extent of the inner of the two swapped axes.
     pub cols: usize,
-    /// Elements of a super-element, which is contiguous before and after.
+    /// Number of elements of a super-element: a contiguous run that moves as one.
     pub unit: usize,
 }
 
@@ -55,7 +55,7 @@ impl Elementary {
     /// cycle.
     pub fn succ(&self, s: usize) -> usize {
         let (rest, col) = (s / self.cols, s % self.cols);
-        // This case needs one division less.
+        // Without a middle axis, one division is saved.
         if self.mid == 1 {
             return col * self.rows + rest;
         }
@@ -63,34 +63,34 @@ impl Elementary {
         (col * self.mid + m) * self.rows + row
     }
 
-    /// Returns the side of the cubes `[side][side][side]` in which this transposition makes the
-    /// first axis the last, or the last axis the first. `None` for other shapes.
+    /// Returns `side` if the matrices are `side x side²` or `side² x side`, with `side > 1` and no
+    /// middle axis, else `None`.
     ///
-    /// Such matrices are `side x side²` or `side² x side`. Their cycles have one or three
-    /// positions.
+    /// Such a transposition rotates the three axes of cubes `[side][side][side]`. Its cycles have
+    /// one or three positions.
     pub fn cube_side(&self) -> Option<usize> {
         let (side, other) = (self.rows.min(self.cols), self.rows.max(self.cols));
         (self.mid == 1 && side > 1 && side.checked_mul(side) == Some(other)).then_some(side)
     }
 
-    /// Returns `true` if it transposes squares of single elements in place. The squares are
-    /// separate matrices, or adjacent tiles of a wider one.
+    /// Returns `true` if the swap transposes squares of single elements in place: separate
+    /// matrices, or adjacent tiles of a wider one.
     pub fn is_squares(&self) -> bool {
         self.unit == 1 && self.rows == self.cols
     }
 
-    /// Returns `true` if elements move in cycles of at most three positions, and square tiles do
-    /// too: squares and cubes of single elements.
+    /// Returns `true` for squares and [cubes](Self::cube_side) of single elements: their elements
+    /// and square tiles move in cycles of at most three positions.
     pub fn is_of_tiles(&self) -> bool {
         self.is_squares() || (self.unit == 1 && self.cube_side().is_some())
     }
 }
 
-/// Class of a permutation of axes. It decides which kernels can perform it.
+/// Class of an axis permutation, which decides the kernels that can perform it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwapKind {
     /// Separate matrices of elements or super-elements: 010!, 100!, 0100!. `mid` is 1. An identity
-    /// is a matrix of one row.
+    /// counts as a matrix of one row.
     Transpose(Elementary),
     /// Adjacent square tiles of single elements, each transposed in place: 0210!. `mid` is more
     /// than 1.

@@ -1,9 +1,9 @@
 //! Division by an invariant with a multiply and a shift.
 
-/// A divisor prepared for division of any 64-bit dividend with one high multiply, one add and two
-/// shifts (Granlund and Montgomery 1994, figure 4.1).
+/// A divisor prepared for division of any 64-bit dividend with one high multiply, one subtraction,
+/// one addition and two shifts (Granlund and Montgomery 1994, figure 4.1).
 ///
-/// Device code computes the quotient with `__umul64hi` from three fields:
+/// Device code computes the quotient `q` of `n` from [`parts`](Self::parts), with `__umul64hi`:
 ///
 /// ```text
 /// t = umulhi(magic, n);  q = (t + ((n - t) >> pre)) >> post
@@ -17,7 +17,7 @@ pub struct FastDiv {
 }
 
 impl FastDiv {
-    /// Prepares `divisor`; `None` for 0.
+    /// Prepares `divisor`. Returns `None` if it is 0.
     pub fn new(divisor: u64) -> Option<Self> {
         if divisor == 0 {
             return None;
@@ -35,7 +35,7 @@ impl FastDiv {
         self.divisor
     }
 
-    /// Returns `(magic, pre, post)`: the fields that device code needs.
+    /// Returns `(magic, pre, post)` of the formula of [`FastDiv`]: a multiplier and two shifts.
     pub fn parts(&self) -> (u64, u32, u32) {
         (self.magic, self.pre, self.post)
     }

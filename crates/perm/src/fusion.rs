@@ -3,7 +3,7 @@
 
 use crate::permutation::{AxisPermutation, PermutationError, runs_of_axes};
 
-/// Maximum rank of an array before fusion: an array with more axes of extent 2 or more cannot be
+/// Maximum rank of an array before fusion. An array with more axes of extent 2 or above cannot be
 /// addressed.
 pub const MAX_RANK: usize = 64;
 
@@ -61,8 +61,8 @@ impl FusedAxes {
         &self.order
     }
 
-    /// Returns the original axes that form fused axis `axis`. Axes of extent 1 are not part of any
-    /// fused axis.
+    /// Returns the original axes that form fused axis `axis`. Axes of extent 1 belong to no fused
+    /// axis, unless the array is empty.
     ///
     /// # Panics
     /// If the fused axis does not exist.
@@ -74,8 +74,8 @@ impl FusedAxes {
     /// lists of fused axis numbers.
     ///
     /// # Errors
-    /// [`PermutationError`] if `from` or `to` is not an order of the fused axes, or if the
-    /// permutation has too many axes after fusion.
+    /// [`PermutationError`] if `from` or `to` is not a permutation of the fused axes, or if too
+    /// many axes remain after fusion.
     pub fn between(
         &self,
         from: &[usize],
@@ -94,9 +94,9 @@ impl FusedAxes {
     /// Returns at most `most` intermediate orders `v` such that both `from → v` and `v → to` are
     /// involutions whose swapped axes have equal extents.
     ///
-    /// They exist if the axes on each cycle of the permutation have equal extents: a rotation of a
-    /// cycle of length `n` is the product of two reflections, in `n` ways. The result is empty if
-    /// axes on one cycle differ in extent, or if `from` or `to` is not a valid order.
+    /// Such orders exist if the axes on each cycle of the permutation have equal extents: a
+    /// rotation of a cycle of length `n` is the product of two reflections, in `n` ways. Otherwise,
+    /// or if `from` or `to` is not a valid order, the result is empty.
     pub fn involution_midpoints(
         &self,
         from: &[usize],
@@ -141,8 +141,8 @@ impl FusedAxes {
         (0..count.min(most)).map(half).collect()
     }
 
-    /// Returns orders of the fused axes that lead in steps from the source to the result. The last
-    /// one is the order of the result.
+    /// Returns the orders of the fused axes after each of several steps from the source to the
+    /// result.
     ///
     /// Each step permutes at most `max(most, 4)` axes after fusion. If one step is enough, it is
     /// the only one; an identity has no steps. Otherwise each step moves the largest possible

@@ -11,7 +11,7 @@ pub struct PitchedRows {
 }
 
 impl PitchedRows {
-    /// Creates the view. Returns `None` if `pitch < cols` or if `rows · pitch` overflows `usize`.
+    /// Creates the matrix. Returns `None` if `pitch < cols` or if `rows · pitch` overflows `usize`.
     pub fn new(rows: usize, cols: usize, pitch: usize) -> Option<Self> {
         rows.checked_mul(pitch)?;
         (cols <= pitch).then_some(PitchedRows { rows, cols, pitch })
@@ -27,7 +27,7 @@ impl PitchedRows {
         self.cols
     }
 
-    /// Returns the leading dimension: the number of elements from one row to the next.
+    /// Returns the leading dimension: the number of elements from the start of a row to the next.
     pub fn pitch(&self) -> usize {
         self.pitch
     }
@@ -38,7 +38,7 @@ impl PitchedRows {
         Self::new(self.rows, self.cols.checked_mul(bytes)?, self.pitch.checked_mul(bytes)?)
     }
 
-    /// Returns the number of elements of all rows.
+    /// Returns the number of elements of all rows, without gaps.
     pub fn len(&self) -> usize {
         self.rows * self.cols
     }
@@ -84,8 +84,8 @@ impl PitchedRows {
         self.rows * self.pitch
     }
 
-    /// Returns the new offset of the element at `offset` when the gaps are moved after the rows.
-    /// The columns of the gaps then follow the rows, column after column.
+    /// Returns the new offset of the element at `offset` after all gaps are moved behind the rows,
+    /// column after column. The rows become contiguous.
     #[inline]
     pub fn with_gaps_last(&self, offset: usize) -> usize {
         self.index(offset).unwrap_or_else(|| {
@@ -94,8 +94,8 @@ impl PitchedRows {
         })
     }
 
-    /// Returns the new offset of the element at `k` when the gaps are restored: the inverse of
-    /// [`with_gaps_last`](Self::with_gaps_last).
+    /// Returns the new offset of the element at offset `k` after the gaps are moved back between
+    /// the rows: the inverse of [`with_gaps_last`](Self::with_gaps_last).
     #[inline]
     pub fn with_gaps_between(&self, k: usize) -> usize {
         match k.checked_sub(self.len()) {
@@ -106,14 +106,14 @@ impl PitchedRows {
 
     /// Returns the new offset of the element at `offset` after all rows [swap](Self::gap_swaps)
     /// with their gaps until they are contiguous, or after the inverse if `back`. Takes time
-    /// proportional to the number of rows that move the element, usually a few.
+    /// proportional to the number of swaps of that element.
     pub fn swapped_with_gaps(&self, offset: usize, back: bool) -> usize {
         let (cols, pitch, mut at) = (self.cols, self.pitch, offset);
         if offset >= self.span() {
             return offset;
         }
-        // A row of the matrix moves once. Each row that overlaps an element of a gap moves it by a
-        // multiple of `distance`, from the row's dense position to after it.
+        // A matrix element moves once. Each row whose dense position contains a gap element moves
+        // that element by a multiple of `distance`, to after this position.
         if back {
             if offset < self.len() {
                 return self.offset(offset);
@@ -134,11 +134,10 @@ impl PitchedRows {
         at
     }
 
-    /// Returns the swaps, in order, that move row `row` to its position in the dense matrix. Each
-    /// is two offsets and a length.
+    /// Returns the swaps, in order, that move row `row` to its position in the dense matrix, as
+    /// `(offset, other_offset, len)`.
     ///
-    /// The elements in that position move in the opposite direction. Each swap is at most as long
-    /// as the distance between the two positions of the row.
+    /// A swap is at most as long as the distance between the two positions of the row.
     pub fn gap_swaps(
         &self,
         row: usize,
@@ -174,7 +173,7 @@ impl PitchedRows {
     }
 }
 
-/// A change of the leading dimension of a matrix in place, transposed or with elements in order.
+/// An in-place change of the leading dimension of a matrix, transposed or with elements in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LeadingDims {
     source: PitchedRows,
@@ -242,8 +241,7 @@ impl LeadingDims {
         self.len() == 0
     }
 
-    /// Returns the number of elements, from the first on, that contain both the source and the
-    /// result.
+    /// Returns the length, in elements, of the memory that contains both the source and the result.
     pub fn span(&self) -> usize {
         self.source.span().max(self.result.span())
     }
@@ -267,12 +265,12 @@ impl LeadingDims {
     }
 
     /// Returns the part of the matrix outside the square that source and result share if their
-    /// pitches are equal: its rows and columns, and its offsets in the source and in the result, in
-    /// bytes. The two positions do not overlap.
+    /// pitches are equal, as `([rows, cols], [from, to])`. `from` and `to` are its offsets in the
+    /// source and in the result, in bytes. The two positions do not overlap.
     pub fn remainder(&self, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
         let PitchedRows { rows, cols, pitch } = self.source;
         let side = rows.min(cols);
-        // The pitch of a single row may be any number.
+        // The pitch of a single row is unlimited, so its bytes may overflow.
         let [below, right] = [side * pitch, side].map(|at| at.saturating_mul(elem_bytes));
         match rows > cols {
             true => ([rows - side, cols], [below, right]),
@@ -280,13 +278,12 @@ impl LeadingDims {
         }
     }
 
-    /// Calls `move_run(from, to, len)` for each contiguous run, in an order that never overwrites
-    /// unread data. A run may overlap its own destination.
+    /// Calls `move_run(from, to, len)` for each contiguous run that moves, in an order that never
+    /// overwrites unread data. A run may overlap its own destination.
     ///
-    /// Elements that move up are moved last to first, and elements that move down first to last.
-    /// Neither view changes the order of elements: an element in the destination of one that moves
-    /// up also moves up. Stretches of one direction are therefore independent and run one after
-    /// another.
+    /// Elements that move up in memory are moved last to first, others first to last. Elements keep
+    /// their order, so an element at the destination of one that moves up also moves up. Stretches
+    /// of one direction are therefore independent.
     ///
     /// # Panics
     /// If the matrix is transposed.
@@ -412,8 +409,8 @@ mod tests {
         }
     }
 
-    /// Compares `run_by_run` in one array with a copy from one array to another, also for rows
-    /// of another length.
+    /// Compares `run_by_run` in one array with an out-of-place copy, also to rows of another
+    /// length.
     #[test]
     fn run_by_run_matches_out_of_place_copy() {
         let offsets = |rows: PitchedRows| (0..rows.len()).map(move |k| rows.offset(k));

@@ -1,8 +1,7 @@
 //! Index maps of in-place transposition.
 //!
-//! Pure mathematics: this crate moves no data and contains no unsafe code. It allocates
-//! nothing but lists and texts, and keeps none of them in a global table. The clones of a record
-//! schema share its lists.
+//! Pure mathematics: this crate moves no data and contains no unsafe code. It allocates only
+//! vectors and strings, and has no global state. Clones of a [`RecordSchema`] share its vectors.
 //!
 //! | module | contents | source |
 //! |---|---|---|
@@ -10,7 +9,7 @@
 //! | `fusion` | fusion of adjacent axes; permutations of high rank as a sequence of smaller ones | |
 //! | `names` | factorial numbers as names of axis permutations (010!, 100!, …) | thesis table 4.1 |
 //! | `elementary` | swaps of two axes | thesis section 4.4 |
-//! | `aligned_slots` | transposition of a matrix of any shape in two local passes | `docs/algorithm.md` |
+//! | `aligned_slots` | transposition of a matrix of any shape in two passes | `docs/algorithm.md` |
 //! | `record_layout` | records with fields of any width, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
 //! | `record_slots` | aligned slots of such records | `docs/layouts.md` |
 //! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/algorithm.md` |

@@ -17,8 +17,8 @@ pub const MAX_FUSED_RANK: usize = 28;
 ///
 /// Axes are stored *fused*: axes of extent 1 are removed, and adjacent axes that remain adjacent
 /// and in order are merged into one. A first axis that remains first is the *batch*. A last axis
-/// that remains last is the *super-element*. Two permutations that move the same elements are
-/// equal.
+/// that remains last is the *super-element*. Permutations of arrays of the same length are equal if
+/// their index maps are.
 ///
 /// ```
 /// use turntile_perm::AxisPermutation;
@@ -38,21 +38,21 @@ pub struct AxisPermutation {
 /// A source axis of a permutation, with its row-major strides in the source and in the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StridedAxis {
-    /// Number of indices.
+    /// Number of indices along the axis.
     pub extent: usize,
-    /// Stride in the source.
+    /// Stride in the source, in elements.
     pub src_stride: usize,
-    /// Stride in the result.
+    /// Stride in the result, in elements.
     pub dst_stride: usize,
 }
 
 impl StridedAxis {
-    /// Returns `true` if both strides are equal.
+    /// Returns `true` if source and result stride are equal.
     pub fn stays(&self) -> bool {
         self.src_stride == self.dst_stride
     }
 
-    /// Multiplies both strides by `count`.
+    /// Returns the axis with both strides multiplied by `count`.
     #[must_use]
     pub fn scaled(self, count: usize) -> Self {
         let [src_stride, dst_stride] = [self.src_stride * count, self.dst_stride * count];
@@ -64,8 +64,8 @@ impl StridedAxis {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PermutationError {
-    /// The order does not name every axis exactly once.
-    #[error("{order:?} is no order of {axes} axes")]
+    /// The order of axes does not name every axis exactly once.
+    #[error("{order:?} is not a permutation of 0..{axes}")]
     Order {
         /// Number of axes.
         axes: usize,
@@ -92,16 +92,16 @@ impl AxisPermutation {
     ///
     /// # Errors
     /// [`PermutationError`] if `order` is not a permutation of the axes, the number of elements
-    /// overflows, or too many axes remain after fusion.
+    /// overflows `usize`, or more than [`MAX_FUSED_RANK`] axes remain after fusion.
     pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         Self::check(extents, order)?;
         Self::fused(extents, order)
     }
 
-    /// Checks that `order` names each of `axes` axes exactly once.
+    /// Checks that `order` is a permutation of `0..axes`.
     ///
     /// # Errors
-    /// [`PermutationError::Order`] if it does not.
+    /// [`PermutationError::Order`] if `order` is not one.
     pub fn check_order(axes: usize, order: &[usize]) -> Result<(), PermutationError> {
         let named = |axis: usize| order.iter().filter(|&&other| other == axis).count() == 1;
         if order.len() == axes && (0..axes).all(named) {
@@ -121,8 +121,8 @@ impl AxisPermutation {
         Ok(())
     }
 
-    /// Creates the fused permutation from valid axes and a valid order: removes axes of extent 1
-    /// and merges runs of axes that remain adjacent and in order. Does not allocate.
+    /// Creates the fused permutation of valid axes: removes axes of extent 1, and merges axes that
+    /// remain adjacent and in order. Does not allocate.
     fn fused(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         let mut all =
             AxisPermutation { rank: 0, order: [0; MAX_FUSED_RANK], extents: [0; MAX_FUSED_RANK] };
@@ -130,7 +130,7 @@ impl AxisPermutation {
             all.rank = 1;
             return Ok(all);
         }
-        // First remaining axis and extent of each run, in the order of the result.
+        // Position of the first axis of each run, and its extent, in the order of the result.
         let mut runs = [(0, 0); MAX_FUSED_RANK];
         let mut count = 0;
         for (axis, position, is_first) in runs_of_axes(extents, order) {
@@ -155,7 +155,7 @@ impl AxisPermutation {
         Ok(all)
     }
 
-    /// Creates a permutation from axes that are fused already.
+    /// Creates a permutation from axes that are already fused.
     fn from_fused(extents: &[usize], order: &[usize]) -> Self {
         let mut all = AxisPermutation {
             rank: extents.len() as u8,
@@ -173,7 +173,7 @@ impl AxisPermutation {
         &self.extents[..usize::from(self.rank)]
     }
 
-    /// Returns the source axis of each axis of the result.
+    /// Returns the fused source axis of each fused axis of the result.
     pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator + Clone + '_ {
         self.order[..usize::from(self.rank)].iter().map(|&axis| usize::from(axis))
     }
@@ -206,14 +206,14 @@ impl AxisPermutation {
     }
 
     /// Returns the number of contiguous instances that are permuted independently: the extent of
-    /// the first axis if it remains first, else 1.
+    /// the first axis if it remains first, else 1. For an identity, 1.
     #[inline]
     pub fn batch(&self) -> usize {
         if self.rank > 1 && self.order[0] == 0 { self.extents[0] } else { 1 }
     }
 
     /// Returns the number of elements of a super-element: the extent of the last axis if it remains
-    /// last, else 1.
+    /// last, else 1. For an identity, 1.
     #[inline]
     pub fn unit(&self) -> usize {
         let last = usize::from(self.rank).wrapping_sub(1);
@@ -221,7 +221,7 @@ impl AxisPermutation {
         if stays { self.extents[last] } else { 1 }
     }
 
-    /// Returns the permutation of super-elements: drops a last axis that remains last.
+    /// Returns the permutation of super-elements: drops the last axis if `unit() > 1`.
     #[must_use]
     pub fn without_unit(&self) -> Self {
         let mut all = *self;
@@ -230,11 +230,11 @@ impl AxisPermutation {
             all.extents[usize::from(all.rank)] = 0;
             all.order[usize::from(all.rank)] = 0;
         }
-        // At least two axes remain: the ones that change their order.
+        // At least two axes remain: those that change their order.
         all
     }
 
-    /// Returns the permutation of one instance: drops a first axis that remains first.
+    /// Returns the permutation of one instance: drops the first axis if `batch() > 1`.
     #[must_use]
     pub fn without_batch(&self) -> Self {
         if self.batch() == 1 {
@@ -258,8 +258,8 @@ impl AxisPermutation {
         Self::from_fused(&extents, &order)
     }
 
-    /// Iterates over the source axes, outermost first, with their strides in elements. Does not
-    /// allocate.
+    /// Iterates over the fused source axes, outermost first, with their strides in elements. Does
+    /// not allocate.
     pub fn strided_axes(
         &self,
     ) -> impl DoubleEndedIterator<Item = StridedAxis> + ExactSizeIterator + Clone + '_ {
@@ -293,12 +293,12 @@ impl AxisPermutation {
     }
 
     /// Returns the permutation as a swap of two axes (010!, 100!, 0100!, 0210! or 2100!), or `None`
-    /// if it is not one. An identity is a matrix of one row.
+    /// if it is not one. An identity counts as a matrix of one row.
     #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         let (batch, unit) = (self.batch(), self.unit());
-        // Up to three axes that are neither batch nor super-element must be reversed: fusion would
-        // have merged them in any other order.
+        // Up to three axes that are neither batch nor super-element are reversed: in any other
+        // order, fusion would have merged them.
         let (rows, mid, cols) = match *self.moving() {
             [] => (1, 1, 1),
             [extent] => (1, 1, extent),
@@ -330,9 +330,9 @@ impl AxisPermutation {
     }
 }
 
-/// Iterates over the axes of extents above 1 in the order of the result, each with its number among
-/// them in the order of the source. Axes that remain adjacent and in order form a run, which is
-/// fused: the flag is `true` for the first axis of each run.
+/// Iterates over the axes of extents above 1, in the order of the result, as
+/// `(axis, position, is_first)`. `position` is the number of the axis among them in the source.
+/// `is_first` starts a run to fuse: axes that remain adjacent and in order.
 pub(crate) fn runs_of_axes(
     extents: &[usize],
     order: &[usize],
@@ -345,7 +345,7 @@ pub(crate) fn runs_of_axes(
 }
 
 impl AxisPermutation {
-    /// Returns the parts that define equality: the used entries of both arrays.
+    /// Returns the parts that equality and hashing compare: the used entries of both arrays.
     fn key(&self) -> (&[u8], &[usize]) {
         (&self.order[..usize::from(self.rank)], self.extents())
     }

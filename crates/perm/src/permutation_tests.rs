@@ -63,7 +63,7 @@ fn check(extents: &[usize], order: &[usize]) {
     let scaled = |k: usize| units.dest(k / p.unit()) * p.unit() + k % p.unit();
     assert!((0..p.len()).all(|k| scaled(k) == p.dest(k)), "{extents:?} {order:?}");
     assert!((0..one.len()).all(|k| one.dest(k) == p.dest(k)), "{extents:?} {order:?}");
-    // A super-element moves as one run, and an instance moves within itself.
+    // Super-elements move as one run, and every element stays in its instance.
     let (unit, instance) = (p.unit(), p.len() / p.batch().max(1));
     for (from, &to) in dest.iter().enumerate() {
         assert_eq!(to % unit, from % unit);
@@ -83,7 +83,7 @@ fn maps_match_the_definition_for_small_arrays() {
     }
 }
 
-/// Both constructors agree for all extents.
+/// `From<Elementary>` and `AxisPermutation::new` agree for all extents below 4.
 #[test]
 fn elementary_converts_to_the_same_axis_permutation() {
     for code in 0..4usize.pow(5) {
@@ -190,7 +190,7 @@ fn offsets_past_the_end_are_unchanged() {
     assert_eq!([15, 99].map(|k| change.dest(k)), [15, 99]);
 }
 
-/// Arguments that the planner never passes: empty tiles, shares and blocks, and too few waypoints.
+/// Arguments that the planner never passes: counts of 0, an invalid order, and steps of 3 axes.
 #[test]
 fn degenerate_arguments_do_not_panic() {
     let square = AxisPermutation::new(&[400, 400], &[1, 0]).unwrap();

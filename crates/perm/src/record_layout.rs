@@ -14,16 +14,16 @@
 //! | SoA, structure of arrays | all records |
 //!
 //! In AoS, field `f` starts at word `p_f` of its record: the *offset* of the field. The compiler
-//! fixes the offsets of the fields of a structure. The columns may be stored in a different order
-//! that keeps them aligned.
+//! fixes the field offsets of a structure. Tiles may store the fields in another order that keeps
+//! them aligned.
 //!
 //! Rows cut into panels of unequal width are such records too: the panels are the fields.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Tile of the AoS layout, with every field at its offset in the record. If the fields are in tile
-/// order, it equals a tile of one record.
+/// Tile length that denotes AoS, with every field at its offset in the record. If the fields are in
+/// tile order, AoS equals tiles of one record.
 pub const AOS: usize = 0;
 
 /// A number of records that share one list of field widths, in words.
@@ -35,7 +35,7 @@ pub struct RecordSchema {
 
 #[derive(PartialEq, Eq, Hash)]
 struct Record {
-    /// Words before each field in tiles, followed by the words of a record.
+    /// Words of a record before each field, in tile order, then the words of a record.
     starts: Vec<usize>,
     /// Offset of each field in an AoS record, in words.
     aos_offsets: Vec<usize>,
@@ -110,21 +110,21 @@ impl RecordSchema {
         self.record.starts[self.count()]
     }
 
-    /// Returns the number of words before field `f` in tiles. `f` may be the number of fields: the
-    /// result is then the length of a record.
+    /// Returns the number of words of a record that precede field `f` in tile order. If `f` is the
+    /// number of fields, returns the length of a record.
     #[inline]
     pub fn field_start(&self, f: usize) -> usize {
         self.record.starts[f]
     }
 
-    /// Returns the number of words before field `f` in tiles of `tile` records; for [`AOS`], the
-    /// offset of the field in the record.
+    /// Returns the number of words of a record that precede field `f` in tiles of `tile` records;
+    /// for [`AOS`], the offset of the field in the record.
     #[inline]
     pub fn begin_in(&self, tile: usize, f: usize) -> usize {
         if tile == AOS { self.record.aos_offsets[f] } else { self.field_start(f) }
     }
 
-    /// Returns `true` if a record stores its fields in the order of tiles.
+    /// Returns `true` if an AoS record stores its fields in the order of tiles.
     pub fn in_order(&self) -> bool {
         self.record.order.is_sorted()
     }
@@ -163,7 +163,7 @@ impl RecordSchema {
         self.records == 0
     }
 
-    /// Returns the field that contains word `c` of a record, in the order of tiles.
+    /// Returns the field that contains word `c` of a record, counted in tile order.
     #[inline]
     pub(crate) fn field_of(&self, c: usize) -> usize {
         self.record.starts.partition_point(|&begin| begin <= c) - 1
@@ -274,8 +274,8 @@ impl LayoutChange {
         LayoutChange { fields: self.fields.clone(), from: self.to, to: self.from }
     }
 
-    /// Returns the smallest number of records that is a multiple of both tiles, or all records if
-    /// smaller. Each such group moves within its own memory. The last group may be shorter.
+    /// Returns the smallest number of records that is a multiple of both tiles, or all if fewer.
+    /// Each group of that many records moves within its own memory; the last may be shorter.
     pub fn period(&self) -> usize {
         let most = self.fields.records().max(1);
         let least = num_integer::lcm(
@@ -357,7 +357,7 @@ pub(crate) mod tests {
         for widths in all_widths(&[1, 2, 3], 4) {
             let fields = RecordSchema::new(5, &widths).unwrap();
             for variant in 0..2 * widths.len() {
-                // Rotated, and back to front.
+                // Rotated; reversed if the variant is odd.
                 let mut order: Vec<usize> = (0..widths.len()).collect();
                 order.rotate_left(variant / 2);
                 if variant % 2 == 1 {

@@ -1,11 +1,11 @@
 //! Aligned slots of records: conversion from tiles of records to columns, in two passes.
 //!
 //! Like [`aligned_slots`](crate::aligned_slots), with fields of unequal width in place of matrix
-//! columns. The words of all columns, column after column, are cut into slots of `S` words,
-//! regardless of column ends inside them. The records are cut into chunks of `R` records, a
-//! multiple of `S` and of the tile. A slot belongs to the chunk that contains the record of its
-//! first word. A full chunk has `R·k_f/S` slots of field `f`, so its slots fill its own memory
-//! exactly.
+//! columns. Field `f` has `k_f` words, preceded by `c_f` words of a record. The words of all
+//! columns, column after column, are cut into slots of `S` words, regardless of column ends inside
+//! them. The `n` records are cut into chunks of `R` records, a multiple of `S` and of the tile. A
+//! slot belongs to the chunk that contains the record of its first word. A full chunk has `R·k_f/S`
+//! slots of field `f`, so its slots fill its own memory exactly.
 //!
 //! 1. The *gather* pass writes the slots of every chunk into the memory of that chunk, field by
 //!    field. It reads a halo of up to `S - 1` words of every field after the chunk. After the last
@@ -13,16 +13,16 @@
 //! 2. The *slot* pass moves whole slots to their final positions.
 //!
 //! Let `b` be the first record of a chunk and `L` its number of records. The first slot of field
-//! `f` is at position `⌈c_f·L/S⌉`, and its final number is `⌈c_f·n/S⌉ + b·k_f/S`. The last chunk
-//! includes the remaining records: it has from `S` to `R + S - 1` of them. The only slot that may
-//! be partial is its last one, which pass 2 leaves unchanged.
+//! `f` is at position `⌈c_f·L/S⌉`, and its number in the result is `⌈c_f·n/S⌉ + b·k_f/S`. The last
+//! chunk includes the remaining records: it has from `S` to `R + S - 1` of them. The only slot that
+//! may be partial is its last one, which pass 2 leaves unchanged.
 //!
 //! A chunk of long records may exceed the on-chip memory. It is then gathered in *sections* of `B`
-//! records, long enough that every field of a section has at least one slot of words. The slots of
-//! a chunk are stored section by section, and within a section field by field. A slot belongs to
-//! the section in which it begins. The slots of a section start less than one slot per field before
-//! or after its records, so two resident sections are enough. The last section includes the
-//! remaining records.
+//! records, long enough that every field of a section has at least `S` words. The slots of a chunk
+//! are stored section by section, and within a section field by field. A slot belongs to the
+//! section in which it begins. The slots of a section start less than one slot per field before or
+//! after its records, so two resident sections are enough. The last section includes the remaining
+//! records.
 
 use std::ops::Range;
 
@@ -48,13 +48,13 @@ impl FieldSlots {
         let tile = fields.tile(tile);
         let fits = slot > 0 && chunk > 0 && chunk <= fields.records();
         let whole = fits && chunk.is_multiple_of(slot) && chunk.is_multiple_of(tile.max(1));
-        // `usize::MAX` stands for no sections: only sections shorter than the longest chunk count.
+        // `usize::MAX` means no sections: only sections shorter than the longest chunk count.
         whole.then_some(FieldSlots { fields, tile, slot, chunk, section: usize::MAX })
     }
 
     /// Returns these maps with chunks gathered in sections of `section` records. Returns `None`
-    /// unless `section` is a multiple of the tile and every field of a section has at least one
-    /// slot of words.
+    /// unless `section` is a multiple of the tile and every field of a section has at least `slot`
+    /// words.
     #[must_use]
     pub fn in_sections(&self, section: usize) -> Option<Self> {
         let least = self.fields.widths().min()?.saturating_mul(section);
@@ -83,7 +83,7 @@ impl FieldSlots {
         q * self.section..end
     }
 
-    /// Returns an upper bound on the records of any section.
+    /// Returns an upper bound of the number of records of any section.
     pub fn longest_section(&self) -> usize {
         self.longest_chunk().min(self.section.saturating_mul(2))
     }
@@ -142,8 +142,8 @@ impl FieldSlots {
         }
     }
 
-    /// Returns the number of records of the shortest chunk with slots of `slot` words, from tiles
-    /// of `tile` records. Returns `None` on overflow.
+    /// Returns the number of records of the shortest possible chunk: the least common multiple of
+    /// `tile` and `slot`. Returns `None` on overflow.
     pub fn least_chunk(tile: usize, slot: usize) -> Option<usize> {
         let tile = tile.max(1);
         (tile / tile.gcd(&slot).max(1)).checked_mul(slot)
@@ -196,9 +196,8 @@ impl FieldSlots {
 
     /// Returns the slots of field `f` in chunk `c`, as `(first, count, position)`.
     ///
-    /// `first` is the final number of the first slot, `count` the number of slots, and `position`
-    /// the position of the first slot in the memory of the chunk, in slots. The position assumes no
-    /// sections.
+    /// `first` is the number of the first slot in the result, and `position` its position in the
+    /// memory of a chunk without sections, in slots. `count` is the number of slots.
     pub fn column(&self, c: usize, f: usize) -> (usize, usize, usize) {
         let (first_record, records) = self.chunk_records(c);
         let (begin, end) = (self.fields.field_start(f), self.fields.field_start(f + 1));
@@ -216,12 +215,13 @@ impl FieldSlots {
         first * self.slot - (begin * self.fields.records() + self.chunk_records(c).0 * width)
     }
 
-    /// Returns the first slot position of chunk `c`.
+    /// Returns the position of the first slot of chunk `c`, in slots.
     fn chunk_start(&self, c: usize) -> usize {
         c * (self.chunk / self.slot) * self.fields.words()
     }
 
-    /// Returns the final number of the slot that pass 1 left at `position` (pass 2).
+    /// Returns the number in the result of the slot that the gather pass wrote at `position`: the
+    /// map of the slot pass.
     pub fn slot_dest(&self, position: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.fields.words();
         let c = (position / per_chunk).min(self.chunks() - 1);
@@ -229,8 +229,7 @@ impl FieldSlots {
         self.column(c, f).0 + k
     }
 
-    /// Returns the position at which pass 1 leaves the slot with final number `t` (inverse of pass
-    /// 2).
+    /// Returns the position, in slots, at which the gather pass writes slot `t` of the result.
     pub fn slot_source(&self, t: usize) -> usize {
         let (i, word) = self.fields.at(self.fields.records(), t * self.slot);
         let c = (i / self.chunk).min(self.chunks() - 1);
@@ -238,14 +237,14 @@ impl FieldSlots {
         self.chunk_start(c) + self.place_in(c, f, t - self.column(c, f).0)
     }
 
-    /// Returns the offset to which pass 1 moves the word at `offset`.
+    /// Returns the offset to which the gather pass moves the word at `offset`.
     pub fn gather_dest(&self, offset: usize) -> usize {
         let (i, word) = self.fields.at(self.tile, offset);
         let final_position = self.fields.offset(self.fields.records(), i, word);
         self.slot_source(final_position / self.slot) * self.slot + final_position % self.slot
     }
 
-    /// Returns the offset from which pass 1 takes the word that it leaves at `offset`.
+    /// Returns the offset from which the gather pass reads the word that it writes at `offset`.
     pub fn gather_source(&self, offset: usize) -> usize {
         let final_position = self.slot_dest(offset / self.slot) * self.slot + offset % self.slot;
         let (i, word) = self.fields.at(self.fields.records(), final_position);
@@ -298,8 +297,7 @@ mod tests {
         }
     }
 
-    /// Both passes for every valid section length. Also checks that the slots of a section start
-    /// near its records.
+    /// Checks every valid section length, and that the slots of a section start near its records.
     #[test]
     fn both_passes_compose_with_sections() {
         let mut tested = 0;

@@ -1,21 +1,21 @@
 //! In-place changes of the pitch of rows: padding, unpadding (thesis section 4.1.1), or a move
 //! between two leading dimensions.
 //!
-//! Rows that slide up in memory move last to first; rows that slide down move first to last. The
-//! gaps between rows are not touched. This module computes three parallel schedules:
+//! Rows that slide up in memory move last to first; rows that slide down move first to last. Only
+//! the destination rows are written. This module computes three parallel schedules:
 //!
 //! - *rounds* (from the thesis): each round moves all rows whose destinations do not overlap
 //!   unmoved rows, by equation 4.1. If that is fewer than a minimum, rows move one by one.
-//! - *shares*: each worker moves a range of rows one by one. It first saves the leading rows of its
-//!   share whose source or destination precedes the memory of the share.
-//! - *blocks* (data sliding): every block is read before it is written. It is written as soon as
-//!   all blocks stored at its destination have been read.
+//! - *shares*: each worker moves a range of rows one by one. It first saves the leading rows whose
+//!   source or destination precedes the memory of the share.
+//! - *blocks* (data sliding): every block is read, and written as soon as all blocks at its
+//!   destination have been read.
 
 use std::ops::Range;
 
 use crate::leading::{LeadingDims, PitchedRows};
 
-/// Rows of at least one element each that move to another pitch, in order.
+/// An in-place move of rows to another pitch, in order. Rows have at least one element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowSlide(LeadingDims);
 
@@ -24,13 +24,13 @@ pub struct RowSlide(LeadingDims);
 pub struct SlideRound {
     /// Rows of the round.
     pub rows: Range<usize>,
-    /// `true` if no source overlaps a destination, so the rows may move at once. If not, they move
-    /// one by one: last to first if they slide up, else first to last.
+    /// `true` if no source row of the round overlaps a destination row, so all may move at once.
+    /// `false` if they move one by one: last to first if they slide up, else first to last.
     pub together: bool,
 }
 
 /// Returns share `part` of the items `0..items`, split into `parts` ranges whose lengths differ by
-/// at most one. 0 `parts` count as one.
+/// at most one. A `parts` of 0 counts as 1.
 pub fn split_evenly(items: usize, parts: usize, part: usize) -> Range<usize> {
     let parts = parts.max(1);
     let (each, more) = (items / parts, items % parts);
@@ -46,7 +46,8 @@ impl RowSlide {
     }
 
     /// Creates the slide that performs a change of the leading dimension. Returns `None` if the
-    /// matrix is transposed, if its rows change their number or length, or if they have no elements.
+    /// matrix is transposed, if the number or length of its rows changes, or if rows have no
+    /// elements.
     pub fn of(change: LeadingDims) -> Option<Self> {
         let (from, to) = (change.source(), change.result());
         let alike = (from.rows(), from.cols()) == (to.rows(), to.cols());
@@ -58,14 +59,14 @@ impl RowSlide {
         self.0
     }
 
-    /// Creates the slide from dense rows to the pitch of `rows`. Returns `None` if the rows are
-    /// empty.
+    /// Creates the slide from dense rows to the pitch of `rows`. Returns `None` if rows have no
+    /// elements.
     pub fn padding(rows: PitchedRows) -> Option<Self> {
         Self::new(rows.rows(), rows.cols(), rows.cols(), rows.pitch())
     }
 
-    /// Creates the slide from the pitch of `rows` to dense rows. Returns `None` if the rows are
-    /// empty.
+    /// Creates the slide from the pitch of `rows` to dense rows. Returns `None` if rows have no
+    /// elements.
     pub fn unpadding(rows: PitchedRows) -> Option<Self> {
         Self::padding(rows).map(|slide| slide.inverse())
     }
@@ -90,7 +91,7 @@ impl RowSlide {
         self.from().cols()
     }
 
-    /// Returns the pitch before and after the slide.
+    /// Returns the pitches before and after the slide, in elements.
     pub fn pitches(&self) -> [usize; 2] {
         [self.from().pitch(), self.to().pitch()]
     }
@@ -107,7 +108,7 @@ impl RowSlide {
         RowSlide(self.0.inverse())
     }
 
-    /// Returns `true` if rows slide up in memory: their pitch grows.
+    /// Returns `true` if rows slide up in memory as their pitch grows.
     pub fn is_up(&self) -> bool {
         let [from, to] = self.pitches();
         to > from
@@ -135,8 +136,8 @@ impl RowSlide {
         }
     }
 
-    /// Returns the rounds of a schedule. A round moves at least `least` rows at once where that is
-    /// possible; the other rounds move rows one by one.
+    /// Returns the rounds of a schedule. A round moves at least `least` rows at once, or rows one
+    /// by one if that is impossible. The last round may have fewer rows.
     pub fn rounds(&self, least: usize) -> impl Iterator<Item = SlideRound> + use<> {
         let (slide, least, mut moved) = (*self, least.clamp(1, self.rows().max(1)), 0);
         std::iter::from_fn(move || {
@@ -170,8 +171,8 @@ impl RowSlide {
     /// Returns the number of leading rows of `share` that must be saved because their source or
     /// destination starts before the memory of the share.
     ///
-    /// The memory of a share is its range at the larger pitch. The other rows of the share stay in
-    /// it, before and after the slide.
+    /// The memory of a share is its range at the larger pitch. It contains the other rows of the
+    /// share before and after the slide.
     pub fn saved_rows(&self, share: &Range<usize>) -> usize {
         let [from, to] = self.pitches();
         (share.start * from.abs_diff(to)).div_ceil(from.min(to)).min(share.len())
@@ -183,8 +184,8 @@ impl RowSlide {
         rows * self.cols()
     }
 
-    /// Splits a range of elements, counted row by row, into runs within one row. Each run is
-    /// returned as `(element, source, destination, len)`.
+    /// Splits a range of elements, counted row by row, into runs within one row. Iterates over
+    /// `(element, source_offset, destination_offset, len)`.
     pub fn runs(
         &self,
         elements: Range<usize>,
@@ -204,16 +205,16 @@ impl RowSlide {
         self.from().len().div_ceil(block.max(1))
     }
 
-    /// Returns the elements of block `b`, counted row by row.
+    /// Returns the elements of block `b` of `block` elements, counted row by row.
     pub fn block(&self, block: usize, b: usize) -> Range<usize> {
         b * block..self.from().len().min((b + 1) * block)
     }
 
-    /// Returns the other blocks that must be read before block `b` is written: later blocks if rows
-    /// slide up, else earlier ones.
+    /// Returns the other blocks of `block` elements that must be read before block `b` is written:
+    /// later blocks if rows slide up, else earlier ones. Block `b` must exist.
     ///
     /// # Panics
-    /// If block `b` does not exist.
+    /// If `block` is 0.
     pub fn waits_for(&self, block: usize, b: usize) -> Range<usize> {
         let (from, to, Range { start, end }) = (self.from(), self.to(), self.block(block, b));
         let first = from.elements_before(to.offset(start)) / block;

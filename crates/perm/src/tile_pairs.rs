@@ -1,13 +1,13 @@
 //! Axis permutations that are involutions, as swaps of pairs of tiles.
 //!
-//! If axes of equal extent swap in pairs, every element swaps with another one. A *row* consists of
+//! If axes of equal extent swap in pairs, elements do too. A *row* consists of
 //! the last axes; the outermost of them may be split so that rows have a suitable length. A *tile*
 //! consists of a row and of the axes with which the axes of the row swap. All other axes number the
 //! tiles. The partner of a tile is the tile whose number has these axes swapped.
 //!
-//! Take the rows of a tile in the order in which they become columns. A pair of tiles is then a
-//! pair as in a square matrix: each tile is the transpose of the other. The tile numbers form a
-//! square too: half of the axes give the row of a tile in it, their partners give its column.
+//! If the rows of a tile are ordered as they become columns, each tile of a pair is the transpose
+//! of the other. The tile numbers form a square: half of the axes give the row of a tile in it,
+//! their partners give its column.
 //!
 //! An axis within the row may stay, or swap with another axis of the row. The source column of an
 //! element then depends on both its row and its column, as a sum of two terms
@@ -30,8 +30,8 @@ pub struct TileSpan {
     pub cols: usize,
 }
 
-/// Source of one column of a tile: a row of its partner, and a column there. The
-/// [shift](TilePairs::shift) of the row of the element is added to that column.
+/// Source of one column of a tile: a row of its partner tile, and a column there. For an element in
+/// row `r`, [`shift(r)`](TilePairs::shift) is added to the column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnSource {
     /// Row of the partner tile.
@@ -58,7 +58,7 @@ pub struct TilePairs {
     piece: usize,
     /// Axes of a row whose partners form the rows of a tile, innermost first.
     transposed: Vec<StridedAxis>,
-    /// Other axes of a row: each swaps with another one of them, or stays.
+    /// Other axes of a row: each swaps with another axis of the row, or stays.
     within: Vec<StridedAxis>,
     /// Axes that number tiles and swap, innermost first; the split axis precedes the others.
     pairs: Vec<StridedAxis>,
@@ -96,13 +96,14 @@ impl TilePairs {
             ..strided[axis].scaled(part)
         };
         let split = first.checked_sub(1);
-        // Number of values of the axis before the row in a tile: the largest even split that fits.
+        // Number of values of the split axis in a full tile: the largest even split that fits,
+        // rounded up to `whole` if that fits.
         let piece = split.map_or(1, |axis| {
             let (extent, room) = (extents[axis], most / (rows * below));
             let most = match order[axis].cmp(&axis) {
                 Ordering::Less => room.isqrt(),
                 Ordering::Equal => room,
-                // The partner of this axis is in the row, with its whole extent.
+                // The partner of the axis is in the row, with its whole extent.
                 Ordering::Greater => 1,
             };
             let even = extent.div_ceil(extent.div_ceil(most.max(1)));
@@ -180,8 +181,8 @@ impl TilePairs {
         self.piece
     }
 
-    /// Returns the axes in four groups, fastest first: columns that become rows, other columns,
-    /// tile number axes that swap, and tile number axes that stay.
+    /// Returns the axes in four groups, each innermost first: axes of a row that become rows, its
+    /// other axes, axes that number tiles and swap, and those that number tiles and stay.
     pub fn digits(&self) -> [&[StridedAxis]; 4] {
         [&self.transposed, &self.within, &self.pairs, &self.fixed]
     }
@@ -200,8 +201,8 @@ impl TilePairs {
             .all(|at| at.is_multiple_of(count))
     }
 
-    /// Returns `true` if the partner of a tile is its transpose: column `c` comes from row `c` and
-    /// is shifted by the row.
+    /// Returns `true` if each tile becomes the transpose of its partner: element `(r, c)` comes
+    /// from element `(c, r)`.
     pub fn are_transposed(&self) -> bool {
         self.within.is_empty()
     }
@@ -245,13 +246,12 @@ impl TilePairs {
         offset(&self.transposed, row, |digit| digit.dst_stride)
     }
 
-    /// Returns the number of columns by which elements of row `row` are shifted in their
-    /// [`ColumnSource`].
+    /// Returns the number of columns to add to a [`ColumnSource`] for elements of row `row`.
     pub fn shift(&self, row: usize) -> usize {
         offset(&self.transposed, row, |digit| digit.src_stride)
     }
 
-    /// Returns the source of column `col` of a tile.
+    /// Returns the source of column `col` of a tile in its partner.
     pub fn origin(&self, col: usize) -> ColumnSource {
         let next = |(weight, row): (usize, usize), digit: &StridedAxis| {
             (weight * digit.extent, row + value_in(digit, col) * weight)
@@ -268,7 +268,7 @@ pub fn triangle_len(across: usize) -> usize {
     if across.is_multiple_of(2) { across / 2 * (across + 1) } else { across.div_ceil(2) * across }
 }
 
-/// Returns the unordered pair with number `number`, the smaller item first.
+/// Returns the unordered pair with number `number` of `across` items, the smaller item first.
 ///
 /// The triangle of pairs is folded into a rectangle, so that consecutive numbers are adjacent in a
 /// row.
@@ -278,7 +278,7 @@ pub fn triangle_index(across: usize, number: usize) -> (usize, usize) {
     if x + odd > y { (y, x + odd - 1) } else { (across - 1 + odd - y, across - 1 - x) }
 }
 
-/// Returns the sum of the digits of `number`, fastest first, each multiplied by its stride.
+/// Returns the sum of the digits of `number`, lowest first, each multiplied by its stride.
 fn offset(digits: &[StridedAxis], number: usize, stride: fn(&StridedAxis) -> usize) -> usize {
     let add = |(rest, sum): (usize, usize), digit: &StridedAxis| {
         (rest / digit.extent, sum + rest % digit.extent * stride(digit))

@@ -4,7 +4,7 @@
 //! A *run* is a row of a tile: `side` elements. After all tiles of a matrix have been transposed,
 //! the run that starts at `(x, y·side)` belongs to row `y·side + x mod side` of the transpose, from
 //! column `⌊x/side⌋·side` on. Alternatively the runs move first, and the tiles are transposed in
-//! the result. Pitches are multiples of `side`. Gaps are not touched.
+//! the result. Pitches are multiples of `side`. Elements outside all runs are unchanged.
 
 use std::fmt;
 
@@ -16,15 +16,15 @@ pub struct TileRows {
     rows: usize,
     cols: usize,
     side: usize,
-    /// Pitch before, in runs.
+    /// Pitch before the move, in runs.
     from: usize,
-    /// Pitch after, in runs.
+    /// Pitch after the move, in runs.
     to: usize,
 }
 
 impl TileRows {
     /// Creates the map for the matrix that `leading` transposes. Returns `None` unless `side`
-    /// divides both pitches and at least one side of the matrix.
+    /// divides both pitches and at least one side of the matrix, which must not be empty.
     pub fn new(leading: &LeadingDims, side: usize) -> Option<Self> {
         let (source, result) = (leading.source(), leading.result());
         let (rows, cols) = (source.rows(), source.cols());
@@ -59,12 +59,12 @@ impl TileRows {
         self.side
     }
 
-    /// Returns the pitch before and after, in runs.
+    /// Returns the pitches before and after the move, in runs.
     pub fn pitches(&self) -> [usize; 2] {
         [self.from, self.to]
     }
 
-    /// Returns the number of elements that move.
+    /// Returns the number of elements of all runs.
     pub fn len(&self) -> usize {
         self.rows * self.cols
     }
@@ -74,8 +74,8 @@ impl TileRows {
         self.len() == 0
     }
 
-    /// Returns the number of elements, from the first on, that contain all runs: before the move
-    /// and after it. Both include the gap after the last row.
+    /// Returns the lengths, in elements, of the memory of all runs before and after the move. Both
+    /// include the gap after the last row.
     pub fn spans(&self) -> [usize; 2] {
         [self.rows * self.from * self.side, self.cols * self.to * self.side]
     }
@@ -85,8 +85,7 @@ impl TileRows {
         self.rows * self.from
     }
 
-    /// Returns the position to which the run at position `s` moves, or `None` if there is no run to
-    /// move.
+    /// Returns the position to which the run at position `s` moves, or `None` if no run is there.
     #[inline]
     pub fn succ(&self, s: usize) -> Option<usize> {
         let TileRows { rows, cols, side, from, to } = *self;

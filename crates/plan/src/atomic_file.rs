@@ -6,11 +6,11 @@ use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Replaces the contents of a file atomically with what `change` returns.
+/// Replaces the contents of a file atomically with the bytes that `change` returns.
 ///
-/// `change` runs while this process has the lock on the file. Readers see either the old contents
-/// or the new contents. If `path` is a symbolic link, the link stays and its target is replaced.
-/// The directory must exist.
+/// `change` gets the resolved path, and runs while this process has the lock on the file. `io`
+/// converts I/O errors. Readers see either the old or the new contents. If `path` is a symbolic
+/// link, its target is replaced. The directory must exist.
 pub fn rewrite<E>(
     path: &Path,
     io: impl Fn(io::Error) -> E,
@@ -41,7 +41,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Rejects everything except regular files. Opening a pipe would block.
+/// Returns an error if `path` exists and is not a regular file. Opening a pipe would block.
 pub fn require_regular_file(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => Err(io::Error::other("not a regular file")),
@@ -49,7 +49,7 @@ pub fn require_regular_file(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a temporary file with an unused random name in the same directory.
+/// Creates a temporary file with an unused random name in the directory of `path`.
 fn create_temporary(path: &Path) -> io::Result<(PathBuf, File)> {
     loop {
         let random = RandomState::new().hash_one(std::process::id());
@@ -72,7 +72,7 @@ fn replace(path: &Path, text: &[u8], old: &Metadata) -> io::Result<()> {
     replaced
 }
 
-/// Writes and closes a file, with the permissions of `old`.
+/// Writes, synchronises and closes a file. On Unix, sets the permissions of `old`.
 fn write_all(mut file: File, text: &[u8], old: &Metadata) -> io::Result<()> {
     if cfg!(unix) {
         file.set_permissions(old.permissions())?;
@@ -81,10 +81,9 @@ fn write_all(mut file: File, text: &[u8], old: &Metadata) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Locks the file itself. Returns it, and `true` if it had to be created.
+/// Opens and locks a file. Returns it, and `true` if it had to be created.
 ///
-/// After waiting for the lock, checks that the path still names the locked file: another writer may
-/// have replaced it.
+/// Tries again if another writer has replaced the file before the lock was granted.
 #[cfg(unix)]
 fn lock(path: &Path) -> io::Result<(File, bool)> {
     use std::os::unix::fs::MetadataExt;
@@ -101,9 +100,8 @@ fn lock(path: &Path) -> io::Result<(File, bool)> {
     }
 }
 
-/// Locks a separate file `NAME.lock`, which is not deleted.
-///
-/// These systems do not report whether two open files are the same file.
+/// Locks a separate file `NAME.lock`, which is not deleted. Systems other than Unix do not report
+/// whether two open files are the same.
 #[cfg(not(unix))]
 fn lock(path: &Path) -> io::Result<(File, bool)> {
     let mut name = path.as_os_str().to_owned();

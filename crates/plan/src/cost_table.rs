@@ -18,11 +18,11 @@
 
 mod text;
 
-/// Error: a cost table is invalid.
+/// Reason why a cost table is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CostTableError {
-    /// The text is not a table.
+    /// The text is not the JSON of a cost table.
     #[error("cost table of {device}: {source}")]
     Format {
         /// Device of the table, or `?` if it is not known.
@@ -58,7 +58,7 @@ pub struct Sample {
     pub operation: usize,
     /// Values of all quantities, in the order of the schema.
     pub quantities: Vec<f64>,
-    /// Speed reached, as a fraction of a copy's.
+    /// Measured speed, as a fraction of the copy bandwidth.
     pub fraction: f64,
 }
 
@@ -77,13 +77,13 @@ pub struct CostTable {
 /// Factor of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// Rule that combines it with the factors before it.
+    /// Rule that combines the factor with the factors before it.
     pub how: FactorOp,
     /// Number or curve.
     pub value: Value,
     /// Conditions, all required: index of a quantity and its inclusive range, by ascending index.
     pub when: Vec<(usize, f64, f64)>,
-    /// Source of the measurement.
+    /// Measurement or reason behind the factor.
     pub from: String,
 }
 
@@ -107,7 +107,7 @@ pub enum Value {
     Curve(Curve),
 }
 
-/// Piecewise-linear curve over a quantity.
+/// Piecewise-linear curve over a quantity or its logarithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     /// Index of the quantity.
@@ -157,7 +157,7 @@ impl CostTable {
         &self.operations[which]
     }
 
-    /// Replaces the factors of operation `which`.
+    /// Returns the table with the factors of operation `which` replaced.
     #[must_use]
     #[doc(hidden)]
     pub fn with_factors(mut self, which: usize, factors: Vec<Factor>) -> Self {
@@ -171,14 +171,14 @@ impl CostTable {
         self.constants[which]
     }
 
-    /// Replaces a constant, for a device that differs only in that.
+    /// Returns the table with constant `which` of the schema replaced.
     #[must_use]
     pub fn with_constant(mut self, which: usize, value: f64) -> Self {
         self.constants[which] = value;
         self
     }
 
-    /// Returns the speed of operation `which`, as a fraction of a copy's.
+    /// Returns the speed of operation `which`, as a fraction of the copy bandwidth.
     ///
     /// `quantity` returns the value of the quantity at an index of the schema. It is called only
     /// for quantities that affect the result.
@@ -186,10 +186,11 @@ impl CostTable {
         self.decided(which, quantity).0
     }
 
-    /// Returns the speed of operation `which` and the index of the factor that decides it.
+    /// Returns the [`fraction`](Self::fraction) of operation `which`, and the index of the factor
+    /// that decides it.
     ///
-    /// That factor is the last one that set the value or lowered it to a limit. See
-    /// [`fraction`](Self::fraction).
+    /// That factor is the last one that set the value or lowered it to a limit, else the first
+    /// `times` that applies.
     pub fn decided(&self, which: usize, quantity: impl Fn(usize) -> f64) -> (f64, Option<usize>) {
         let mut decided = (1.0, None);
         for (number, factor) in self.operations[which].iter().enumerate() {
@@ -257,8 +258,7 @@ impl Value {
 }
 
 impl Curve {
-    /// Creates a curve from ascending quantities and their values. Without points the curve is 1
-    /// everywhere.
+    /// Creates a curve from ascending `(quantity, value)` points; without points, it is 1.
     pub fn new(over: usize, linear: bool, points: impl Iterator<Item = (f64, f64)>) -> Self {
         let mut curve = Curve { over, linear, points: Vec::new() };
         curve.points = points

@@ -42,7 +42,7 @@ impl MethodFilter {
 pub struct StageRequest {
     /// Bytes of an element.
     pub elem_bytes: usize,
-    /// Alignment of the buffers in bytes.
+    /// Alignment of the data buffers in bytes.
     pub alignment: usize,
     /// `true` if the result is written to another buffer.
     pub out_of_place: bool,
@@ -53,8 +53,7 @@ pub struct StageRequest {
 }
 
 impl StageRequest {
-    /// Returns `true` if the request accepts `method`: the filter does, and the method writes to
-    /// the required buffer.
+    /// Returns `true` if the filter accepts `method` and the method writes to the required buffer.
     pub fn accepts(&self, method: Method) -> bool {
         (method == Method::OutOfPlace) == self.out_of_place && self.methods.accepts(method)
     }
@@ -86,15 +85,15 @@ pub struct SlotParams {
 }
 
 impl SlotParams {
-    /// Returns the rows of the longest chunk: the largest multiple of `slot` up to `rows`.
+    /// Returns the maximum chunk length, in rows: the largest multiple of `slot` up to `rows`.
     pub fn longest_chunk(&self) -> usize {
         self.rows / self.slot * self.slot
     }
 
-    /// Returns the rows of the longest chunks that fit `bytes` bytes: with their halo, and without.
+    /// Returns the rows of the longest chunks that fit `bytes` bytes with their halo, and without.
     ///
-    /// The halo is reserved as `2 · slot` rows. Both results are multiples of `slot` and at least
-    /// `slot`.
+    /// The halo counts as `2 · slot` rows. Both results are multiples of `slot` and at least
+    /// `slot`, even if that does not fit.
     pub fn chunks_that_fit(&self, bytes: usize) -> [usize; 2] {
         let most = bytes / (self.cols * self.elem_bytes) / self.slot * self.slot;
         let most = most.clamp(self.slot, self.longest_chunk());
@@ -103,7 +102,7 @@ impl SlotParams {
 
     /// Iterates over the chunk lengths, in rows, to try for `bytes` bytes.
     ///
-    /// Doubles from one slot, then ends with both lengths of
+    /// The lengths double from one slot. The last two are those of
     /// [`chunks_that_fit`](Self::chunks_that_fit).
     pub fn chunk_lengths(&self, bytes: usize) -> impl Iterator<Item = usize> + use<> {
         let fitting = self.chunks_that_fit(bytes);
@@ -117,9 +116,9 @@ impl SlotParams {
 /// A model is plain data. Plans for a device can be made, compared and printed on machines that do
 /// not have it.
 ///
-/// A backend that implements the trait must execute every implementation that it returns, exactly
-/// as described. Each one must respect the cap of the request and have an accepted method. The
-/// backend must permute at least eight axes: plans of a higher rank permute eight axes at a time.
+/// The backend must execute every implementation that the model returns. Each must respect the cap
+/// of the request and have an accepted method. The backend must permute at least eight axes: plans
+/// of a higher rank can then permute eight at a time.
 pub trait Device: fmt::Debug + Send + Sync {
     /// Returns a short name for plans and messages.
     fn name(&self) -> &str;
@@ -133,19 +132,19 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Returns the workspace cap in bytes for problems that do not set one.
     fn default_cap(&self, problem: &Problem) -> usize;
 
-    /// Returns the effective workspace cap in bytes: the problem's, else the default.
+    /// Returns the effective workspace cap in bytes: the problem's cap, else the device's default.
     fn cap(&self, problem: &Problem) -> usize {
         problem.cap().unwrap_or_else(|| self.default_cap(problem))
     }
 
-    /// Returns the on-chip capacity in bytes: of one worker, and of the largest group that can
-    /// synchronise while other groups do the same.
+    /// Returns on-chip capacities in bytes: of one thread block or CPU thread, and of the largest
+    /// cluster of them that can synchronise while others do the same.
     fn on_chip_bytes(&self) -> [usize; 2];
 
-    /// Returns the on-chip capacity in bytes of all workers together, if all can synchronise.
+    /// Returns the on-chip capacity in bytes of the whole device, if all of it can synchronise.
     ///
-    /// Arrays up to this size can be permuted in one pass. The default is the capacity of one
-    /// group.
+    /// Arrays up to this size can be permuted in one pass. The default is the second of
+    /// [`on_chip_bytes`](Self::on_chip_bytes).
     fn on_chip_bytes_total(&self) -> usize {
         self.on_chip_bytes()[1]
     }
@@ -156,29 +155,30 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Returns the aligned slots with chunks of `chunk` rows, in the slot order that suits the
     /// device.
     ///
-    /// Returns `None` if the parameters do not allow them.
+    /// Returns `None` if the parameters are not valid.
     fn aligned_slots(&self, params: &SlotParams, chunk: usize) -> Option<AlignedSlots>;
 
-    /// Returns the chunk lengths, in rows, that are worth trying with these slots.
+    /// Returns the chunk lengths, in rows, that are worth trying with these slots, or all candidate
+    /// lengths if `every`.
     ///
-    /// The order is unspecified, and lengths may repeat. With `every`, returns all candidate
-    /// lengths.
+    /// The order is unspecified, and lengths may repeat.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize>;
 
-    /// Returns the bytes of a chunk of records and of the longest slots in it, or `None`.
+    /// Returns the maximum bytes of a chunk of records and of a slot in it, or `None` for the
+    /// planner's defaults.
     ///
-    /// `Some` is for devices that gather chunks in runs: for them every slot length is worth
-    /// trying, and longer chunks have no benefit.
+    /// With `Some`, the planner tries every slot length. This suits devices for which longer chunks
+    /// have no benefit.
     fn record_chunk_bytes(&self) -> Option<[usize; 2]> {
         None
     }
 
-    /// Returns all implementations of `map`, at least one.
+    /// Returns all implementations of `map` that meet `request`, at least one.
     ///
     /// Between equal estimates the planner takes the first.
     ///
     /// # Errors
-    /// The reason why the device has none, or none within the cap.
+    /// The reason why the device has no implementation, or none within the workspace cap.
     fn implementations(
         &self,
         map: &StageMap,
@@ -188,7 +188,7 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Returns the fastest implementation of `map` by estimate.
     ///
     /// # Errors
-    /// Same as [`implementations`](Self::implementations).
+    /// The errors of [`implementations`](Self::implementations).
     fn best(&self, map: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
         let all = self.implementations(map, request)?;
         let best = all.into_iter().min_by(|a, b| a.seconds.total_cmp(&b.seconds));

@@ -9,31 +9,32 @@ use crate::stage_map::StageMap;
 /// Algorithm that executes one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Swaps pairs of tiles across the diagonal of a square. In a cube, rotates three tiles.
+    /// Swaps pairs of tiles across the diagonal of a square, or rotates three tiles of a cube.
     TileSwap,
     /// Reads an instance on chip, waits at a barrier, then writes it (thesis section 4.5).
     BarrierSync,
     /// PTTWAC with flags on chip: one group of workers follows the cycles of each instance
-    /// (Algorithm 1).
+    /// (thesis algorithm 1).
     PttwacOnChip,
-    /// PTTWAC with flags in global memory: many workers follow the cycles (Algorithm 2).
+    /// PTTWAC with flags in global memory: many workers follow the cycles (thesis algorithm 2).
     PttwacGlobal,
     /// P-IPT: one worker per cycle, without flags. Finds cycle leaders by walking the cycles. Needs
     /// no workspace.
     PIpt,
-    /// Pads or unpads rows in rounds: each round moves the rows whose destination is free
-    /// (equation 4.1).
+    /// Moves rows to another pitch in rounds: each round moves the rows whose destination is free
+    /// (thesis equation 4.1).
     Rounds,
-    /// Pads or unpads rows one by one, with one share of consecutive rows per worker.
+    /// Moves rows to another pitch one by one, with one share of consecutive rows per worker.
     ///
-    /// Rows whose packed position is in another worker's share are buffered in the workspace.
+    /// Rows whose position at the smaller pitch is in another worker's share are saved in the
+    /// workspace.
     Shares,
-    /// Pads or unpads rows by data sliding, in blocks: each block is read, and written once the
-    /// blocks at its destination have been read.
+    /// Moves rows to another pitch by data sliding, in blocks: each block is read, and written once
+    /// the blocks at its destination have been read.
     Blocks,
     /// Reads the source and writes the result to another buffer.
     OutOfPlace,
-    /// Copies everything to the workspace, then writes it from there to its final position.
+    /// Writes the transpose to the workspace, then copies it back row by row.
     ThroughWorkspace,
     /// Swaps rows with the elements at their destination.
     GapSwap,
@@ -64,8 +65,8 @@ impl Method {
 impl StageMap {
     /// Returns the methods that may implement the map, in the order in which ties are broken.
     ///
-    /// A backend supports some of them. Only [`OutOfPlace`](Method::OutOfPlace) writes to another
-    /// buffer.
+    /// A backend may support only part of them. Only [`OutOfPlace`](Method::OutOfPlace) writes to
+    /// another buffer.
     pub fn methods(&self) -> &'static [Method] {
         use Method::{
             BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, PttwacGlobal, PttwacOnChip, Rounds,
@@ -91,8 +92,8 @@ impl StageMap {
             StageMap::Slide(_) => &[Rounds, Blocks, Shares],
             StageMap::Reshape(leading) if leading.is_transposed() => &[],
             StageMap::Reshape(_) => &[Rounds],
-            // Not `Rounds`: few cut columns leave room for rounds of a few rows only, and counting
-            // those for every tile side took longer than the rest of planning.
+            // Not `Rounds`: few cut columns allow only short rounds, and counting them for every
+            // tile side took longer than the rest of planning.
             StageMap::Cut { .. } if self.slide().is_none() => &[],
             StageMap::Cut { .. } => &[Blocks, Shares],
             StageMap::TileRows(_) => &[PttwacGlobal],
@@ -119,9 +120,9 @@ impl fmt::Display for Method {
 ///
 /// `Display` prints all of it, on one or more lines.
 pub trait LaunchConfigData: Any + fmt::Debug + fmt::Display + PartialEq + Send + Sync {
-    /// Returns the suffix that distinguishes configurations of one method: `/grid`.
+    /// Returns the suffix that distinguishes configurations of one method, such as `/grid`.
     ///
-    /// It is printed after the method name.
+    /// Plans print it after the method name.
     fn variant(&self) -> String;
 }
 
@@ -145,20 +146,18 @@ impl<G: LaunchConfigData> ErasedConfig for G {
 }
 
 impl LaunchConfig {
-    /// Wraps a backend's data.
+    /// Wraps the launch configuration of a backend.
     pub fn new(data: impl LaunchConfigData) -> Self {
         LaunchConfig(Arc::new(data))
     }
 
-    /// Returns the data if they have type `G`, else `None`.
-    ///
-    /// A backend gets `None` for the configurations of other backends.
+    /// Returns the configuration if its type is `G`, else `None`, as for another backend's.
     pub fn get<G: LaunchConfigData>(&self) -> Option<&G> {
         let data: &dyn Any = &*self.0;
         data.downcast_ref()
     }
 
-    /// Returns the suffix that distinguishes it from other configurations of its method.
+    /// Returns the suffix that distinguishes this configuration from others of its method.
     pub fn variant(&self) -> String {
         self.0.variant()
     }
@@ -187,13 +186,13 @@ impl fmt::Display for LaunchConfig {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Implementation {
-    /// Algorithm.
+    /// Algorithm that executes the index map.
     pub method: Method,
     /// Launch configuration for the backend.
     pub launch_config: LaunchConfig,
     /// Workspace in bytes, in addition to the data.
     pub workspace_bytes: usize,
-    /// Estimated seconds.
+    /// Estimated time in seconds.
     pub seconds: f64,
 }
 
@@ -223,7 +222,7 @@ pub struct Stage {
     pub map: StageMap,
     /// Number of problem elements per element of the map.
     ///
-    /// Exceeds 1 if a short last axis stays last: its elements then move as one longer element.
+    /// More than 1 if a short last axis stays last: its elements then move as one longer element.
     pub elems_per_unit: usize,
     /// Implementation that executes the stage.
     pub implementation: Implementation,

@@ -24,11 +24,11 @@ pub enum Infeasible {
     /// The fused rank exceeds what one phase can permute.
     #[error(transparent)]
     Axes(#[from] PermutationError),
-    /// The last axis stays last, so its elements move as contiguous runs.
-    #[error("the last axis stays last: its elements move as whole runs")]
+    /// The route does not support a last axis that stays last and moves as contiguous runs.
+    #[error("the last axis stays last, which this route does not support")]
     LastStays,
-    /// The extents have no common divisor that could be the side of a square tile.
-    #[error("{rows} and {cols} have no common divisor")]
+    /// The extents have no common divisor above 1 that could be the side of a square tile.
+    #[error("{rows} and {cols} have no common divisor above 1")]
     Coprime {
         /// Rows.
         rows: usize,
@@ -76,10 +76,7 @@ pub enum Infeasible {
         batch: usize,
     },
     /// The route runs only in place, or only out of place, and the problem requires the opposite.
-    #[error(
-        "it is for transpositions {} alone",
-        if *out_of_place { "out of place" } else { "in place" }
-    )]
+    #[error("the route runs only {}", if *out_of_place { "out of place" } else { "in place" })]
     WrongDestination {
         /// `true` if the route runs only out of place.
         out_of_place: bool,
@@ -103,7 +100,7 @@ pub enum Infeasible {
     #[error("the cost table gives no finite estimate")]
     Unestimated,
     /// An extent or count exceeds what the device's parameters can represent.
-    #[error("{what} of {count} exceed the maximum of {most} for this device")]
+    #[error("{count} {what} exceed this device's maximum of {most}")]
     TooMany {
         /// Name of the quantity.
         what: &'static str,
@@ -116,7 +113,8 @@ pub enum Infeasible {
 
 /// Returns the reason with the smaller memory requirement.
 ///
-/// It shows how far a route is from feasible: each tile of a route has its own reason.
+/// Each tile of a route has its own reason. The returned one shows how far the route is from
+/// feasible.
 pub(crate) fn least_short(a: Option<Infeasible>, b: Infeasible) -> Infeasible {
     let need = |reason: &Infeasible| match reason {
         Infeasible::Workspace { need, .. } | Infeasible::OnChip { need, .. } => *need,

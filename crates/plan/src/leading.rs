@@ -1,10 +1,11 @@
 //! Planning of matrices with leading dimensions (row pitches), as in BLAS.
 //!
-//! The planner tries three strategies, listed in `STRATEGIES`. One stage moves the whole matrix. Or
-//! the rows become contiguous, the routes of dense matrices transpose them, and the rows move to
-//! their new pitch; if gap elements are moved along with the matrix, one of these two moves is not
-//! needed. Or rows are swapped with gaps, which needs no workspace. The reasons are in
-//! `docs/leading-dimensions.md`.
+//! The planner tries three strategies, explained in `docs/leading-dimensions.md`:
+//!
+//! 1. One stage moves the whole matrix.
+//! 2. Rows become contiguous, a route of dense matrices transposes them, and the rows move to their
+//!    new pitch. If the gaps of one side are moved as elements, that side's move is not needed.
+//! 3. Rows are swapped with gaps until they are contiguous. The swaps need no workspace.
 
 use std::ops::Range;
 
@@ -26,7 +27,7 @@ pub struct LeadingPlanner<'a> {
     pub planner: &'a Planner,
     pub problem: &'a Problem,
     pub leading: &'a LeadingDims,
-    /// Plans the transposition of the matrix without gaps.
+    /// Planner of the transposition without gaps.
     pub dense: &'a dyn Fn(&Problem) -> Result<Candidate, RejectedRoute>,
 }
 
@@ -35,7 +36,7 @@ type Found = Result<Vec<Candidate>, RejectedRoute>;
 /// Strategies in the order in which they are tried: fewest passes first.
 ///
 /// The planner takes the fastest candidate of the first strategy that fits the workspace cap. The
-/// argument is `true` if slower candidates are wanted too.
+/// second argument is `true` if slower candidates are wanted too.
 const STRATEGIES: [fn(&LeadingPlanner, bool) -> Found; 3] = [
     |leading, _| leading.one_stage(),
     |leading, all| leading.around_gaps(all),
@@ -77,11 +78,11 @@ impl LeadingPlanner<'_> {
         (all, rejections)
     }
 
-    /// Returns the results of the applicable strategies. They are computed lazily.
+    /// Runs the applicable strategies lazily. With `all`, they also return slower candidates.
     fn attempts(&self, all: bool) -> impl Iterator<Item = Found> {
         let equal = self.leading.source().pitch() == self.leading.result().pitch();
-        // Untransposed rows never overwrite unread rows. Equal pitches leave gaps untouched. Both
-        // need a single stage.
+        // Untransposed rows slide without a dense matrix in between. Equal pitches must leave gaps
+        // unchanged. Both need a single stage.
         let one = !self.leading.is_transposed() || equal;
         let (route, reason) =
             (self.planner.route.unwrap_or(Route::ONE_STAGE), Infeasible::OneStage);
@@ -145,7 +146,7 @@ impl LeadingPlanner<'_> {
     /// Returns the candidate with the fastest tile side, if it takes less than `bound` seconds.
     ///
     /// With `all` there is no bound. Under [`TileRule::Exhaustive`] the candidates of several sides
-    /// are returned. Returns none if another route or a mirrored one was requested.
+    /// are returned. Returns no candidate if another route or a mirrored one was requested.
     fn with_tiles(&self, matrix: &DenseMatrix, all: bool, bound: f64) -> Vec<Candidate> {
         let Planner { route, mirrored, rule, .. } = self.planner;
         if route.is_some_and(|route| route != Route::SQUARE_TILE) || *mirrored == Some(true) {
@@ -169,7 +170,7 @@ impl LeadingPlanner<'_> {
 
     /// Returns the candidate of `frame`, or `None` if it takes at least `bound` seconds.
     ///
-    /// Subtracts the workspace of saved gaps from the cap.
+    /// Saved gaps use part of the workspace cap; the other stages get the rest.
     fn within(&self, frame: &Frame, bound: f64) -> Result<Option<Candidate>, RejectedRoute> {
         let need = frame.gaps.map_or(0, |gaps| self.problem.saved_gap_bytes_of(&gaps));
         let cap = self.device().cap(self.problem);
@@ -213,7 +214,8 @@ impl LeadingPlanner<'_> {
         Ok(Some(first.then(middle).then(last)).filter(|found| found.seconds < bound))
     }
 
-    /// Returns the phase of stages that move rows and save gaps, or no phase if `maps` is empty.
+    /// Returns the phase of stages that move rows, and save or restore gaps. Returns no phase if
+    /// `maps` is empty.
     fn rows(
         &self,
         route: Route,
@@ -259,8 +261,8 @@ struct DenseMatrix {
 
 /// Iterates over the dense matrices to try.
 ///
-/// If the span has room, the first ones have the source's or the result's pitch as their number of
-/// columns or rows: the gaps of that side move as elements. The last one is the matrix itself.
+/// If the span has room, the first have the source's pitch as number of columns, or the result's as
+/// number of rows: the gaps of that side move as elements. The last is the matrix itself.
 fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = DenseMatrix> {
     let (source, result) = (leading.source(), leading.result());
     let sides = [source.rows(), source.cols()];
@@ -279,7 +281,7 @@ fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = Dens
 struct Frame {
     /// Number of rows and columns of the dense matrix.
     sides: [usize; 2],
-    /// Gaps that are saved, if any.
+    /// Gaps that are saved and restored, if any.
     gaps: Option<SavedGaps>,
     first: Vec<StageMap>,
     /// In-place transposition of square tiles, if it replaces the dense transposition.
@@ -356,10 +358,10 @@ impl DenseMatrix {
     }
 }
 
-/// Returns the frame that needs no workspace: rows are swapped with gaps until they are contiguous.
+/// Returns the frame that swaps rows with gaps until they are contiguous, without workspace.
 ///
-/// Afterwards they are swapped back, which restores every gap, and the rows move to the result's
-/// pitch.
+/// After the dense transposition, the swaps are undone, which restores every gap. Then the elements
+/// move, in order, to the rows of the result.
 fn with_gap_swaps(leading: &LeadingDims) -> Frame {
     let rows = leading.source();
     let exchange = |direction| StageMap::SwapGaps { rows, direction };
@@ -371,11 +373,11 @@ fn with_gap_swaps(leading: &LeadingDims) -> Frame {
     Frame { sides: [rows.rows(), rows.cols()], gaps: None, first, tiles: None, last }
 }
 
-/// Returns which stages of a plan move the matrix while it has no gaps, and the number of its
-/// elements then.
+/// Returns the range of the stages of a plan that move the matrix while it is dense, and the number
+/// of elements of the dense matrix.
 ///
-/// Returns `None` if the other stages do not make the rows contiguous before, or do not move them
-/// to the result after.
+/// Returns `None` if the stages before do not make the rows contiguous, or those after do not move
+/// them to the result.
 pub fn dense_stages(leading: &LeadingDims, maps: &[StageMap]) -> Option<(Range<usize>, usize)> {
     let nothing = (0..0, leading.len());
     if maps.is_empty() {
@@ -407,8 +409,8 @@ pub fn dense_stages(leading: &LeadingDims, maps: &[StageMap]) -> Option<(Range<u
             .filter_map(|matrix| matrix.with_tiles(side))
             .find_map(between);
     }
-    // The matrices with the most slides come first. Otherwise a slide of the frame could be
-    // mistaken for a stage of the dense transposition.
+    // Most slides first: otherwise a slide of the frame could be mistaken for a stage of the dense
+    // transposition.
     dense_matrices(leading)
         .rev()
         .map(DenseMatrix::with_slides)

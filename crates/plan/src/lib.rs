@@ -1,13 +1,13 @@
 //! Planning of in-place transpositions and axis permutations.
 //!
 //! A [`Planner`] turns a [`Problem`] and a [`Device`] model into a [`Plan`]. A plan is plain data
-//! without pointers. It can be compared, printed in dimension notation, and executed by any
-//! backend. [`Plan::dest`] composes its index maps, to check it element by element. Plans for any
-//! device can be made and printed without that device, and the CPU backend can execute them.
+//! that refers to no buffer or device. [`Plan::dest`] composes its index maps for checks element by
+//! element. Plans for any device can be made and printed without that device, and the CPU backend
+//! can execute them.
 //!
-//! A route composes stages. For each stage, the device returns implementations with their launch
-//! configuration, workspace and estimated time. The planner adds up the estimates and takes the
-//! fastest route. This crate contains no device code: the backends implement [`Device`].
+//! A route composes stages. For each stage, the device returns implementations with workspace and
+//! estimated time. The planner adds up the estimates and takes the fastest route. This crate
+//! contains no device code: the backends implement [`Device`].
 //!
 //! | module | contents |
 //! |---|---|
@@ -29,7 +29,7 @@
 //! | [`tuner`] | ranks candidate plans by measured time |
 //! | [`units`] | human-readable sizes and durations |
 //! | [`wisdom`] | tuning results, stored in a file |
-//! | `atomic_file` | locked, atomic replacement of that file |
+//! | `atomic_file` | locked, atomic replacement of the wisdom file |
 
 mod atomic_file;
 pub mod cost_table;

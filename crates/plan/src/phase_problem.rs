@@ -9,15 +9,15 @@ use turntile_perm::divisors::divisors;
 use crate::device::{Device, MethodFilter, StageRequest};
 use crate::problem::{MatrixBatch, Problem};
 
-/// Part of a problem: axes that one route permutes.
+/// Part of a problem that one route solves: an axis permutation on a device.
 #[derive(Clone, Debug)]
 pub struct PhaseProblem<'a> {
     /// Permutation of the phase's axes.
     pub axes: AxisPermutation,
     /// Permutation as a transposition of matrices.
     ///
-    /// If it is not one, `rows` is the extent of the result's last axis and `cols` that of the
-    /// source's last axis. Routes for any axes need no more.
+    /// For others, `rows` is the extent of the result's last axis and `cols` that of the source's
+    /// last axis: routes for any axes need no more. For an identity, `rows` is 1.
     pub matrices: MatrixBatch,
     /// Device that runs the phase.
     pub device: &'a dyn Device,
@@ -25,25 +25,25 @@ pub struct PhaseProblem<'a> {
     pub request: StageRequest,
     /// `true` if every tile is wanted, not only candidates for the fastest by estimate.
     pub exhaustive: bool,
-    /// `true` if `axes` is the inverse of the phase's permutation. A route then builds the stages
-    /// of the inverse and inverts them in reverse order.
+    /// `true` if `axes` is the inverse of the phase's permutation. The stages for `axes` are then
+    /// inverted in reverse order, unless the route has mirrored stages.
     pub mirrored: bool,
     /// Number of the problem's elements in one element of `axes`.
     pub elems_per_unit: usize,
     /// Order of the problem's fused axes after the phase.
     pub order: Vec<usize>,
-    /// Divisors of the number of rows and of columns, computed on first use.
+    /// Divisors of the numbers of rows and of columns, computed on first use.
     sides: [Rc<OnceCell<Vec<usize>>>; 2],
 }
 
-/// Minimum bytes of a fixed last axis that moves as runs. A shorter one is merged into the element.
+/// Minimum bytes of a last axis that moves as runs. A shorter one is merged into the element.
 const RUN_BYTES: usize = 128;
 
 impl<'a> PhaseProblem<'a> {
     /// Creates the phase that permutes `axes` of `problem`, with its fused axes in `order`
     /// afterwards.
     ///
-    /// Returns `None` if nothing moves. An out-of-place problem moves every element, even for the
+    /// Returns `None` if nothing moves. An out-of-place problem moves every element, even by the
     /// identity.
     pub fn new(
         problem: &Problem,
@@ -82,8 +82,8 @@ impl<'a> PhaseProblem<'a> {
         })
     }
 
-    /// Returns the phase with the given orientation: mirrored, it has the inverse permutation and
-    /// transposed matrices.
+    /// Returns the phase with the given orientation. A mirrored phase has the inverse permutation
+    /// and transposed matrices.
     #[must_use]
     pub(crate) fn oriented(&self, mirrored: bool) -> Self {
         if mirrored == self.mirrored {
@@ -104,8 +104,8 @@ impl<'a> PhaseProblem<'a> {
         self.axes.is_identity() || MatrixBatch::of(&self.axes).is_some()
     }
 
-    /// Returns `true` if the last axis is fixed and so long that it moves as runs. Such a phase is
-    /// fast to estimate.
+    /// Returns `true` if the last axis stays last, except in transpositions of matrices where it is
+    /// merged into the element. Such a phase is fast to estimate.
     pub(crate) fn is_runs(&self) -> bool {
         self.axes.unit() > 1 || (!self.is_matrices() && self.elems_per_unit > 1)
     }
@@ -122,8 +122,8 @@ impl<'a> PhaseProblem<'a> {
 
     /// Returns the number of passes that the fastest plan likely takes: 1 or 2.
     ///
-    /// One pass can suffice if the permutation is an involution or swaps square tiles, if an
-    /// instance or the whole array fits on chip, or if whole runs move.
+    /// One pass can suffice if the permutation is an involution or moves square tiles, if an
+    /// instance or the whole array fits on chip, or if elements or runs are long.
     pub(crate) fn likely_passes(&self) -> usize {
         let elem_bytes = self.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;

@@ -11,7 +11,7 @@ use crate::routes::{Route, TileSize};
 use crate::stage_map::StageMap;
 use crate::units;
 
-/// Infeasible route that precedes the chosen one in the route table, and the reason.
+/// Infeasible route, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RejectedRoute {
@@ -31,16 +31,15 @@ pub struct Plan {
     pub problem: Problem,
     /// Name of the device that the plan was made for.
     pub device: String,
-    /// Phases in execution order. Empty if nothing moves; one phase for matrices.
+    /// Phases in execution order. Empty if nothing moves; one phase for contiguous matrices.
     pub phases: Vec<Phase>,
-    /// Workspace in bytes: the [saved gaps](Self::saved_gap_bytes) plus the largest workspace of a
-    /// stage.
-    ///
-    /// All stages share one allocation.
+    /// Workspace in bytes: the [saved gaps](Self::saved_gap_bytes) plus the largest workspace of
+    /// any other stage. All stages share one allocation.
     pub workspace_bytes: usize,
     /// Estimated seconds.
     pub seconds: f64,
-    /// Infeasible routes that precede the chosen one in the route table.
+    /// Infeasible routes that precede the chosen one in the route table, or all for several phases.
+    /// Empty for leading dimensions and records.
     pub rejected: Vec<RejectedRoute>,
 }
 
@@ -109,7 +108,7 @@ impl Plan {
     /// Creates a plan of one stage over a flat array, to execute an index map on its own.
     ///
     /// # Errors
-    /// [`ProblemError::TooLarge`]: the map exceeds the address space.
+    /// [`ProblemError::TooLarge`]: the elements of the map exceed the address space.
     /// [`ProblemError::ZeroSizedElement`]: `elem_bytes` is 0.
     pub fn from_stage(
         device: impl Into<String>,
@@ -155,9 +154,7 @@ impl Plan {
         self.stages().map(Stage::passes).sum()
     }
 
-    /// Returns the bytes at the start of the workspace that store saved gap elements.
-    ///
-    /// The workspace of the stages starts after them.
+    /// Returns the number of bytes at the start of the workspace that store saved gap elements.
     pub fn saved_gap_bytes(&self) -> usize {
         let saved = |stage: &Stage| match stage.map {
             StageMap::Gaps { gaps, .. } => self.problem.saved_gap_bytes_of(&gaps),
@@ -293,7 +290,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Formats `order`, an order of fused axes, in terms of the axes as given: `0, 2 3, 1`.
+    /// Formats `order`, an order of fused axes, as the caller's axes: `0, 2 3, 1`.
     fn axes_in(&self, fused: &FusedAxes, order: &[usize]) -> String {
         let given = |&axis: &usize| {
             let axes: Vec<String> = fused.given(axis).iter().map(usize::to_string).collect();

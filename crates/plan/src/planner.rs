@@ -15,15 +15,16 @@ use crate::records::RecordPlanner;
 use crate::routes::{ROUTES, Route, RouteSpec, StageSpec, TileSize};
 use crate::search;
 
-/// All candidate plans for a problem, and the rejected routes.
+/// Candidate plans for a problem, and the infeasible routes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidates {
     /// Candidate plans, sorted by estimated time, fastest first.
     ///
     /// Contains the best plan of each feasible route, once mirrored and once not. Under
-    /// [`TileRule::Exhaustive`] it contains every plan.
+    /// [`TileRule::Exhaustive`] it contains the best plan of each tile, and every implementation of
+    /// routes with a single stage.
     pub candidates: Vec<Plan>,
-    /// Infeasible routes, in the order of the route table.
+    /// Infeasible routes, in the order in which they were tried.
     pub rejected: Vec<RejectedRoute>,
 }
 
@@ -59,7 +60,7 @@ pub enum PlanError {
     /// The requested route is infeasible for the problem, or every route is.
     #[error("route {route} cannot be used for {problem} on {device}: {why}")]
     Infeasible {
-        /// The requested route, else one stage, else the first route that was rejected.
+        /// The requested route, else `one-stage`, else the first route that was rejected.
         route: Route,
         /// The problem.
         problem: Box<Problem>,
@@ -70,14 +71,15 @@ pub enum PlanError {
     },
 }
 
-/// Search width: how many tiles, and how many implementations of a single stage, are considered.
+/// Search width: the number of tiles and of implementations of a single stage to consider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TileRule {
     /// Only tiles that could be the fastest by estimate. The cost model ranks them.
     #[default]
     CostModel,
-    /// Every feasible tile, for a tuner to measure. Slots are limited to powers of two elements.
+    /// Every tile that a route proposes, for a tuner to measure. Slots have a power of
+    /// two elements, or every number from 2 to the number of rows if that is at most 64.
     Exhaustive,
 }
 
@@ -109,7 +111,7 @@ impl Planner {
 
     /// Adds caller-supplied routes to the built-in table.
     ///
-    /// Between equal estimates the built-in routes win.
+    /// If estimates are equal, the built-in route is chosen.
     #[doc(hidden)]
     pub fn with_routes(self, more: &'static [RouteSpec]) -> Self {
         Planner { extra_routes: more, ..self }
@@ -150,12 +152,12 @@ impl Planner {
 
     /// Returns the plan with the least estimated time.
     ///
-    /// With leading dimensions it tries three strategies and takes the first that fits the
-    /// workspace cap: one stage, stages around the gaps, and row exchanges. It returns the fastest
-    /// plan of that strategy.
+    /// For a matrix with leading dimensions, tries three strategies and takes the first that fits
+    /// the workspace cap: one stage, stages around the gaps, and swaps of rows with gaps. Returns
+    /// the fastest plan of that strategy.
     ///
-    /// For axes that are not a transposition of matrices, it also searches sequences of several
-    /// phases (`search.rs`). If a route was requested, that route permutes all axes in one phase.
+    /// For axes that are not a transposition of matrices, also searches sequences of several phases.
+    /// If a route was requested, that route permutes all axes in one phase.
     ///
     /// # Errors
     /// [`PlanError::Infeasible`]: the requested route is infeasible for the problem or its
@@ -163,8 +165,8 @@ impl Planner {
     ///
     /// Without a requested route, in-place planning always succeeds: following cycles of single
     /// elements needs no workspace. The exception is a matrix with leading dimensions on a device
-    /// that cannot exchange rows. It needs workspace for the overwritten gaps, and the error
-    /// reports how much.
+    /// that cannot swap rows with gaps. It needs workspace for the overwritten gaps, and the error
+    /// reports the bytes.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
         let without_rejections = |found| (found, Vec::new());
         let found =
@@ -199,7 +201,7 @@ impl Planner {
     }
 
     /// Returns the fastest candidate, and the infeasible routes that precede its route in the
-    /// table.
+    /// table, or all if it has several phases.
     fn fastest(&self, problem: &Problem) -> Result<(Candidate, Vec<RejectedRoute>), RejectedRoute> {
         let (found, mut rejected) = match self.search_scope(problem)? {
             (_, true) => search::fastest(self, problem),
@@ -293,8 +295,8 @@ impl Planner {
         Candidates { candidates, rejected: declined }
     }
 
-    /// Returns all candidates for a problem without leading dimensions and records, unsorted, and
-    /// the rejected routes.
+    /// Returns all candidates for a problem with neither leading dimensions nor records, unsorted,
+    /// and the rejected routes.
     fn all(
         &self,
         problem: &Problem,
@@ -393,8 +395,8 @@ impl Planner {
         PhaseProblem::new(problem, axes, order, &*self.device, self.rule == TileRule::Exhaustive)
     }
 
-    /// Returns the fastest single phase that takes less than `bound` seconds, and the infeasible
-    /// routes.
+    /// Returns the fastest single phase that takes less than `bound` seconds, and the routes found
+    /// infeasible.
     pub(crate) fn fastest_phase(
         &self,
         phase: &PhaseProblem,
@@ -479,9 +481,9 @@ impl Planner {
 
     /// Returns the plans of a route that take less than `bound` seconds, fastest first.
     ///
-    /// Contains the best plan of each orientation. Under [`TileRule::Exhaustive`] it contains all
-    /// plans, and ignores the bound. The result is empty if the route is feasible but has no plan
-    /// within the bound.
+    /// Contains the best plan of each orientation. Under [`TileRule::Exhaustive`] it contains the
+    /// plans of every tile, and ignores the bound. The result is empty if the route is feasible but
+    /// has no plan within the bound.
     fn on_route(
         &self,
         spec: &RouteSpec,
@@ -520,8 +522,7 @@ impl Planner {
 
     /// Returns the plans of a route in the orientation of `phase`.
     ///
-    /// Like [`on_route`](Self::on_route): the best plan below `bound`, or all plans if the search
-    /// is exhaustive.
+    /// Bounded and exhaustive like [`on_route`](Self::on_route).
     fn in_orientation(
         &self,
         spec: &RouteSpec,
@@ -566,8 +567,8 @@ impl Planner {
         let least =
             |stage: &StageSpec| self.device.least_seconds(stage.map.len() * phase.elem_bytes());
         // `seconds` is the estimate of the stages seen so far, `left` a lower bound of the others.
-        // Stages that move runs come first: short super-elements are the slowest, and end the
-        // search early.
+        // Stages that move super-elements come first: short super-elements are the slowest, and end
+        // the search early.
         let (mut seconds, mut left) = (0.0, stages.iter().map(least).sum::<f64>());
         if left >= bound {
             return Ok(None);

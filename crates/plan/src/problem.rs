@@ -24,7 +24,7 @@ pub struct Problem {
     kind: Kind,
 }
 
-/// Problem kind: the objects to move and the destination. Each kind has its own planner.
+/// Kind of a problem: the objects to move and the destination.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Kind {
     /// Axis permutation inside the source buffer.
@@ -328,7 +328,7 @@ impl Problem {
     ///
     /// # Errors
     /// [`ProblemError::TooSmall`]: `lda` or `ldb` is less than the row length.
-    /// [`ProblemError::TooFarApart`]: the matrix spans more than `isize::MAX` bytes.
+    /// [`ProblemError::TooFarApart`]: the rows with their gaps take more than `isize::MAX` bytes.
     /// [`ProblemError::Leading`]: the problem is a batch, has other axes, is out-of-place or is a
     /// change of record layout.
     pub fn with_leading(&self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
@@ -370,7 +370,7 @@ impl Problem {
         self.saved_gaps().map(SavedGaps::leading)
     }
 
-    /// Returns the gap elements that the matrix overwrites while it is dense, or `None` for
+    /// Returns the gap elements that the dense intermediate matrix overwrites, or `None` for
     /// contiguous problems.
     pub fn saved_gaps(&self) -> Option<&SavedGaps> {
         match &self.kind {
@@ -448,7 +448,8 @@ impl Problem {
 
     /// Returns the buffer length in elements that the source and the result need.
     ///
-    /// Equals [`len`](Self::len). For a transposition with leading dimensions:
+    /// Equals [`len`](Self::len) if the problem is contiguous. For a transposition with leading
+    /// dimensions:
     /// `max((rows − 1) · lda + cols, (cols − 1) · ldb + rows)`.
     pub fn span(&self) -> usize {
         self.leading().map_or(self.len(), LeadingDims::span)
@@ -459,8 +460,8 @@ impl Problem {
         self.span() * self.elem_bytes
     }
 
-    /// Returns the bytes at the start of the workspace that preserve gap elements overwritten while
-    /// the matrix is dense. A multiple of 16.
+    /// Returns the bytes of all [saved gap elements](Self::saved_gaps) in the workspace. A multiple
+    /// of 16.
     pub fn saved_gap_bytes(&self) -> usize {
         self.saved_gaps().map_or(0, |gaps| self.saved_gap_bytes_of(gaps))
     }

@@ -73,7 +73,7 @@ fn with_alignment_rounds_down_to_power_of_two_divisor() {
     }
 }
 
-/// The bytes of either side must fit, up to the end of the last row's gap.
+/// Source and result must each fit in the address space, including the gap after the last row.
 #[test]
 fn rows_are_no_farther_apart_than_memory_is_long() {
     let dense = Problem::new(8, 8, 1).unwrap();
@@ -87,7 +87,7 @@ fn rows_are_no_farther_apart_than_memory_is_long() {
     }
 }
 
-/// Covers plans that only callers can build: lengths that overflow, and offsets past the end.
+/// Covers maps that only callers can build, with lengths that overflow, and offsets past the end.
 #[test]
 fn of_stage_rejects_overflow_and_dest_ignores_offsets_past_end() {
     use crate::{Direction, Plan, StageMap};

@@ -3,7 +3,7 @@
 //!
 //! | route | passes | feasible if |
 //! |---|---|---|
-//! | routes of matrices and axes | theirs | every field is one word, and the tile lengths divide one another and the number of records |
+//! | routes of matrices and axes | as that route | every field is one word, and the tile lengths divide one another and the number of records |
 //! | on-chip | 1 | whole tiles of both lengths fit on chip together |
 //! | one-stage | 1 | cycles of units of `T` words: the shorter tile length `T` divides the longer one and the number of records |
 //! | aligned-slots | 2 | one side is SoA, with any number of records |
@@ -32,7 +32,7 @@ pub struct RecordPlanner<'a> {
 /// Bytes of the shortest and of the longest slots. Moves of longer slots gain nothing: 4 KiB reach
 /// the speed of a copy.
 const SLOT_BYTES: [usize; 2] = [32, 4096];
-/// Minimum number of chunks if records are gathered in sections: enough to balance threads.
+/// Target number of chunks if records are gathered in sections: enough to balance threads.
 const MIN_CHUNKS: usize = 64;
 /// Slot bytes from which sections bring no benefit. From ASTA to SoA, records of 64 words reach 1.3
 /// GB/s with sections and slots of 4 KiB, and 4.4 GB/s by way of AoS with slots of 512 bytes (one
@@ -42,11 +42,12 @@ const LONG_SLOT_BYTES: usize = 512;
 /// go from AoS to SoA in 87 ms with slots of 4 KiB, compared with 1,450 ms with the 32-byte slots
 /// that otherwise fit (268 MB, one core of an EPYC under other load).
 const MAX_SECTION_RATIO: usize = 8;
-/// Slots per chunk, of a field of one word, that justify longer slots.
+/// Minimum number of slots per chunk, for a field of one word, of the longest slots to try.
 const MIN_CHUNK_SLOTS: usize = 4;
-/// Minimum bytes of a unit that follows cycles. For shorter units, computing the positions
-/// dominates. Fields of 12, 12 and 4 bytes, tiles of 32: from and to ASTA, units of 128 bytes reach
-/// 27% and 24% of a copy; slots of 4 KiB reach 28% and 51% (an EPYC under other load).
+/// Minimum bytes of a unit that follows cycles, if other routes are feasible. For shorter units,
+/// computing the positions dominates. Fields of 12, 12 and 4 bytes, tiles of 32: from and to ASTA,
+/// units of 128 bytes reach 27% and 24% of a copy; slots of 4 KiB reach 28% and 51% (an EPYC under
+/// other load).
 const MIN_UNIT_BYTES: usize = 512;
 
 type Found = (Vec<Candidate>, Vec<RejectedRoute>);
@@ -128,10 +129,10 @@ impl RecordPlanner<'_> {
         (found, rejected)
     }
 
-    /// Returns the change as an axis permutation between `[n/T][T/t][K][t]` and `[n/T][K][T/t][t]`.
+    /// Returns the change as an axis permutation between `[n/T][T/t][K][t]` and `[n/T][K][T/t][t]`,
+    /// for `n` records of `K` words and tiles of `t` and `T` records, `t <= T`.
     ///
-    /// Returns `None` unless every field is one word and `t` divides `T`, which divides the number
-    /// of records.
+    /// Returns `None` unless every field is one word and `t` divides `T`, which divides `n`.
     fn as_axes(&self, retile: &LayoutChange) -> Option<Problem> {
         let (fields, [t, tile]) = (retile.schema(), tile_lengths(retile));
         if !fields.is_matrix() || !tile.is_multiple_of(t) || !fields.records().is_multiple_of(tile)
@@ -175,10 +176,11 @@ impl RecordPlanner<'_> {
         best.ok_or_else(|| reason.unwrap_or_else(too_few))
     }
 
-    /// Returns the slots to try. Their length is a power of two, in words.
+    /// Returns the slots to try. Each has a power of two words.
     ///
-    /// Takes the longest slots with several per chunk and field: the halo of the chunk is then small
-    /// in comparison. Returns all lengths if every tile is wanted.
+    /// Takes the longest slots with at least [`MIN_CHUNK_SLOTS`] per chunk and field: the halo of the
+    /// chunk is then small in comparison. If these are short, adds slots in sections of a chunk.
+    /// Returns all lengths if every tile is wanted, or if the device gathers chunks in runs.
     fn slots(&self, fields: &RecordSchema, tile: usize) -> Vec<FieldSlots> {
         let word_bytes = self.problem.elem_bytes();
         let runs = self.device().record_chunk_bytes();
@@ -209,7 +211,7 @@ impl RecordPlanner<'_> {
         longest.or(first).into_iter().chain(sections.flatten()).collect()
     }
 
-    /// Returns the slots to try if whole chunks of such long records only hold short slots.
+    /// Returns the slots to try for records so long that whole chunks have only short slots.
     ///
     /// Chunks are then gathered in sections that have at least one slot of every field. Takes the
     /// longest slots for which two sections have at most [`MAX_SECTION_RATIO`] times the on-chip

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use turntile_perm::{LeadingDims, PitchedRows};
 
-/// Elements in gaps of both the source and the result of a matrix that is dense in between.
+/// Elements in a gap of both the source and the result, which the dense intermediate overwrites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SavedGaps {
     leading: LeadingDims,
@@ -14,8 +14,8 @@ pub struct SavedGaps {
 }
 
 impl SavedGaps {
-    /// Creates the saved gaps of a matrix whose dense intermediate is the matrix itself, or that
-    /// saves nothing because it is not transposed.
+    /// Creates the saved gaps for a dense intermediate that is the matrix itself. Without
+    /// transposition nothing is saved.
     pub fn new(leading: LeadingDims) -> Self {
         let nothing = SavedGaps { leading, dense_len: 0, count: 0 };
         Self::with_dense_len(leading, leading.len()).unwrap_or(nothing)
@@ -24,8 +24,8 @@ impl SavedGaps {
     /// Creates the saved gaps for a dense intermediate matrix of `dense_len` elements. It has more
     /// elements than the matrix if gaps are moved as elements.
     ///
-    /// Returns `None` if these elements exceed the span or the [area](PitchedRows::area) of a side,
-    /// or if the matrix is not transposed.
+    /// Returns `None` if `dense_len` exceeds the span or the [area](PitchedRows::area) of the source
+    /// or the result, or if the matrix is not transposed.
     pub fn with_dense_len(leading: LeadingDims, dense_len: usize) -> Option<Self> {
         let (source, result) = (leading.source(), leading.result());
         let most = source.area().min(result.area()).min(leading.span());
@@ -42,7 +42,8 @@ impl SavedGaps {
     }
 
     /// Returns the length of the dense intermediate matrix, in elements: the matrix itself, or
-    /// [more](Self::with_dense_len). 0 without transposition: such rows are never dense in between.
+    /// [more](Self::with_dense_len). 0 without transposition: the rows then move without a dense
+    /// intermediate.
     pub fn dense_len(&self) -> usize {
         self.dense_len
     }
@@ -96,7 +97,7 @@ fn end_of_run(rows: PitchedRows, offset: usize) -> Result<usize, usize> {
     if offset < end { Ok(end) } else { Err(start + rows.pitch()) }
 }
 
-/// Counts the saved elements among the first `len`, which do not exceed the area of either side.
+/// Counts the saved elements among the first `len`, at most the area of `source` and of `result`.
 /// Loops over the side with fewer rows.
 fn count(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
     if [source, result].iter().any(|rows| rows.is_dense() && len <= rows.span()) {
@@ -105,8 +106,8 @@ fn count(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
     let (fewer, more) =
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };
     if fewer.pitch() == more.pitch() {
-        // The side with fewer rows has the longer rows. They cover the rows of the other side,
-        // which reach beyond `len`.
+        // The side with fewer rows has the longer rows. Up to `len`, they cover the rows of the
+        // other side.
         return len - fewer.elements_before(len);
     }
     let both: usize = (0..fewer.rows())

@@ -1,7 +1,8 @@
 //! Search for sequences of phases, for permutations that are not a transposition of matrices.
 //!
-//! The nodes of the search are orders of the fused axes. An edge is one phase: what one route does
-//! between two orders. The plan is the fastest path from the source's order to the result's.
+//! The nodes of the search are orders of the fused axes. An edge is one phase, which permutes one
+//! order to another by one route. The plan is the fastest path from the source's order to the
+//! result's.
 //!
 //! For up to four axes every order is an intermediate candidate. For more axes there are two kinds
 //! of candidates. In the first, the result's last axis is already last, or the source's last axis
@@ -27,9 +28,9 @@ use crate::problem::Problem;
 /// Maximum number of axes for which all orders are tried: 22 intermediate ones for four axes.
 const FEW_AXES: usize = 4;
 /// Maximum number of axes for which swaps of neighbouring groups are tried. Every device permutes
-/// this many.
+/// this many in one stage.
 const MANY_AXES: usize = 8;
-/// Maximum number of intermediate orders with an involution on either side.
+/// Maximum number of intermediate orders between two involutions.
 const MAX_INVOLUTION_PAIRS: usize = 24;
 /// Maximum number of phases of a nested search.
 const MAX_PHASES: usize = 3;
@@ -37,7 +38,7 @@ const MAX_PHASES: usize = 3;
 /// Returns the fastest candidate, and the routes that cannot do the whole permutation in one phase.
 ///
 /// If there is no candidate and no phase permutes all axes, returns the routes that cannot permute
-/// a few of them.
+/// the axes of one segment.
 pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<RejectedRoute>) {
     let search = Search::new(planner, problem);
     let [from, to] = search.ends();
@@ -51,8 +52,8 @@ pub fn fastest(planner: &Planner, problem: &Problem) -> (Option<Candidate>, Vec<
     (best, rejected)
 }
 
-/// Returns the fastest candidate through each intermediate order. Candidates of a single phase are
-/// not included.
+/// Returns the fastest candidate through each intermediate order and through waypoints. Candidates
+/// of a single phase are not included.
 pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
     let search = Search::new(planner, problem);
     let [from, to] = search.ends();
@@ -61,7 +62,7 @@ pub fn all(planner: &Planner, problem: &Problem) -> Vec<Candidate> {
     vias.filter_map(through).chain(search.in_segments(f64::INFINITY).0).collect()
 }
 
-/// Search for one problem, with the phases estimated so far.
+/// Search for one problem, with a cache of the phases estimated so far.
 struct Search<'a> {
     planner: &'a Planner,
     problem: &'a Problem,
@@ -108,7 +109,7 @@ impl<'a> Search<'a> {
     /// A segment permutes at most [`MAX_FUSED_RANK`] axes, then at most [`MANY_AXES`], which every
     /// device permutes.
     ///
-    /// Also returns the routes that cannot do the last segment without a path in one phase.
+    /// Also returns the routes that are infeasible for the last segment that has no path.
     fn in_segments(&self, mut bound: f64) -> (Option<Candidate>, Vec<RejectedRoute>) {
         let (mut best, mut rejected) = (None, Vec::new());
         if self.fused.order().len() <= MANY_AXES {
@@ -146,9 +147,10 @@ impl<'a> Search<'a> {
         Ok(self.planner.phase_problem(self.problem, &self.fused.between(from, to)?, to))
     }
 
-    /// Returns the fastest path of at most `phases` phases that takes less than `bound` seconds.
+    /// Returns the fastest path `from` one order `to` another, of at most `phases` phases and less
+    /// than `bound` seconds.
     ///
-    /// Also returns the routes that cannot do it in one phase.
+    /// Also returns the routes that cannot permute `from` to `to` in one phase.
     fn between(
         &self,
         from: &[usize],
@@ -191,8 +193,8 @@ impl<'a> Search<'a> {
 
     /// Returns the intermediate orders to try, in no particular order.
     ///
-    /// In a nested search, only orders in which one side moves runs: each such phase moves one axis
-    /// to its final position.
+    /// A nested search returns only orders with a phase before or after that moves runs: each such
+    /// phase moves one axis to its final position.
     fn orders_between(&self, from: &[usize], to: &[usize], phases: usize) -> Vec<Vec<usize>> {
         let exhaustive = phases == MAX_PHASES && from.len() <= FEW_AXES;
         let axes = self.fused.between(from, to).map_or(usize::MAX, |axes| axes.extents().len());
@@ -218,8 +220,8 @@ impl<'a> Search<'a> {
     ) -> Option<Candidate> {
         let pass = self.planner.device.least_seconds(self.problem.bytes());
         let sides = [self.part(from, via).ok()??, self.part(via, to).ok()??];
-        // Estimate the side that moves runs first, or else matrices. It is fast to estimate and
-        // shows whether time is left for the other side.
+        // Estimate first the side that moves runs, else the side that transposes matrices. It is
+        // fast to estimate and shows whether time is left for the other side.
         let is_simple = |simple: fn(&PhaseProblem) -> bool| sides.iter().position(simple);
         let simple =
             is_simple(|part| part.is_runs()).or(is_simple(|part| part.is_matrices())).unwrap_or(0);
@@ -239,8 +241,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns intermediate orders: all, or those in which a swap of neighbouring groups leads to or
-/// from one end and the other end's last axis is last.
+/// Returns all intermediate orders if `exhaustive`. Otherwise returns the orders that a swap of two
+/// neighbouring groups reaches from one end, and whose last axis is that of the other end.
 fn vias(from: &[usize], to: &[usize], exhaustive: bool) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     let mut add = |via: Vec<usize>| {
@@ -266,7 +268,7 @@ fn vias(from: &[usize], to: &[usize], exhaustive: bool) -> Vec<Vec<usize>> {
     all
 }
 
-/// Calls `take` for each order of `count` axes that begins with `first`.
+/// Calls `take` for each order of `count` axes that begins with the axes in `first`.
 fn for_each_order(count: usize, first: &mut Vec<usize>, take: &mut impl FnMut(Vec<usize>)) {
     if first.len() == count {
         return take(first.clone());

@@ -73,8 +73,6 @@ pub enum StageMap {
     },
     /// Cuts a matrix at a column: packs the first columns row by row, then stores the other
     /// columns after them, column by column.
-    ///
-    /// The other columns are the remainder of a side that square tiles do not divide.
     Cut {
         /// The packed columns, as rows whose pitch is the row length of the matrix.
         rows: PitchedRows,
@@ -93,8 +91,8 @@ pub enum StageMap {
     TileRows(TileRows),
     /// Saves to the workspace the gap elements that the dense matrix overwrites.
     ///
-    /// Covers the gaps of both leading dimensions. Offsets past the matrix's span address the
-    /// workspace.
+    /// Covers elements that are in a gap of both the source and the result. Offsets past the
+    /// matrix's span address the workspace.
     Gaps {
         /// The gaps.
         gaps: SavedGaps,
@@ -145,7 +143,7 @@ impl From<LeadingDims> for StageMap {
 }
 
 impl StageMap {
-    /// Returns the map as a swap of two groups of axes, or `None` if it is not one.
+    /// Returns the map as a swap of two groups of axes, or `None` if it is not such a swap.
     #[inline]
     pub fn elementary(&self) -> Option<Elementary> {
         match self {
@@ -232,7 +230,7 @@ impl StageMap {
 
     /// Returns the number of elements of a super-element, which moves as one run.
     ///
-    /// 1 if single elements move.
+    /// The result is 1 if single elements move.
     #[inline]
     pub fn unit(&self) -> usize {
         match *self {
@@ -532,7 +530,7 @@ mod tests {
         assert!(map(256, 64, 128).has_short_cycles(32), "16384 x 8192 in tiles of 64");
         assert!(!map(312, 64, 188).has_short_cycles(32));
         assert!(!map(16_384, 1, 509).has_short_cycles(32));
-        // Rows that slide follow no cycles.
+        // A row slide has no successors.
         let slide = StageMap::from(RowSlide::new(40, 3, 3, 5).unwrap());
         assert_eq!((slide.succ(1), slide.has_short_cycles(1)), (None, true));
         // General axis orders are sampled too.

@@ -13,9 +13,9 @@ use crate::stage_map::StageMap;
 /// Synthetic device.
 #[derive(Clone, Debug)]
 pub struct Toy {
-    /// On-chip capacity in bytes, of a worker and of a group.
+    /// On-chip capacity in bytes, both of a worker and of a group.
     pub held: usize,
-    /// Bytes per second, if super-elements are long.
+    /// Bytes per second of the fastest methods.
     pub speed: f64,
     /// Maximum number of axes that one stage permutes.
     pub max_axes: usize,

@@ -14,8 +14,8 @@ pub enum Effort {
     /// milliseconds for arrays with many axes.
     #[default]
     Estimate,
-    /// Runs the best candidates, with different tiles, for about this duration. They run on a
-    /// separate buffer of the problem's size.
+    /// Runs the candidates with the best estimates for about this duration. They run on a separate
+    /// buffer of the problem's size.
     Measure(Duration),
 }
 
@@ -36,14 +36,14 @@ pub struct Measurement {
 /// Receives the plan, the time of the first run and the number of candidates.
 pub type OnMeasured<'a> = &'a mut dyn FnMut(&Plan, Duration, usize);
 
-/// Number of runs of the fastest candidates, if the budget allows.
+/// Maximum number of measured runs per candidate.
 const FULL_RUNS: usize = 5;
 /// Maximum number of warm-up runs, which are not counted.
 ///
-/// The candidate with the best estimate runs next. With a single warm-up of 5 ms it measured half
-/// as fast as the others and was dropped.
+/// The candidate with the best estimate is measured next. With a
+/// single warm-up of 5 ms it measured half as fast as the others and was dropped.
 const WARM_UPS: usize = 16;
-/// Ratio to the best time so far above which a candidate is not run again.
+/// Ratio to the best median time above which a candidate is not run again.
 const GIVE_UP_RATIO: f64 = 1.5;
 
 /// Measures `candidates` for about `budget`, and returns the measured ones, fastest first.
@@ -58,8 +58,6 @@ const GIVE_UP_RATIO: f64 = 1.5;
 /// 3. The fastest candidates run again in rounds, so that all see the same machine state, until
 ///    each has five runs or the budget is spent. Candidates slower than 1.5 times the best drop
 ///    out.
-///
-/// Calls `on_measured` after the first run of each candidate.
 ///
 /// # Errors
 /// The first error that `run` returns.

@@ -14,7 +14,7 @@ use crate::stage_map::StageMap;
 pub enum InvalidPlan {
     /// A stage does not cover exactly the elements of the problem.
     ///
-    /// Between stages that cut columns off, a stage may cover exactly the remaining columns.
+    /// In a plan that cuts columns off, a stage may cover exactly the packed columns.
     #[error("stage {number} ({stage}) does not cover exactly the problem's {expected} elements")]
     Length {
         /// Number of the stage, from 1.
@@ -56,13 +56,13 @@ pub enum InvalidPlan {
         /// The plan's routes, or the offending stage.
         stages: String,
     },
-    /// A plan with leading dimensions is run on elements that cannot be copied.
-    #[error("it has leading dimensions, so its elements must be Copy")]
+    /// A plan with leading dimensions is run on elements that are not `Copy`.
+    #[error("leading dimensions require elements that are Copy")]
     RequiresCopy,
     /// An out-of-place plan is run in place, or the reverse.
     #[error("{}", match *out_of_place {
-        true => "it is out-of-place, the run is in-place",
-        false => "it is in-place, the run is out-of-place",
+        true => "the plan is out-of-place, the run is in-place",
+        false => "the plan is in-place, the run is out-of-place",
     })]
     WrongDestination {
         /// `true` if the plan is out-of-place.
@@ -73,7 +73,7 @@ pub enum InvalidPlan {
 impl Plan {
     /// Checks that every stage covers the problem and has a method that supports its index map.
     ///
-    /// Backends require this before they move data. Plans made by the planner always pass.
+    /// Backends call it before they move data. Plans made by the planner always pass.
     ///
     /// Does not check that the composed stages solve the problem. Compare [`dest`](Plan::dest) with
     /// [`Problem::dest`] for that.
@@ -229,7 +229,7 @@ mod tests {
         assert!(matches!(larger.check(), Err(InvalidPlan::Length { number: 1, .. })));
     }
 
-    /// Rows that change their length have no schedule of whole rows.
+    /// Rows that change their length cannot use a schedule that moves whole rows.
     #[test]
     fn check_accepts_only_rounds_if_row_lengths_differ() {
         let is_valid = |cols, method| {

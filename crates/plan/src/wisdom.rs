@@ -1,9 +1,10 @@
 //! Wisdom: tuning results stored in a file, as in FFTW.
 //!
 //! An entry stores a recipe, not a plan. The planner rebuilds the plan from the recipe, so the plan
-//! always matches the library that runs it. The key of an entry is the device model and the
-//! problem. Each entry has the signature of the library that measured it. An entry is rejected,
-//! with the reason, if its signature differs or if its route is infeasible for the problem.
+//! always matches the library that runs it. The key of an entry has the device model, the problem
+//! and the workspace cap. Each entry has the signature of the library that measured it.
+//! An entry is rejected, with the reason, if its signature differs or if its route is infeasible for
+//! the problem.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -120,7 +121,7 @@ pub enum WisdomError {
 
 /// Returns the signature of this library: its version and its route table.
 ///
-/// The meaning of an entry depends on both.
+/// Both determine which plan a recipe describes.
 pub fn signature() -> String {
     let names: Vec<&str> = ROUTES.iter().map(|row| row.route.name()).collect();
     format!("turntile {} ({})", env!("CARGO_PKG_VERSION"), names.join(" "))

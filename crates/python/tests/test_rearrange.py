@@ -46,25 +46,25 @@ KNOWN = [
 
 #: What einops says of a fault, and what turntile says: first faults of a pattern by itself.
 FAULTS = [
-    ("values to unpack", "one -> is needed"),
+    ("values to unpack", "expected one ->"),
     ("Unknown character", "unknown character"),
-    ("only one ellipsis for tensor", r"\.\.\. is twice|dots are three"),
-    ("dots only inside ellipsis", "dots are three"),
-    ("not a valid python identifier", "is no name|dots are three"),
-    ("start or end with underscore", "is no name"),
+    ("only one ellipsis for tensor", r"\.\.\. occurs twice|is not an ellipsis"),
+    ("dots only inside ellipsis", "is not an ellipsis"),
+    ("not a valid python identifier", "is not a name|is not an ellipsis"),
+    ("start or end with underscore", "is not a name"),
     ("one-level", "parentheses in parentheses"),
     ("not balanced|Imbalanced", "has no counterpart"),
-    ("duplicate dimension", "is twice on the"),
+    ("duplicate dimension", "occurs twice on the"),
     ("Non-unitary|positive length", "the only number is 1"),
-    ("in right side, but not left", r"\.\.\. is on the right alone"),
+    ("in right side, but not left", r"\.\.\. is only on the right"),
     ("parenthesis in the left", r"\.\.\. is in parentheses on the left"),
-    ("only on one side", "alone: turntile rearranges only"),
+    ("only on one side", r"is only on the (left|right): turntile rearranges only"),
     # Those with a shape and sizes.
     ("Invalid name for an axis|not used in transform", "no axis has that name"),
-    ("Wrong shape: expected", "its left has"),
+    ("Wrong shape: expected", "the left side has"),
     ("Could not infer", "of unknown sizes"),
     ("can't divide|modulo by zero", "does not divide"),
-    (r"mismatch, \d+ != ", "by the pattern"),
+    (r"mismatch, \d+ != ", "but the pattern gives"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-/// A byte that is moved but never read as a value.
+/// Byte that is moved but never read as a value.
 pub type Byte = MaybeUninit<u8>;
 
 /// Bytes of a cache line.

@@ -22,8 +22,8 @@ pub fn transpose(from: &[Byte], to: &mut [Byte], block: BlockShape, unit_bytes: 
     unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, unit_bytes) };
 }
 
-/// Transposes a block between parts of arrays that other threads also use: `to[j][i] = from[i][j]`
-/// for units of `unit_bytes` bytes.
+/// Transposes a block between arrays whose other parts other threads may use:
+/// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes.
 ///
 /// # Safety
 /// - `from` is valid for reads of every unit of the block, and `to` for writes of every unit of the
@@ -70,11 +70,11 @@ unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: 
     }
 }
 
-/// Makes copies of `len` bytes each, in order. Each cache line copied also prefetches one line at
+/// Makes copies of `len` bytes each, in order. For each cache line copied, prefetches one line at
 /// the job's `ahead`.
 ///
-/// Pass many copies per call. The overhead between two calls, above all draining the store buffer,
-/// costs about one cache miss. 20000x12000, runs of 640 bytes: 54% of a copy's speed with one call
+/// Pass many copies per call: the overhead of a call, above all draining the store buffer, costs
+/// about one cache miss. 20000x12000, runs of 640 bytes: 54% of a copy's speed with one call
 /// per run, 68% when batched.
 ///
 /// # Safety
@@ -86,7 +86,7 @@ pub unsafe fn copy_jobs_raw(transfers: &[CopyJob], len: usize) {
     unsafe { (active().copy)(transfers, len) };
 }
 
-/// A kernel that swaps two squares of units in place, looked up once for any number of swaps.
+/// Kernel that swaps two squares of units in place, looked up once for any number of swaps.
 #[derive(Clone, Copy, Debug)]
 pub struct SquareSwap {
     squares: SquareSwapFn,
@@ -127,8 +127,9 @@ impl SquareSwap {
 
 /// Copies `to.len()` bytes out of the ring buffer `ring[..wrap]`, from offset `start` on.
 ///
-/// If the [`CACHE_LINE`] bytes after the ring repeat its first ones, whole lines are read across
-/// its end. Without them, or if `to` is not whole lines, the copy is done in two parts.
+/// If `ring` has [`CACHE_LINE`] bytes after the ring, they must repeat its first ones: whole lines
+/// are read across its end. Without them, or if `to` is not whole lines, the copy is done in two
+/// parts.
 ///
 /// # Panics
 /// If `start` is outside the ring, or if `ring` or `wrap` is too short.
@@ -147,7 +148,7 @@ pub fn copy_from_ring(ring: &[Byte], start: usize, wrap: usize, to: &mut [Byte])
 }
 
 /// Copies `from` into the ring buffer of `wrap` bytes that starts [`CACHE_LINE`] bytes into `ring`,
-/// from offset `start` on. The lines before and after the ring are overwritten with unspecified
+/// from offset `start` on. The lines before and after the ring may be overwritten with unspecified
 /// bytes.
 ///
 /// # Panics

@@ -8,7 +8,7 @@ use crate::prefetch::{prefetch, prefetch_run};
 use crate::trace::trace_path;
 use crate::vector::Vector;
 
-/// A copy and an address to prefetch meanwhile. The length is given to the function that makes it.
+/// Copy, without its length, and an address to prefetch meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyJob {
     /// First byte of the source.
@@ -25,7 +25,7 @@ impl Default for CopyJob {
     }
 }
 
-/// A function that makes copies of `len` bytes each, in order.
+/// Function that makes copies of `len` bytes each, in order.
 ///
 /// # Safety
 /// - The machine supports the kernel set of the function.
@@ -52,11 +52,11 @@ pub unsafe fn copy_vector<V: Vector>(from: *const Byte, to: *mut Byte) {
     unsafe { to.write_unaligned(from.read_unaligned()) };
 }
 
-/// Copies one cache line, preserving uninitialised bytes and provenance. All of it is loaded before
-/// any of it is stored.
+/// Copies one cache line and preserves uninitialised bytes and provenance. Loads the whole line
+/// before it stores any of it.
 ///
-/// AVX2, squares of a line of 1 and 2 bytes whose rows share cache sets: 9.5 and 13.8 GB/s,
-/// compared with 7.9 and 11.8 vector by vector (EPYC, one thread, November 2026).
+/// AVX2, square swaps with rows of one line that share cache sets, words of 1 and 2 bytes: 9.5 and
+/// 13.8 GB/s, compared with 7.9 and 11.8 vector by vector (EPYC, one thread, November 2026).
 #[inline(always)]
 pub unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
     let (from, to) = (from.cast::<MaybeUninit<V>>(), to.cast::<MaybeUninit<V>>());
@@ -100,8 +100,9 @@ pub unsafe fn copy_vectors<V: Vector>(transfers: &[CopyJob], len: usize) {
     }
 }
 
-/// Copies `lines` cache lines and prefetches as many at `ahead`. The trip count is known before the
-/// loop, so the compiler unrolls it. 20000x12000, runs of 640 bytes: 13.0 GB/s instead of 11.7.
+/// Copies `lines` cache lines and prefetches the same number at `ahead`. The trip count is known
+/// before the loop, so the compiler unrolls it. 20000x12000, runs of 640 bytes: 13.0 GB/s instead
+/// of 11.7.
 #[inline(always)]
 unsafe fn copy_lines<V: Vector>(
     from: *const Byte,
@@ -118,14 +119,15 @@ unsafe fn copy_lines<V: Vector>(
     }
 }
 
-/// A function that copies `len` bytes out of a ring buffer of `wrap` bytes, from offset `start` on.
+/// Function that copies `len` bytes out of a ring buffer of `wrap` bytes, from offset `start` on.
 ///
 /// # Safety
 /// - The machine supports the kernel set of the function; `len` is a multiple of [`CACHE_LINE`].
 /// - The arguments satisfy the checks of `copy_from_ring`.
 pub type RingReadFn =
     unsafe fn(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize);
-/// A function that copies `len` bytes into a ring buffer of `wrap` bytes, from offset `start` on.
+/// Function that copies `len` bytes into a ring buffer of `wrap` bytes, from offset `start` on. The
+/// buffer starts [`CACHE_LINE`] bytes after `ring`.
 ///
 /// # Safety
 /// - The machine supports the kernel set of the function; `len` is a multiple of [`CACHE_LINE`].

@@ -1,9 +1,10 @@
 //! Arrays of small structures converted to columns, and back, by byte shuffles within lanes.
 //!
-//! `16 / W` structures of `C` words fill `C` lanes of 16 bytes. Each column of them also fills a
-//! lane, which is combined from `C` shuffles: `C²` shuffles in all. The interleaving network takes
-//! `16 / W · log2(16 / W)` steps for any `C`. 40000000 structures of 3 bytes: 8.7 GB/s instead of
-//! 3.1; of 2 bytes, 8.7 instead of 2.6; of 8 bytes, 6.7 instead of 5.8.
+//! `16 / W` structures of `C` words of `W` bytes fill `C` lanes of 16 bytes. Each of their columns
+//! fills one lane, which is combined from `C` shuffles: `C²` shuffles in all. The interleaving
+//! network (module `transpose`) takes `16 / W · log2(16 / W)` steps for any `C`. 40000000
+//! structures of 3 bytes: 8.7 GB/s instead of 3.1; of 2 bytes, 8.7 instead of 2.6; of 8 bytes, 6.7
+//! instead of 5.8.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte};
@@ -33,8 +34,7 @@ const fn masks<const W: usize, const C: usize, const JOIN: bool>() -> [[[u8; 16]
 const STRUCTURE_BYTES: usize = 8;
 
 /// Transposes a block with few words per row or per column, without gaps, by shuffles. Returns
-/// `false`, with nothing written, if there are too many of them or if the other extent is less than
-/// a vector.
+/// `false`, with nothing written, for other blocks, and if the other extent is less than a vector.
 ///
 /// # Safety
 /// The requirements of `transpose::TransposeFn`; the calling function has the vector's target
@@ -123,8 +123,8 @@ unsafe fn combined<V: Shuffle, const C: usize>(vectors: &[V; C], masks: &[V; C])
     }
 }
 
-/// Returns the start of the next group after `i`, or `None` at the end. The last group is moved
-/// back to fit.
+/// Returns the start of the group after `i`, or `None` at the end. The last group is moved back to
+/// end at `count`.
 #[inline(always)]
 fn next(i: usize, group: usize, count: usize) -> Option<usize> {
     (i + group < count).then(|| (i + group).min(count - group))

@@ -12,7 +12,7 @@ use crate::transpose::TransposeFn;
 pub struct KernelSet {
     /// Name of the instruction set.
     pub name: &'static str,
-    /// Returns `true` if this machine can run it.
+    /// Function that returns `true` if this machine can run the set.
     pub available: fn() -> bool,
     /// Transposition kernels for words of 1, 2, 4, 8 and 16 bytes.
     words: [TransposeFn; 5],

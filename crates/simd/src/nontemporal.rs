@@ -1,12 +1,11 @@
-//! Copies that bypass the caches: a line that is written whole need not be read first.
+//! Copies that bypass the caches: a line that is overwritten whole need not be read first.
 #![allow(unsafe_code)]
 
 use crate::block::Byte;
 use crate::trace::trace_path;
 
-/// Copies `from` to `to` with nontemporal stores. Whole 64-byte lines bypass the caches if the
-/// machine has such stores. The bytes before the first and after the last whole line are stored
-/// normally.
+/// Copies `from` to `to`. On x86-64, whole 64-byte lines of `to` bypass the caches by nontemporal
+/// stores. All other bytes are stored normally.
 ///
 /// # Safety
 /// - `to` is valid for writes of `from.len()` bytes and does not overlap `from`. No other thread

@@ -3,7 +3,7 @@
 use crate::block::{Byte, CACHE_LINE};
 use crate::prefetch::prefetch;
 
-/// A rectangle of bytes in memory. It is only prefetched, so any address is allowed.
+/// Rectangle of bytes in memory. It is only prefetched, so any address is allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct StridedRegion {
     /// First byte of the rectangle.
@@ -16,10 +16,10 @@ pub struct StridedRegion {
     pub pitch: usize,
 }
 
-/// A cursor over the cache lines of two rectangles, row by row, the second after the first.
+/// Cursor over the cache lines of two rectangles, row by row, the second after the first.
 ///
 /// Row order matters for speed. Whole rows of 256 bytes arrive from memory at 115-120% of a copy's
-/// speed, the same lines 64 bytes per row at 30-73%.
+/// speed; with 64 bytes of each row at a time, the same lines arrive at 30-73%.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefetchCursor {
     here: StridedRegion,
@@ -29,7 +29,7 @@ pub struct PrefetchCursor {
 }
 
 impl StridedRegion {
-    /// A region without rows.
+    /// Region without rows.
     pub const NONE: StridedRegion =
         StridedRegion { start: std::ptr::null(), count: 0, bytes: 0, pitch: 0 };
 }
@@ -42,8 +42,8 @@ impl PrefetchCursor {
 
     /// Prefetches the next `count` lines, or all that are left if fewer.
     ///
-    /// Prefetches are issued in the longest bursts that rows allow: instructions between two of
-    /// them shorten the processor's reordering window.
+    /// Issues the prefetches in the longest bursts that rows allow: instructions between two
+    /// prefetches use up the processor's reordering window.
     #[inline(always)]
     pub fn prefetch(&mut self, mut count: usize) {
         while count > 0 {

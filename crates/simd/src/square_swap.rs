@@ -8,7 +8,7 @@ use crate::trace::trace_path;
 use crate::transpose::tiles;
 use crate::vector::Vector;
 
-/// A function that swaps two squares of `side` words and transposes each. If both are the same
+/// Function that swaps two squares of `side` words and transposes each. If both are the same
 /// square, it transposes that square in place. Meanwhile it prefetches from `lines` as many cache
 /// lines as the squares have.
 ///
@@ -20,8 +20,8 @@ use crate::vector::Vector;
 pub type SquareSwapFn =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut PrefetchCursor);
 
-/// Swaps two squares whose side is a multiple of a vector's words, one vector-sized square at a
-/// time.
+/// Swaps and transposes two squares whose side is a multiple of a vector's words, by vector-sized
+/// squares.
 #[inline(always)]
 pub unsafe fn squares<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -36,10 +36,10 @@ pub unsafe fn squares<V: Vector, const W: usize>(
         return unsafe { by_lines::<V, W>(a, b, pitch, lines) };
     }
     let (step, bytes) = (16 * V::LANES / W, 16 * V::LANES);
-    // A vector-sized square of long words is smaller than a line, so all lines are prefetched
-    // first. SSE2, 4096x4096 words of 8 bytes: 10.5-11.6 GB/s, compared with 8.7 without this
-    // prefetch; 5600x5600: 10.8-11.4 instead of 11.9. 4000x4000 words of 16 bytes: 15.4 instead of
-    // 14.1, and 12 with one line per few squares.
+    // If vector-sized squares are smaller than a line (long words), all lines are prefetched first.
+    // SSE2, 4096x4096 words of 8 bytes: 10.5-11.6 GB/s, compared with 8.7 without this prefetch;
+    // 5600x5600: 10.8-11.4 instead of 11.9. 4000x4000 words of 16 bytes: 15.4 instead of 14.1, and
+    // 12 with one line per few squares.
     if step * bytes < CACHE_LINE {
         let squares = if a == b { 1 } else { 2 };
         lines.prefetch(squares * side * side * W / CACHE_LINE);
@@ -64,8 +64,8 @@ const SET_STRIDE: usize = 4096;
 /// bytes: 8192 x 8192 20.5-23.2 and 22.1-25.2, 1024 x 1024 33 and 25-31.
 const LINE_WORD_BYTES: usize = 2;
 
-/// Swaps squares whose rows are one line each and share cache sets. Every line is read once and
-/// written once, as a whole, and transposed in buffers in between.
+/// Swaps and transposes squares whose rows are one line each and share cache sets. Reads and writes
+/// every line once, as a whole, and transposes in buffers in between.
 #[inline(always)]
 unsafe fn by_lines<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -96,8 +96,8 @@ unsafe fn by_lines<V: Vector, const W: usize>(
     }
 }
 
-/// Swaps two squares whose side is one vector's words, through a buffer. Prefetches as many lines
-/// as it loads.
+/// Swaps and transposes two squares whose side is one vector's words, through a buffer. Prefetches
+/// one line per line loaded.
 #[inline(always)]
 unsafe fn square<V: Vector, const W: usize>(
     a: *mut Byte,

@@ -9,23 +9,23 @@ fn filled(units: usize, unit: usize) -> Vec<Byte> {
 }
 
 fn bytes(unit: &[Byte]) -> Vec<u8> {
-    // Every byte of these tests' buffers is written before it is looked at.
+    // Every byte of these tests' buffers is written before it is read.
     unit.iter().map(initialised).collect()
 }
 
-#[expect(unsafe_code, reason = "looks at bytes that the tests have initialised")]
+#[expect(unsafe_code, reason = "reads bytes that the tests have initialised")]
 fn initialised(byte: &Byte) -> u8 {
     // SAFETY: `filled` initialises the sources, `vec![Byte::new(..)]` the destinations.
     unsafe { byte.assume_init() }
 }
 
-/// All numbers, or under Miri, which takes a thousand times as long, each `nth` of them.
+/// Returns all numbers. Under Miri, which takes a thousand times as long, returns every `nth` one.
 fn some<const N: usize>(all: [usize; N], nth: usize) -> impl Iterator<Item = usize> {
     all.into_iter().step_by(if cfg!(miri) { nth } else { 1 })
 }
 
-/// `test` with every kernel that this machine can run, in turn; one test at a time, since the kernel
-/// in use is the whole process's.
+/// Runs `test` with each kernel set that this machine can run. A lock runs one test at a time,
+/// because the active set belongs to the whole process.
 fn with_each_kernel(test: impl Fn(&KernelSet)) {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,8 +35,8 @@ fn with_each_kernel(test: impl Fn(&KernelSet)) {
     }
 }
 
-/// Every row of the table: extents around every vector's height and width, with and without gaps
-/// between rows; what lies between the columns stays as it was.
+/// Covers extents around the height and width of every vector, with and without gaps between rows.
+/// Gaps of the result must be unchanged.
 #[test]
 fn every_kernel_extent_and_unit() {
     assert!(!force("none of that name"));
@@ -64,7 +64,8 @@ fn every_kernel_extent_and_unit() {
     });
 }
 
-/// Two runs copied: the second to the start, the first to the end; a run stays between them.
+/// Copies two runs: the second to the start of `to`, the first to its end. The run between them is
+/// unchanged.
 #[expect(unsafe_code, reason = "the call is unsafe")]
 fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
     let [first, second] = [&from[..len], &from[len..][..len]].map(|run| run.as_ptr());
@@ -80,13 +81,14 @@ fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
     unsafe { copy_jobs_raw(&transfers, len) };
 }
 
-/// Squares of every kernel and word, apart and alone, in rows with gaps, which stay as they were.
+/// Covers squares of every kernel and word size, disjoint and identical, in rows with gaps, which
+/// must be unchanged.
 #[test]
 fn squares_change_places() {
     with_each_kernel(|_| {
         for unit in [1, 2, 4, 8, 16] {
             for side in [64 / unit, 128 / unit, 17] {
-                // Two squares side by side, then a gap; rows that share the caches' sets.
+                // Two squares next to each other, then a gap; or rows that share cache sets.
                 for cols in [2 * side + 1, if cfg!(miri) { 3 * side } else { 4096 / unit }] {
                     check_squares(side, cols, unit);
                 }
@@ -112,7 +114,7 @@ fn check_squares(side: usize, cols: usize, unit: usize) {
         let mut lines = PrefetchCursor::new(rows, rows);
         let swap = SquareSwap::new(side, unit);
         if let Some(swap) = swap {
-            // SAFETY: both squares lie in `data`, and are the same or side by side.
+            // SAFETY: both squares are in `data`, and are identical or next to each other.
             unsafe { swap.swap_raw(at, cols * unit, &mut lines) };
         }
         let done = swap.is_some();
@@ -140,7 +142,7 @@ fn check_squares(side: usize, cols: usize, unit: usize) {
     }
 }
 
-#[expect(unsafe_code, reason = "calls what has no lengths to check")]
+#[expect(unsafe_code, reason = "calls a function that checks no lengths")]
 fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usize) {
     let block = BlockShape { rows, cols, from_pitch, to_pitch };
     let from = filled(block.from_len(), unit);
@@ -148,7 +150,7 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
     for raw in [false, true] {
         let mut to = vec![Byte::new(0xAA); cols * to_pitch * unit];
         if raw {
-            // SAFETY: both are as long as the block says, and two buffers.
+            // SAFETY: the buffers are distinct and have the length that the block requires.
             unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, unit) };
         } else {
             transpose(&from, &mut to[..block.to_len() * unit], block, unit);
@@ -168,7 +170,8 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
     }
 }
 
-/// The safe calls, each with a buffer a byte short; what lies behind it is the test's too.
+/// Calls each safe function with a buffer that is one byte short. The memory after it also belongs
+/// to the test.
 #[test]
 fn buffers_too_short_are_refused() {
     let refused = |call: &dyn Fn(&[Byte], &mut [Byte])| {
@@ -188,7 +191,7 @@ fn buffers_too_short_are_refused() {
                 assert_eq!(refused(&call), short, "{} {unit} {lens:?}", row.name);
             }
         }
-        // A run of two lines into and out of a ring of four.
+        // A run of two lines is copied into and out of a ring of four.
         for (run, room, start, short) in [
             (128, 256, 255, false),
             (128, 255, 255, true),
@@ -224,7 +227,7 @@ fn nothing_to_move_touches_nothing() {
     });
 }
 
-/// The pitch of a single row, or column, is only a bound.
+/// The pitch of a single row or column is not used.
 #[test]
 fn a_single_row_may_have_any_pitch() {
     with_each_kernel(|row| {
@@ -248,29 +251,29 @@ fn a_single_row_may_have_any_pitch() {
     });
 }
 
-/// Bytes that are not numbers are copied as they are: Miri reports an uninitialised one, and a pointer that has lost what
-/// it points to.
+/// Bytes that are not numbers are copied unchanged. Miri reports reads of uninitialised bytes, and
+/// pointers without provenance.
 #[test]
-#[expect(unsafe_code, reason = "pointers are seen as bytes, and calls are unsafe")]
+#[expect(unsafe_code, reason = "reads pointers as bytes, and the calls are unsafe")]
 fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
     use std::mem::MaybeUninit;
     const COUNT: usize = 40;
     type Pointers<'a> = [MaybeUninit<&'a u64>; COUNT];
     let numbers: Vec<u64> = (0..COUNT as u64).collect();
-    // Every third one is none.
+    // Every third pointer is uninitialised.
     let is_there = |k: usize| k % 3 != 2;
     let none = || [MaybeUninit::uninit(); COUNT];
     let mut from: Pointers = none();
     (0..COUNT).filter(|&k| is_there(k)).for_each(|k| from[k] = MaybeUninit::new(&numbers[k]));
     let check = |to: &Pointers, count: usize, what: &str| {
         for k in (0..count).filter(|&k| is_there(k)) {
-            // SAFETY: the copy of a reference.
+            // SAFETY: a copy of an initialised reference.
             assert_eq!(unsafe { *to[k].assume_init() }, k as u64, "{what} {k}");
         }
     };
     let bytes_of = |pointers: &mut Pointers<'_>| {
         let (start, len) = (pointers.as_mut_ptr(), size_of_val(pointers));
-        // SAFETY: bytes of an exclusive borrow, used before the pointers are seen again.
+        // SAFETY: the bytes of an exclusive borrow, used before the pointers are read again.
         unsafe { std::slice::from_raw_parts_mut(start.cast::<Byte>(), len) }
     };
     with_each_kernel(|row| {
@@ -280,11 +283,11 @@ fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
             let source = bytes_of(&mut source);
             let (start, dest) = (source.as_ptr(), bytes_of(&mut to).as_mut_ptr());
             let transfer = CopyJob { from: start, to: dest, ahead: start };
-            // SAFETY: as many bytes of either.
+            // SAFETY: `len` bytes of each of two buffers.
             unsafe { copy_jobs_raw(&[transfer], len) };
             check(&to, len / 8, row.name);
             let mut to = none();
-            // SAFETY: as many bytes of a buffer of its own.
+            // SAFETY: `len` bytes of each of two buffers.
             unsafe { copy_nontemporal(&source[..len], bytes_of(&mut to).as_mut_ptr()) };
             fence();
             check(&to, len / 8, "streamed");
@@ -298,7 +301,7 @@ fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
     });
 }
 
-/// Every row of the table: runs of lines and others, from every start of a ring, there and back.
+/// Covers runs of whole lines and other runs, copied into a ring and out again, from every start.
 #[test]
 fn rings_run_on_at_their_start() {
     const WRAP: usize = 256;
@@ -315,7 +318,7 @@ fn rings_run_on_at_their_start() {
                 (0..len).for_each(|k| want[place(k)] = bytes(&run[k..=k])[0]);
                 assert_eq!(now, want, "{} {len} from {start}", row.name);
 
-                // What comes after the end repeats the start, or is not there.
+                // The bytes after the end repeat the first ones, or do not exist.
                 let (first, again) = ring[CACHE_LINE..].split_at_mut(WRAP);
                 again.copy_from_slice(&first[..CACHE_LINE]);
                 for room in [WRAP, WRAP + CACHE_LINE] {

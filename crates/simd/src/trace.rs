@@ -1,7 +1,7 @@
 //! Record of the code path taken through a kernel, in tests only.
 
-/// Records which code path ran (tests only). `count` is the vector width in lanes, the number of
-/// steps or a size, depending on the path.
+/// Does nothing. In tests, records which code path ran. `count` is the vector width in lanes, the
+/// number of steps or a size, depending on the path.
 #[cfg(not(test))]
 #[inline(always)]
 pub fn trace_path(_path: &'static str, _count: usize) {}

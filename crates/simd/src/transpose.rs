@@ -12,15 +12,14 @@
 //! A micro-tile that would extend beyond the block is moved back inside it. Words covered by two
 //! micro-tiles are written twice, with the same value.
 //!
-//! Vectors may hold uninitialised padding bytes. These are interleaved and stored like any other,
-//! and no value is ever computed from them. The crate documentation says what this relies on.
+//! Vectors may have uninitialised bytes: see "Bytes that are not numbers" in the crate documentation.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte};
 use crate::trace::trace_path;
 use crate::vector::Vector;
 
-/// A function that transposes a block of words: `to[j][i] = from[i][j]`.
+/// Function that transposes a block of words: `to[j][i] = from[i][j]`.
 ///
 /// # Safety
 /// - The machine supports the kernel set of the function.
@@ -31,8 +30,8 @@ pub type TransposeFn = unsafe fn(from: *const Byte, to: *mut Byte, block: BlockS
 /// Side in words of the sub-blocks, chosen to keep both buffers' lines in the first-level cache.
 const SUB: usize = 16;
 
-/// Transposes without vectors: sub-block by sub-block, column by column. Also for units of a common
-/// size that are not words.
+/// Transposes without vectors: sub-block by sub-block, column by column. Also supports units of `W`
+/// bytes that are not words.
 pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
     trace_path("plain", W);
     let BlockShape { rows, cols, from_pitch, to_pitch } = block;
@@ -61,7 +60,7 @@ unsafe fn word<const W: usize>(from: *const Byte, to: *mut Byte) {
 }
 
 /// Returns `true` if the block has fewer columns than a lane has words, no gaps between its rows,
-/// and at least two vectors of rows.
+/// and rows for at least two vectors.
 #[inline(always)]
 pub fn narrow_columns<V: Vector, const W: usize>(block: BlockShape) -> bool {
     let b = 16 / W;

@@ -3,13 +3,13 @@
 
 use crate::block::Byte;
 
-/// The one-lane vector type, which every machine of the architecture has.
+/// Vector type of one lane, which every machine of the architecture has.
 #[cfg(target_arch = "x86_64")]
 pub type Lane = std::arch::x86_64::__m128i;
 #[cfg(target_arch = "aarch64")]
 pub type Lane = std::arch::aarch64::uint8x16_t;
 
-/// A vector of one or more lanes of 16 bytes.
+/// Vector of one or more lanes of 16 bytes.
 ///
 /// # Safety
 /// The machine must have the instructions of every method called. Call methods inside a function
@@ -28,12 +28,13 @@ pub unsafe trait Vector: Copy {
     /// Interleaves the `W`-byte words of the upper half of each lane with those of `other`.
     unsafe fn high<const W: usize>(self, other: Self) -> Self;
 
-    /// Returns the columns of the micro-tile at `from`, whose rows are `pitch` bytes apart.
+    /// Returns the columns of the micro-tile of `W`-byte words at `from`, whose rows are `pitch`
+    /// bytes apart.
     #[inline(always)]
     unsafe fn columns<const W: usize>(from: *const Byte, pitch: usize) -> [Self; 16] {
         let b = 16 / W;
-        // Registers past the last are unused copies; the compiler removes them. SAFETY: rows k, k +
-        // B, ... of the micro-tile; the caller guarantees the target features.
+        // Registers past the last are unused copies; the compiler removes them.
+        // SAFETY: rows k, k + B, ... of the micro-tile; the caller guarantees the target features.
         unsafe {
             Self::interleave::<W>(std::array::from_fn(|k| {
                 Self::load(from.add(k.min(b - 1) * pitch), b * pitch)
@@ -60,7 +61,7 @@ pub unsafe trait Vector: Copy {
     }
 }
 
-/// A vector whose lanes support arbitrary byte shuffles (not SSE2's).
+/// Vector with arbitrary byte shuffles within each lane, which SSE2 does not have.
 ///
 /// # Safety
 /// The requirements of [`Vector`].

@@ -1,8 +1,8 @@
-//! One shape per class on one thread, compared with a copy of the same size: `cargo bench --bench
+//! Benchmarks one shape per class on one thread, and a copy of the same size: `cargo bench --bench
 //! host`.
 //!
 //! Short runs on default pages, to detect changes. The figures of `docs/results.md` come from
-//! `turntile bench`.
+//! `turntile-lab bench`.
 
 use std::hint::black_box;
 

@@ -1,8 +1,7 @@
-//! Matrices with leading dimensions on one thread, compared with a copy of the same size: `cargo
-//! bench --bench leading`.
+//! Benchmarks matrices with leading dimensions on one thread: `cargo bench --bench leading`.
 //!
-//! Prints a table with the median of each case's speed relative to a copy. The copy runs just
-//! before the case, so other load on the machine affects both.
+//! Prints the median speed of each case relative to a copy of the same size. The copy runs just
+//! before the case, so that other load on the machine affects both.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -44,7 +43,7 @@ fn row<S: Scalar>(
         });
         (copy.as_secs_f64() / time.as_secs_f64(), time.as_secs_f64())
     };
-    // The first repetition touches the memory for the first time and is not counted.
+    // The first repetition has page faults and is not counted.
     repeat();
     let (ratios, seconds): (Vec<f64>, Vec<f64>) = (0..REPETITIONS).map(|_| repeat()).unzip();
     let gb = 2.0 * problem.bytes() as f64 / 1e9 / median(&seconds);

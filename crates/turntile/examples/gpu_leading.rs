@@ -1,6 +1,5 @@
-//! Transposes, scales and conjugates matrices with leading dimensions on the GPU, and compares them
-//! with the host. It compares the elements of the result, and all elements outside source and
-//! result.
+//! Transposes, scales and conjugates matrices with leading dimensions on the GPU, and compares the
+//! result, and all elements outside source and result, with the host.
 //!
 //! `cargo run --release --example gpu_leading --features cuda`
 #![allow(unsafe_code)]
@@ -13,7 +12,7 @@ use turntile::gpu::cust::{self, prelude::*};
 use turntile::gpu::{self, Gpu};
 use turntile::{ErrorKind, Transpose};
 
-/// A number that converts to and from bytes, for copies to GPU memory.
+/// Number type with conversions to and from bytes, for copies to GPU memory.
 trait Plain: Scalar + Copy + PartialEq + Debug {
     fn numbered(k: usize) -> Self;
     fn bytes(self) -> Vec<u8>;
@@ -179,7 +178,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gpu = Gpu::current()?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let device = Device { gpu, stream };
-    // Runs first, before other calls have loaded scaling kernels.
+    // Run first, before other calls have loaded scaling kernels.
     let mut wrong = replayed(&device, [4096, 6000, 6000, 4096])?;
     wrong += device.all::<f32>([1.0, 0.0, -2.3])?;
     wrong += device.all::<f64>([1.0, 0.0, 0.1])?;

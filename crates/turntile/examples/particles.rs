@@ -1,10 +1,10 @@
-//! Measures a step of a particle simulation with an array of structures, tiles and a structure of
-//! arrays. Also reports after how many steps the conversion pays.
+//! Measures a step of a particle simulation in AoS, ASTA and SoA, and reports after how many steps
+//! the conversion pays.
 //!
 //!     cargo run --release -p turntile --example particles [particles]
 //!
-//! A step moves every position by its velocity. It does not read mass and charge, which an array of
-//! structures loads into the caches nevertheless.
+//! A step moves every position by its velocity. In AoS it also loads mass and charge into the
+//! caches, which it does not use.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ struct Particle {
 
 type Converted<L> = Result<Records<Particle, L>, RejectedRecords<Particle, Aos>>;
 
-/// Particles per tile: one float of each fills four cache lines.
+/// Number of particles per tile. One float of each fills four cache lines.
 const TILE: usize = 64;
 const SECONDS: f32 = 1e-3;
 const REPEATS: usize = 9;
@@ -39,7 +39,7 @@ fn step_aos(particles: &mut Records<Particle, Aos>) {
 
 fn step_tile(particles: &mut RecordTile<Particle>) {
     let (position, velocity) = particles.columns_mut((Particle::POSITION, Particle::VELOCITY));
-    // Three consecutive floats of every particle.
+    // Each particle has three consecutive floats.
     for (position, velocity) in position.as_flattened_mut().iter_mut().zip(velocity.as_flattened())
     {
         *position += SECONDS * velocity;
@@ -67,7 +67,7 @@ fn median(mut run: impl FnMut()) -> Duration {
     times[REPEATS / 2]
 }
 
-/// Measures steps and conversions in a layout, and checks one step against `wanted`.
+/// Measures steps in layout `L` and conversions to it, and checks one step against `wanted`.
 fn compare<L: RecordLayout + Clone>(
     start: &[Particle],
     wanted: &[Particle],
@@ -84,7 +84,7 @@ fn compare<L: RecordLayout + Clone>(
         L::LAYOUT
     );
 
-    // Convert in both directions, as a program does whose interface is an array of structures.
+    // Convert in both directions, as in a program whose interface is AoS.
     let converting = median(|| {
         let converted = into(particles.take().expect("set above")).expect("it succeeded before");
         particles = Some(converted.into_aos().expect("it succeeded before"));

@@ -1,5 +1,4 @@
-//! Speed-up by threads: every shape with 1, 2, 4 and so on up to all threads, run alternately, as
-//! CSV.
+//! Measures the speed-up by 1, 2, 4 and so on up to all threads, for several shapes, as CSV.
 //!
 //! `cargo run --release --example threads -- [RUNS [TABLE]]` reports the median of `RUNS` runs
 //! (default 15). `TABLE` is a cost table written by `turntile-lab calibrate`. Columns:
@@ -14,7 +13,7 @@ use turntile::plan::CpuDevice;
 use turntile::run::{RunOptions, Workspace};
 use turntile::{RawElements, Transpose, Transposer};
 
-/// Rows, columns and bytes per element.
+/// Shapes to measure, as rows, columns and bytes per element.
 const SHAPES: [(usize, usize, usize); 30] = [
     // 0.3 to 4 MB.
     (300, 250, 4),
@@ -127,7 +126,7 @@ fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     });
 }
 
-/// Returns the median in seconds without the first run, which has page faults and cold caches.
+/// Returns the median in seconds of all runs except the first, which has page faults.
 fn median(runs: &[Duration]) -> f64 {
     turntile_plan::tuner::median(&runs[1..]).as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! `imatcopy`: in-place transposition and scaling of matrices with leading dimensions. Also the
+//! In-place transposition and scaling of matrices with leading dimensions by `imatcopy`, and the
 //! scalar types of [`Transposer::run_scaled`](crate::Transposer::run_scaled).
 
 pub use num_complex::Complex;
@@ -9,26 +9,26 @@ use crate::run::RunOptions;
 pub use crate::scale::{Scalar, Scale};
 use crate::{Error, Transpose};
 
-/// Operation on a matrix, with the letters of the BLAS extensions.
+/// Operation `op` on a matrix. Each is named by a letter in the BLAS extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixOp {
-    /// `N`: not transposed; rows are only moved to their new leading dimension.
+    /// `N`: does not transpose; rows are only moved to the new leading dimension.
     Keep,
-    /// `T`: transposed.
+    /// `T`: transposes.
     Transpose,
-    /// `R`: conjugated and not transposed; rows are only moved.
+    /// `R`: conjugates and does not transpose; rows are only moved to the new leading dimension.
     Conjugate,
-    /// `C`: transposed and conjugated.
+    /// `C`: transposes and conjugates.
     ConjugateTranspose,
 }
 
 impl MatrixOp {
-    /// Returns `true` if rows become columns.
+    /// Returns `true` if the operation transposes.
     pub fn transposes(self) -> bool {
         matches!(self, MatrixOp::Transpose | MatrixOp::ConjugateTranspose)
     }
 
-    /// Returns `true` if elements are conjugated, which leaves real elements unchanged.
+    /// Returns `true` if the operation conjugates elements, which leaves real elements unchanged.
     pub fn conjugates(self) -> bool {
         matches!(self, MatrixOp::Conjugate | MatrixOp::ConjugateTranspose)
     }
@@ -36,8 +36,8 @@ impl MatrixOp {
 
 /// Computes `A := alpha · op(A)` in place, like the BLAS extension `imatcopy`.
 ///
-/// `A` is a row-major `rows` by `cols` matrix. Its rows start `lda` elements apart in the source,
-/// the rows of the result `ldb`. For a column-major matrix, swap `rows` and `cols`. [`Scale`]
+/// `A` is a row-major `rows` by `cols` matrix. Its rows start `lda` elements apart, and the rows of
+/// the result `ldb` elements apart. For a column-major matrix, swap `rows` and `cols`. [`Scale`]
 /// defines the result for `alpha` of 0 or 1, and for NaN and infinity.
 ///
 /// ```
@@ -73,7 +73,7 @@ pub fn imatcopy<S: Scalar>(
     matrix.leading(lda, ldb).plan()?.run_scaled(data, &scale, RunOptions::new())
 }
 
-/// Returns the transposition that an operation needs.
+/// Returns the builder of the transposition, or of the move of rows, that `operation` needs.
 pub(crate) fn matrix<S>(operation: MatrixOp, rows: usize, cols: usize) -> Transpose {
     let axes = if operation.transposes() { [1, 0] } else { [0, 1] };
     Transpose::permute::<S>(&[rows, cols], &axes)

@@ -1,8 +1,8 @@
 //! Functions that need no plan, for elements whose size is only known at run time.
 //!
-//! Elements have `elem_bytes` bytes and any address. Otherwise the functions equal those for
-//! [slices of elements](crate#functions), except that raw bytes unwind and do not
-//! [abort](crate#aborts).
+//! Elements have `elem_bytes` bytes each, and the data may start at any address. The functions
+//! equal those for [slices of elements](crate#functions), except that a panic unwinds and does not
+//! [abort](crate#aborts) the process.
 
 use turntile_cpu::{RunError, SMALL_BYTES, pool};
 use turntile_plan::Problem;
@@ -11,8 +11,8 @@ use turntile_plan::Problem;
 use crate::ErrorKind;
 use crate::{Error, RawElements, elements, plan_cache};
 
-/// Returns `true` if [`permute_in_place`] uses a buffer on the stack, on the calling thread,
-/// without a plan or workspace. That is the case up to 16 KiB, if the fused rank is small.
+/// Returns `true` if [`permute_in_place`] runs on the calling thread through a buffer on the stack,
+/// without a plan or workspace. The limits are 16 KiB, and 28 axes after fusion.
 #[doc(hidden)]
 pub fn is_small(problem: &Problem) -> bool {
     let in_place = !problem.is_out_of_place() && problem.records().is_none();
@@ -23,9 +23,7 @@ pub fn is_small(problem: &Problem) -> bool {
 /// [`turntile::transpose_in_place`](crate::transpose_in_place).
 ///
 /// # Errors
-/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the matrix is not valid,
-/// [`ErrorKind::Length`] if the length of `data` does not match, [`ErrorKind::OutOfMemory`] if the
-/// workspace cannot be allocated.
+/// Those of that function, and [`ErrorKind::Shape`] if `elem_bytes` is 0.
 pub fn transpose_in_place(
     data: &mut [u8],
     rows: usize,
@@ -53,9 +51,7 @@ pub fn transpose_in_place(
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the array or `axes` are not valid,
-/// [`ErrorKind::Length`] if the length of `data` does not match, [`ErrorKind::OutOfMemory`] if the
-/// workspace cannot be allocated.
+/// Those of that function, and [`ErrorKind::Shape`] if `elem_bytes` is 0.
 pub fn permute_in_place(
     data: &mut [u8],
     shape: &[usize],
@@ -73,10 +69,7 @@ pub fn permute_in_place(
 /// [`turntile::transpose_into`](crate::transpose_into).
 ///
 /// # Errors
-/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the matrix is not valid,
-/// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
-/// [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated: per thread, at most 128 KiB or
-/// one element.
+/// Those of that function, and [`ErrorKind::Shape`] if `elem_bytes` is 0.
 pub fn transpose_into(
     src: &[u8],
     dst: &mut [u8],
@@ -100,9 +93,7 @@ pub fn transpose_into(
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::TooLarge`] or [`ErrorKind::Shape`] if the array or `axes` are not valid,
-/// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
-/// [`ErrorKind::OutOfMemory`] as for [`transpose_into`].
+/// Those of that function, and [`ErrorKind::Shape`] if `elem_bytes` is 0.
 pub fn permute_into(
     src: &[u8],
     dst: &mut [u8],

@@ -1,4 +1,4 @@
-//! Typed records, and tiles of them whose columns are slices.
+//! Typed records, and tiles of records whose columns are slices.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,14 +8,14 @@ use bytemuck::{Pod, TransparentWrapper, bytes_of, bytes_of_mut, cast_slice, cast
 
 /// Plain data without padding whose fields can be stored as columns.
 ///
-/// It is derived, as [`turntile::layout`](crate::layout#records-of-a-type) shows. A wrong manual
+/// Derive the trait, as [`turntile::layout`](crate::layout#records-of-a-type) shows. A wrong manual
 /// implementation gives wrong columns, or panics if a column would be unaligned.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no record",
-    note = "#[derive(turntile::layout::Record, Clone, Copy)] #[repr(C)] makes a structure one"
+    message = "`{Self}` is not a record",
+    note = "derive it for a structure: #[derive(turntile::layout::Record, Clone, Copy)] #[repr(C)]"
 )]
 pub trait Record: Pod + Send + Sync {
-    /// Fields in declaration order.
+    /// Fields of the record in declaration order.
     const FIELDS: &'static [Field];
 }
 
@@ -23,26 +23,26 @@ pub trait Record: Pod + Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Field {
-    /// Byte offset in the record.
+    /// Byte offset of the field in the record.
     pub offset: usize,
-    /// Size in bytes.
+    /// Size of the field in bytes.
     pub bytes: usize,
-    /// Alignment in bytes.
+    /// Alignment of the field's type in bytes.
     pub align: usize,
-    /// Bytes per record of the preceding columns. In a tile of `n` records the column starts at
-    /// byte `n * before`.
+    /// Bytes per record of the preceding columns. In a tile of `n` records the column
+    /// starts at byte `n * before`.
     pub before: usize,
 }
 
 impl Field {
-    /// Creates a field of type `F` at byte `offset` of the record.
+    /// Creates a field of type `F` at byte `offset` of the record, with `before` 0.
     #[must_use]
     pub const fn new<F>(offset: usize) -> Self {
         Field { offset, bytes: size_of::<F>(), align: align_of::<F>(), before: 0 }
     }
 
-    /// Returns the fields of a record with `before` set. Columns are sorted by decreasing
-    /// alignment, so each is aligned for any number of records.
+    /// Returns `fields`, all fields of a record, with `before` set. Columns are sorted by
+    /// decreasing alignment, so each is aligned for any number of records.
     #[must_use]
     pub const fn in_columns<const N: usize>(mut fields: [Field; N]) -> [Field; N] {
         let mut f = 0;
@@ -60,20 +60,20 @@ impl Field {
         fields
     }
 
-    /// Returns the byte range in a record.
+    /// Returns the byte range of the field in a record.
     fn in_record(&self) -> Range<usize> {
         self.offset..self.offset + self.bytes
     }
 
-    /// Returns the byte range of one record's field in a tile of `records` records.
+    /// Returns the byte range, in a tile of `records` records, of the field of record `record`.
     fn in_tile(&self, records: usize, record: usize) -> Range<usize> {
         let begin = self.before * records + self.bytes * record;
         begin..begin + self.bytes
     }
 }
 
-/// Selector of a column: the field of type `F` of records `R`. The derive makes the constant
-/// `Cell::RHO` for field `rho` of `Cell`.
+/// Selector of a column: a field of type `F` of records of type `R`. For field `rho` of `Cell`, the
+/// derive macro defines the constant `Cell::RHO`.
 pub struct Column<R, F> {
     /// Bytes per record of the preceding columns, as in [`Field`].
     before: usize,
@@ -81,7 +81,7 @@ pub struct Column<R, F> {
 }
 
 impl<R: Record, F: Pod> Column<R, F> {
-    /// Creates the column of field `field` of [`Record::FIELDS`].
+    /// Creates the selector of the column of field `field` of [`Record::FIELDS`].
     ///
     /// # Panics
     /// If the field does not exist or has another size. In a constant this is a compile error.
@@ -92,7 +92,7 @@ impl<R: Record, F: Pod> Column<R, F> {
         Column { before, of: PhantomData }
     }
 
-    /// Returns the byte range in a tile of `records` records.
+    /// Returns the byte range of the column in a tile of `records` records.
     fn bytes(self, records: usize) -> Range<usize> {
         self.before * records..(self.before + size_of::<F>()) * records
     }
@@ -152,8 +152,8 @@ impl<R: Record> RecordTile<R> {
         cast_slice_mut(&mut self.0)
     }
 
-    /// Returns a copy of a record, or `None` if it does not exist. To read many records, use
-    /// columns: they are faster.
+    /// Returns a copy of a record, or `None` if it does not exist. For many records, access by
+    /// columns is faster.
     pub fn get(&self, record: usize) -> Option<R> {
         let (mut got, tile) = (*self.0.get(record)?, cast_slice::<_, u8>(&self.0));
         for field in R::FIELDS {
@@ -183,17 +183,17 @@ impl<R: Record> fmt::Debug for RecordTile<R> {
     }
 }
 
-/// Several columns of `R`, for [`RecordTile::columns_mut`].
+/// Several column selectors of records `R`, as taken by [`RecordTile::columns_mut`].
 pub trait Columns<R: Record> {
-    /// Slices of the columns.
+    /// Mutable slices of the columns.
     type Slices<'a>;
 
-    /// Returns the slices of a tile.
+    /// Returns the mutable slices of the columns of a tile.
     #[doc(hidden)]
     fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_>;
 }
 
-/// Returns disjoint byte ranges of a tile.
+/// Returns the byte ranges `bytes` of a tile mutably. Panics if they overlap.
 fn disjoint<R: Record, const N: usize>(
     tile: &mut RecordTile<R>,
     bytes: [Range<usize>; N],

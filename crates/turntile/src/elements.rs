@@ -1,10 +1,11 @@
-//! Elements of any type as bytes. Outside GPU code, the only module of the crate with `unsafe`.
+//! Conversion of elements of any type to bytes. Outside GPU code, the only module of the crate with
+//! `unsafe`.
 //!
 //! Elements are moved as bytes, and each move copies a whole element. If a move panics half-way (a
 //! bug in this library), some elements exist twice. The process is aborted if such elements could
-//! be dropped twice or could be exclusive references. Bytes, and elements known to be `Copy`,
-//! unwind. A panic in the caller's progress callback is deferred until all elements have been
-//! moved.
+//! be dropped twice or could be exclusive references. With raw bytes, and elements known to be
+//! `Copy`, the panic unwinds. A panic in the caller's progress callback is deferred until all
+//! elements have been moved.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -23,11 +24,11 @@ use crate::scale::{Scalar, Scale};
 
 /// Untyped elements: a byte buffer, interpreted with the element size of the plan.
 ///
-/// `RawElements(&mut data)` of a `Vec<u8>` or `[u8]` is transposed; `RawElements(&data)` is read.
+/// `RawElements(&mut data)` of a `Vec<u8>` or `[u8]` is written, `RawElements(&data)` is only read.
 #[derive(Clone, Copy, Debug)]
 pub struct RawElements<B>(pub B);
 
-/// Data that a plan can run on: a slice, a boxed slice, an array, a vector or [`RawElements`].
+/// Data on which a plan can run: a slice, a boxed slice, an array, a vector or [`RawElements`].
 ///
 /// The trait is sealed.
 #[diagnostic::on_unimplemented(
@@ -42,7 +43,7 @@ pub trait Data: sealed::Data {}
 /// Elements must be `Copy` because they exist twice afterwards. The trait is sealed.
 #[diagnostic::on_unimplemented(
     message = "a plan cannot read its source from `{Self}`",
-    note = "slices, arrays and vectors of `Copy` elements and `RawElements(&bytes)` can be"
+    note = "it reads from slices, arrays and vectors of `Copy` elements and `RawElements(&bytes)`"
 )]
 pub trait Source: sealed::Source {}
 
@@ -185,13 +186,14 @@ fn bytes<T: Copy>(elements: &[T]) -> &[Byte] {
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
-/// Runs `executor` on data whose elements have the size of the plan, calling `done` after each
-/// stage with the number of completed stages. If `done` panics, it is not called again, and the
-/// panic continues after the last stage.
+/// Runs `executor` in place on data whose elements have the size of the plan.
+///
+/// Calls `done` after each stage that counts as a pass, with the number of completed passes. If
+/// `done` panics, it is not called again, and the panic continues after the last stage.
 ///
 /// # Errors
-/// Those of [`Executor::run`], and [`InvalidPlan::RequiresCopy`] if the plan has leading dimensions,
-/// which would leave some elements twice.
+/// Those of [`Executor::run`]. [`InvalidPlan::RequiresCopy`] if the plan has leading dimensions,
+/// after which some elements could exist twice.
 pub fn run<D: Data + ?Sized>(
     executor: &Executor,
     data: &mut D,
@@ -208,8 +210,8 @@ pub fn run<D: Data + ?Sized>(
     reporting(done, |done| moving::<D, _>(|| executor.run_in(bytes, workspace, None, done)))
 }
 
-/// Calls `run` with a callback that forwards to `done`. A panic of `done` continues after `run` has
-/// returned.
+/// Calls `run` with a callback that forwards to `done` until `done` panics. The panic continues
+/// after `run` has returned.
 fn reporting(
     done: &mut dyn FnMut(usize),
     run: impl FnOnce(&mut dyn FnMut(usize)) -> Result<(), RunError>,
@@ -226,8 +228,8 @@ fn reporting(
     result
 }
 
-/// Runs `executor` like [`run`], on `Copy` elements. With leading dimensions, elements in
-/// overwritten padding are lost and others may exist twice.
+/// Runs `executor` like [`run`], on `Copy` elements. With leading dimensions, some elements may be
+/// lost and others may exist twice.
 pub fn run_within<D: Data + Source + ?Sized>(
     executor: &Executor,
     data: &mut D,
@@ -265,7 +267,7 @@ pub fn run_scaled<S: Scalar>(
     reporting(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
 }
 
-/// Runs an out-of-place `executor` on data whose elements have the size of the plan.
+/// Runs an out-of-place `executor` from `from` into `to`, whose elements have the size of the plan.
 pub fn run_into<S: Source<Element = D::Element> + ?Sized, D: Data + ?Sized>(
     executor: &Executor,
     from: &S,
@@ -277,8 +279,8 @@ pub fn run_into<S: Source<Element = D::Element> + ?Sized, D: Data + ?Sized>(
     executor.run_into(to, source_bytes(from))
 }
 
-/// Transposes a small matrix of elements of any type; raw bytes form elements of `elem_bytes`
-/// bytes. Returns `false` and does nothing if the matrix is not small.
+/// Transposes a matrix of up to 16 KiB, of elements of any type; raw bytes form elements of
+/// `elem_bytes` bytes. Returns `false` and does nothing if the matrix is larger.
 ///
 /// # Panics
 /// If the length of `data` does not match the matrix.
@@ -296,8 +298,8 @@ pub fn run_small<D: Data + ?Sized>(
     moving::<D, _>(|| transpose_small(bytes, rows, cols, elem_bytes))
 }
 
-/// Permutes the axes of a small array of elements of any type. Returns `false` and does nothing if
-/// the array is not small or has too many axes for `permute_small`.
+/// Permutes the axes of an array of up to 16 KiB, of elements of any type. Returns `false` and does
+/// nothing for larger arrays and too many axes.
 ///
 /// # Panics
 /// If the length of `data` does not match the problem.
@@ -347,8 +349,8 @@ pub fn run_axes_through<T: Copy>(
     Ok(permute_into(to, bytes(from), &axes, problem.elem_bytes(), threads)?)
 }
 
-/// Moves elements of data `D` by calling `moves`. If `moves` panics, the process is aborted unless
-/// `D` is raw bytes: other elements may exist twice by then.
+/// Calls `moves`, which moves elements of data `D`. If `moves` panics, the process is aborted
+/// unless `D` is raw bytes, because elements of any other type may exist twice by then.
 fn moving<D: Data + ?Sized, R>(moves: impl FnOnce() -> R) -> R {
     if D::AS_BYTES {
         return moves();

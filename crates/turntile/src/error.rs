@@ -1,4 +1,4 @@
-//! Errors of the crate. Outside it only [`Error`] and [`ErrorKind`] are stable.
+//! Errors of the crate. Only [`Error`] and [`ErrorKind`] are stable API.
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ use crate::record_conversion::LayoutError;
 
 /// Error of a call. The data are unchanged, except after [`ErrorKind::Incomplete`].
 ///
-/// `Display` prints the reason with its numbers. [`kind`](Self::kind) is for programs.
+/// `Display` prints the reason with its numbers, for people. Programs match on
+/// [`kind`](Self::kind).
 ///
 /// ```
 /// use turntile::{ErrorKind, transpose_in_place};
@@ -31,9 +32,9 @@ pub enum ErrorKind {
     /// The data or a buffer do not have the required length. The unit is elements, or bytes for
     /// raw elements and GPU memory.
     Length {
-        /// Required length. The minimum for leading dimensions and GPU memory.
+        /// Required length; for leading dimensions and GPU memory, the minimum length.
         expected: usize,
-        /// Length given.
+        /// Length of the data or buffer.
         got: usize,
     },
     /// The element size differs from the plan's.
@@ -77,7 +78,7 @@ pub enum ErrorKind {
     },
     /// The address of GPU memory is null.
     Null,
-    /// The address of GPU memory is not aligned.
+    /// The address of GPU memory is not a multiple of the required alignment.
     Alignment,
     /// Ranges of GPU memory overlap.
     Overlap,
@@ -93,12 +94,12 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// Returns the kind.
+    /// Returns the kind of the error, for programs to match on.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind()
     }
 
-    /// Returns the reason in detail. It may change in any version.
+    /// Returns the detailed reason, whose type may change in any version.
     #[doc(hidden)]
     pub fn reason(&self) -> &Reason {
         &self.0
@@ -133,7 +134,7 @@ where
     }
 }
 
-/// Reason of an [`Error`].
+/// Detailed reason of an [`Error`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// The length of the data does not match the shape.
@@ -147,7 +148,7 @@ pub enum Reason {
         /// Number of elements given.
         got: usize,
     },
-    /// The number of elements does not fit a `usize`.
+    /// The number of elements overflows `usize`.
     #[error("the number of elements of shape {} overflows", by_x(shape))]
     Overflow {
         /// Extents of the axes, as in [`Length`](Self::Length).
@@ -158,7 +159,7 @@ pub enum Reason {
         "with its leading dimensions the matrix spans {expected} elements, the data have {got}"
     )]
     Short {
-        /// Number of elements that the source and the result span.
+        /// Number of elements that the source or the result spans, whichever is larger.
         expected: usize,
         /// Number of elements given.
         got: usize,
@@ -173,7 +174,7 @@ pub enum Reason {
         /// Bytes per element of the data.
         got: usize,
     },
-    /// `batch` or `threads` of [`Transpose`](crate::Transpose) was 0.
+    /// The batch or the thread count of [`Transpose`](crate::Transpose) was set to 0.
     #[error("{what}(0) is not valid: give at least 1, or omit it")]
     Zero {
         /// Option that was 0: `batch` or `threads`.
@@ -182,7 +183,7 @@ pub enum Reason {
     /// An option of in-memory plans was set for an array in files.
     #[error("arrays in files do not support {with}, only a memory limit and threads")]
     Stored {
-        /// Option that was set.
+        /// Option that was set, such as `a route`.
         with: &'static str,
     },
     /// The elements of an ndarray array are not contiguous in any order of its axes.
@@ -208,9 +209,9 @@ pub enum Reason {
     /// The cost table belongs to another device.
     #[error("the cost table is for {of}, not for {here}")]
     Costs {
-        /// Device of the table.
+        /// Device that the table was measured on.
         of: String,
-        /// Device that was planned for.
+        /// Device that the plan is for.
         here: String,
     },
     /// A GPU error, including that no GPU is available.
@@ -278,7 +279,7 @@ fn cuda_kind(error: &CudaError) -> ErrorKind {
         CudaError::Misaligned { .. } => ErrorKind::Alignment,
         CudaError::Overlap { .. } => ErrorKind::Overlap,
         CudaError::Flawed(_) => ErrorKind::Plan,
-        // Every other error is of the driver or the device.
+        // All other errors come from the driver or the device.
         _ => ErrorKind::Gpu,
     }
 }

@@ -1,8 +1,9 @@
 //! Transposition and permutation on NVIDIA GPUs.
 //!
-//! Requires feature `cuda` on Linux. Without it the same items exist, and [`Gpu::current`] returns
-//! [`CudaError::NoBackend`]. Programs start without a driver; [`Gpu::primary`] loads it. A [`Gpu`]
-//! holds its context and makes it current when needed, then restores the thread's previous context.
+//! Requires feature `cuda` on Linux. In other builds the same items exist, and
+//! [`Gpu::current`] returns [`CudaError::NoBackend`]. Programs start without an NVIDIA driver;
+//! creating a [`Gpu`] loads it. Calls make the context of a [`Gpu`] current when needed, then
+//! restore the thread's previous context.
 //!
 //! ```no_run
 //! # #[cfg(feature = "cust")]
@@ -86,7 +87,7 @@ pub struct DeviceSource(DeviceMemory);
 pub struct StreamHandle(*mut c_void);
 
 impl DeviceMemory {
-    /// Returns the address and the length in bytes.
+    /// Returns the address and the length in bytes of the memory.
     pub fn place(self) -> Place {
         (self.address, self.bytes)
     }
@@ -193,9 +194,9 @@ impl<M: Mode> Transpose<M> {
     /// Plans the operation for `gpu` and loads the kernels.
     ///
     /// The thread count is ignored. The workspace cap applies to device memory and defaults to the
-    /// larger of 2% of the matrices and 16 MiB. With leading dimensions the workspace also has room
-    /// for the padding elements that must be saved. If the cap is too small for them, the text of
-    /// the error says how many bytes they need.
+    /// larger of 2% of the matrices and 16 MiB. With leading dimensions the default also has room
+    /// for the padding elements that must be saved. If a cap is too small for them, the text of the
+    /// error has the bytes needed.
     ///
     /// An out-of-place operation gets a second plan if its launches differ. The first is for
     /// buffers with the [alignment](Self::alignment) that was set (default 16), the second for
@@ -234,7 +235,7 @@ impl<M: Mode> Transpose<M> {
 
     /// Measures candidates on `gpu` for about `budget` and returns at least one, fastest first.
     ///
-    /// They run on device memory allocated here, as large as the matrices, or twice that
+    /// Candidates run on device memory allocated here, as large as the matrices, or twice that
     /// out-of-place. The fastest is recorded in the wisdom file, if one is set. Out-of-place, half
     /// of the budget goes to buffers that only have an element's alignment, if that is less than
     /// the alignment that was set.
@@ -245,8 +246,8 @@ impl<M: Mode> Transpose<M> {
         self.tune_on_seen(gpu, budget, &mut |_, _, _| {})
     }
 
-    /// Measures candidates like [`tune_on`](Self::tune_on), and calls `seen` like
-    /// [`tune_seen`](Self::tune_seen).
+    /// Measures candidates like [`tune_on`](Self::tune_on). After each candidate's first run it
+    /// calls `seen` with the plan, the run's time and the number of candidates.
     ///
     /// # Errors
     /// Those of [`tune_on`](Self::tune_on).
@@ -285,7 +286,7 @@ impl TransposeRequest {
     }
 }
 
-/// Runs `plans` on `gpu` for about `budget` and calls `seen` after each run.
+/// Runs `plans` on `gpu` for about `budget` and calls `seen` after the first run of each.
 fn measure_on_seen(
     gpu: &Gpu,
     plans: Vec<Plan>,
@@ -301,8 +302,8 @@ fn measure_on_seen(
     Ok(tuner::measure(plans, budget, run, seen)?)
 }
 
-/// Returns the problem. Out-of-place, also returns it with only an element's alignment, if that is
-/// less.
+/// Returns `problem` and, if it is out-of-place and its alignment exceeds an element's, also
+/// `problem` with an element's alignment.
 fn alignments(problem: &Problem) -> Vec<Problem> {
     let least = widest_word(&[problem.elem_bytes(), problem.alignment()]);
     let unaligned = Some(problem.with_alignment(least));
@@ -310,7 +311,7 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
     std::iter::once(problem.clone()).chain(unaligned.filter(|_| less)).collect()
 }
 
-/// Returns `true` if two plans have the same launches.
+/// Returns `true` if both plans have the same launches.
 fn same_launches(one: &Plan, other: &Plan) -> bool {
     let calls = |plan: &Plan| Work::of_plan(plan).map(|work| work.calls().to_vec());
     calls(one) == calls(other)
@@ -333,13 +334,14 @@ impl<M: Mode> GpuTransposer<M> {
         self.rejected.as_ref()
     }
 
-    /// Returns the bytes of device memory that a run needs in addition to the matrices; 0
-    /// out-of-place.
+    /// Returns the bytes of device memory that a run needs in addition to the matrices.
+    /// Out-of-place it is 0.
     pub fn workspace_bytes(&self) -> usize {
         self.prepared.workspace_bytes()
     }
 
-    /// Allocates a workspace that is owned by the result. Runs that use it must not overlap.
+    /// Allocates a workspace in device memory that the result owns. Runs that use it must not
+    /// overlap in time.
     ///
     /// # Errors
     /// [`ErrorKind::GpuOutOfMemory`].
@@ -367,9 +369,9 @@ impl<M: Mode> GpuTransposer<M> {
 impl<M: InPlaceMode> GpuTransposer<M> {
     /// Queues the in-place transposition of the matrices in `data` on `stream`.
     ///
-    /// With leading dimensions, the matrix is at the start of `data`. Uses the owned workspace
-    /// ([`with_own_workspace`](Self::with_own_workspace)), allocates nothing and does not wait.
-    /// Kernel errors are reported at the caller's next synchronisation.
+    /// With leading dimensions, the matrix is at the start of `data`. The call uses the owned
+    /// workspace ([`with_own_workspace`](Self::with_own_workspace)), allocates nothing and does not
+    /// wait. Kernel errors are reported at the caller's next synchronisation.
     ///
     /// # Errors
     /// - [`ErrorKind::Length`]: `data` is too short.
@@ -378,6 +380,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     /// - [`ErrorKind::Workspace`]: a workspace is needed and none is owned.
     /// - [`ErrorKind::Overlap`]: the workspace overlaps `data`.
     /// - [`ErrorKind::Null`]: an address is null.
+    /// - [`ErrorKind::Plan`]: the plan is out-of-place.
     /// - [`ErrorKind::Gpu`]: the driver rejected the first launch.
     /// - [`ErrorKind::Incomplete`]: the driver rejected a later launch.
     ///
@@ -398,8 +401,8 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     }
 
     /// Queues the in-place transposition like [`run`](Self::run), with a workspace that the caller
-    /// provides. It has at least [`workspace_bytes`](Self::workspace_bytes) bytes, starts at a
-    /// multiple of 16 and does not overlap the matrices.
+    /// provides. The workspace has at least [`workspace_bytes`](Self::workspace_bytes) bytes,
+    /// starts at a multiple of 16 and does not overlap the matrices.
     ///
     /// # Errors
     /// Those of [`run`](Self::run).
@@ -422,9 +425,9 @@ impl GpuTransposer<OutOfPlace> {
     /// Allocates nothing and does not wait.
     ///
     /// # Errors
-    /// Those of an [in-place run](GpuTransposer::<InPlace>::run), for both buffers. Each is aligned
-    /// at least to its elements, and the two must not overlap. All arguments are checked before
-    /// anything is queued.
+    /// Those of an [in-place run](GpuTransposer::<InPlace>::run), for both buffers. Each must be
+    /// aligned at least to its elements, and the two must not overlap. All arguments are checked
+    /// before anything is queued.
     ///
     /// # Safety
     /// Memory and stream must belong to the GPU's context. Until the queued work has ended, nothing
@@ -442,7 +445,8 @@ impl GpuTransposer<OutOfPlace> {
 }
 
 impl GpuTransposer<Dynamic> {
-    /// Queues an out-of-place plan like [`GpuTransposer::run`](GpuTransposer::<OutOfPlace>::run).
+    /// Queues the out-of-place transposition of `src` into `dst`, like
+    /// [`GpuTransposer::run`](GpuTransposer::<OutOfPlace>::run) of mode [`OutOfPlace`].
     ///
     /// # Errors
     /// Those of that function, and [`ErrorKind::Plan`] if the plan is in-place.
@@ -481,8 +485,8 @@ mod tests {
         assert_eq!(alignments(of(16).out_of_place()), [16]);
     }
 
-    /// 4-byte elements use wide words if rows are whole vectors and the addresses are aligned, else
-    /// 4-byte words.
+    /// Kernels move 4-byte elements by wide words only if rows are whole vectors and addresses
+    /// aligned.
     #[test]
     fn launches_differ_only_when_alignment_changes_word_size() {
         let planner = Planner::new(Chip::h200());

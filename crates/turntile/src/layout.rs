@@ -1,7 +1,7 @@
 //! In-place conversion of records between layouts: AoS, SoA and ASTA (thesis section 5.4.1).
 //!
-//! Take `n` records whose field `f` has `k_f` bytes and is preceded by `c_f` bytes; a record has
-//! `K` bytes in all. Byte `u` of field `f` of record `i` is stored as follows:
+//! Take `n` records of `K` bytes each, whose field `f` has `k_f` bytes and is preceded by `c_f`
+//! bytes. Byte `u` of field `f` of record `i` is stored as follows:
 //!
 //! | layout | byte offset |
 //! |---|---|
@@ -11,7 +11,7 @@
 //!
 //! Here `L` is the number of records of the tile: `T`, or the remainder for the last tile. In AoS,
 //! `c_f` is the offset of the field in the record. In SoA and ASTA, columns follow the order in
-//! which the fields are given, so the caller chooses an order that keeps them aligned.
+//! which the fields are given, so the caller can choose an order that aligns them.
 //!
 //! ```
 //! use turntile::RawElements;
@@ -30,16 +30,16 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! Converting between AoS and ASTA takes one pass; to and from SoA at most two suffice. The plan is
-//! an ordinary one: the calls of [`Transpose`](crate::Transpose) print, cap, tune and run it.
+//! A conversion between AoS and ASTA takes one pass, to or from SoA at most two. The builder is
+//! [`Transpose`](crate::Transpose), so workspace caps, tuning, printing and runs work as usual.
 //!
-//! A GPU converts any records between AoS and tiles. To and from SoA, it supports at most 64 fields
-//! if their widths differ. Planning other conversions returns an error.
+//! A GPU converts any records between AoS and tiles. To or from SoA, it supports at most 64 fields
+//! if their widths differ. For more fields, planning returns an error.
 //!
 //! # Records of a type
 //!
-//! [`Records`] state their layout in their type, so a slice is only accessible in the layout in
-//! which it is contiguous. They wrap a `Vec` that keeps its allocation.
+//! [`Records`] have their layout as a type parameter, so code can only access slices that are
+//! contiguous in the current layout. They wrap a `Vec`, whose allocation conversions reuse.
 //!
 //! ```
 //! use turntile::layout::{Aos, Record, Records};
@@ -70,8 +70,8 @@
 //!
 //! A record is a `#[repr(C)]` structure with named fields of any types that are `Pod` of
 //! [`bytemuck`]: numbers, arrays of them, or records. It has no padding, and any bits are a valid
-//! value: declare unused bytes as a field. The derive checks this and also implements `Pod`; if
-//! bytemuck's derive has done that already, add `#[record(pod)]`.
+//! value: declare unused bytes as a field. The derive macro checks this and also implements `Pod`.
+//! If bytemuck's derive already implements it, add `#[record(pod)]`.
 //!
 //! Columns are associated constants in upper case, such as [`Cell::RHO`](Column) for field `rho`,
 //! so they do not conflict with a method `rho`. An array field is one column of arrays. Columns are

@@ -70,21 +70,24 @@
 //! rayon pools, any lock may be held.
 //!
 //! # Errors
-//! Calls return [`Error`], and the data are then unchanged, except after
-//! [`ErrorKind::Incomplete`]. [`Error::kind`] is for programs, the text for people.
+//! If a call returns an [`Error`], the data are unchanged, except after
+//! [`ErrorKind::Incomplete`]. Programs match on [`Error::kind`]; the text is for people. After
+//! errors of out-of-core runs ([`stored::StoredError`]), the result is not usable.
 //!
 //! # Aborts
-//! No input makes a call panic. If a bug in this library causes a panic while elements move, some
-//! elements may exist twice. Calls that take elements of any type then print a line to standard
-//! error and abort the process, because such elements could be dropped twice. Calls that take [`RawElements`], or elements known to be `Copy`
-//! ([`transpose_into`], [`permute_into`], [`rearrange_into`], [`blas::imatcopy`], plans of kinds
-//! other than [`mode::InPlace`]), unwind and leave the data in an unspecified order.
+//! No input makes a transposition panic. If a bug in this library causes a panic while elements
+//! move, some elements may exist twice. Calls that take elements of any type then print a line to
+//! standard error and abort the process, because such elements could be dropped twice. Calls that
+//! take [`RawElements`], or elements known to be `Copy` ([`transpose_into`], [`permute_into`],
+//! [`rearrange_into`], [`blas::imatcopy`], plans of modes other than [`mode::InPlace`]), unwind and
+//! leave the data in an unspecified order.
 //!
 //! # GPUs
 //! With feature `cuda` the same plans run on NVIDIA GPUs: see [`gpu`].
 //!
 //! # Speed
-//! GB/s always means `2 · rows · cols · element bytes / time`, which is comparable with a copy.
+//! GB/s always means `2 · rows · cols · element bytes / time`: each byte is read once and written
+//! once, as in a copy.
 
 pub mod blas;
 pub mod bytes;

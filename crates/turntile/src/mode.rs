@@ -1,34 +1,34 @@
-//! Kinds of operation: types that decide which data a plan runs on.
+//! Modes of operation: types that decide which data a plan runs on.
 //!
-//! [`Transpose`](crate::Transpose) starts as [`InPlace`]. Its methods `leading`, `out_of_place` and
-//! `dynamic` change the kind, and the plan keeps it.
+//! [`Transpose`](crate::Transpose) starts in mode [`InPlace`]. Its methods `leading`,
+//! `out_of_place` and `dynamic` change the mode, and the plan has the same mode.
 
 use turntile_plan::{InvalidPlan, Problem};
 
-/// In place, on elements of any type.
+/// Mode that permutes elements of any type in place.
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace;
 
-/// In place, with or without leading dimensions, on `Copy` elements: those of overwritten padding
-/// are lost.
+/// Mode that permutes `Copy` elements in place, with or without leading dimensions. Some source
+/// elements may exist twice afterwards.
 #[derive(Clone, Copy, Debug)]
 pub struct Leading;
 
-/// From one buffer into another, on `Copy` elements.
+/// Mode that writes `Copy` elements of one buffer into another.
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfPlace;
 
-/// Any of the other kinds, decided at run time, on raw bytes. For bindings to other languages and
-/// tools.
+/// Mode that is decided at run time: any of the others, on raw bytes. For bindings to other
+/// languages and tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Dynamic;
 
-/// A kind of operation. The trait is sealed.
+/// Mode of operation. The trait is sealed.
 pub trait Mode: sealed::Mode {}
 
 impl<M: sealed::Mode> Mode for M {}
 
-/// A kind of operation that leaves the result where the data are. The trait is sealed.
+/// Mode of operation that writes the result over the source. The trait is sealed.
 pub trait InPlaceMode: Mode {}
 
 impl InPlaceMode for InPlace {}
@@ -39,7 +39,7 @@ pub(crate) mod sealed {
     use super::{InvalidPlan, Problem};
 
     pub trait Mode {
-        /// Checks that a plan for `problem` is of this kind.
+        /// Checks that a plan for `problem` has this mode.
         fn check(problem: &Problem) -> Result<(), InvalidPlan>;
     }
 }

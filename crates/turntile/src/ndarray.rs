@@ -18,11 +18,12 @@
 //! # Ok::<(), turntile::Error>(())
 //! ```
 //!
-//! Elements move as in [`permute_in_place`], with the same [aborts](crate#aborts) and
-//! [locks](crate#locks).
+//! Elements move as in [`permute_in_place`]. The notes on [aborts](crate#aborts) and
+//! [locks](crate#locks) apply.
 //!
-//! Functions take arrays by value because the shape changes. A view does not compile: the owner of
-//! its elements would keep the old shape. Use `to_owned()` to copy a view into an array.
+//! Functions take arrays by value because the shape changes. Passing a view does not compile,
+//! because the owner of its elements would have the old shape. Use `to_owned()` to copy a view into
+//! an array.
 //!
 //! ```compile_fail,E0308
 //! let matrix = ndarray::array![[1, 2, 3], [4, 5, 6]];
@@ -79,14 +80,14 @@ impl<T, D: Dimension> From<RejectedArray<T, D>> for Error {
 /// workspace is that of [`permute_in_place`].
 ///
 /// # Errors
-/// [`RejectedArray`] with the unchanged array, if `axes` is not a permutation of its axes, or for a
-/// reason given in [`standard_layout`].
+/// [`RejectedArray`] with the unchanged array: [`ErrorKind::Shape`] if `axes` is not a permutation
+/// of its axes, or an error of [`standard_layout`].
 pub fn permute<T, D: Dimension>(
     array: Array<T, D>,
     axes: impl IntoDimension<Dim = D>,
 ) -> Result<Array<T, D>, RejectedArray<T, D>> {
     let axes = axes.into_dimension();
-    // ndarray panics if the axes are not a permutation.
+    // Check first, because ndarray panics if the axes are not a permutation.
     match AxisPermutation::check_order(array.ndim(), axes.slice()) {
         Ok(()) => standard_layout(array.permuted_axes(axes)),
         Err(error) => Err(RejectedArray { error: ProblemError::from(error).into(), array }),
@@ -171,7 +172,7 @@ fn rearrange_elements<T, D: Dimension>(
     if let Err(error) = moved {
         return Err(RejectedArray { error, array });
     }
-    // Memory that was sliced off may remain before and after the elements.
+    // The vector may have elements before and after those of the array, if the array was sliced.
     let len = array.len();
     let (mut elements, start) = array.into_raw_vec_and_offset();
     elements.drain(..start.unwrap_or(0));
@@ -187,8 +188,8 @@ mod tests {
 
     use crate::ErrorKind;
 
-    /// Non-`Copy` elements, in every layout without gaps: the result equals ndarray's, in the same
-    /// memory.
+    /// Permutes non-`Copy` elements in every layout without gaps. The result equals ndarray's, in
+    /// the same memory.
     #[test]
     fn permute_keeps_memory_when_layout_is_contiguous() {
         let orders: Vec<[usize; 4]> = (0..256)
@@ -268,7 +269,7 @@ mod tests {
         let dynamic = full.clone().into_dyn();
         for axes in [&[0, 0][..], &[0, 2], &[0], &[0, 1, 2]] {
             let rejected = permute(dynamic.clone(), axes).unwrap_err();
-            let order = format!("{axes:?} is no order of 2 axes");
+            let order = format!("{axes:?} is not a permutation of 0..2");
             assert_eq!((rejected.to_string(), &rejected.array), (order, &dynamic));
         }
         let _: fn(RejectedArray<u8, Ix4>) -> Error = Error::from;

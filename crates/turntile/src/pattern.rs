@@ -1,15 +1,15 @@
-//! Patterns in einops notation: axes are split, permuted and joined, which is one axis permutation.
+//! Patterns in einops notation, which split, permute and join axes by a single axis permutation.
 //!
 //! `b c (h p) (w q) -> b (h w) (p q c)` names the axes of the source and of the result. Parentheses
-//! split an axis on the left and join axes on the right. `1` and `()` are axes of one element, and
+//! split an axis on the left and join axes on the right. `1` and `()` are axes of extent 1, and
 //! `...` stands for all unnamed axes.
 
 use std::fmt;
 
 use turntile_perm::MAX_RANK;
 
-/// Axis permutation of an array whose axes are split into *parts*. The permuted parts are joined to
-/// the axes of the result.
+/// Axis permutation of an array whose axes are first split into *parts*, and whose permuted parts
+/// are then joined to form the axes of the result.
 ///
 /// ```
 /// use turntile::layout::Rearrangement;
@@ -33,9 +33,9 @@ pub struct Rearrangement {
 /// Side of a pattern's arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Source.
+    /// Left side: axes of the source.
     Left,
-    /// Result.
+    /// Right side: axes of the result.
     Right,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Side {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pattern \"{pattern}\": {fault}")]
 pub struct PatternError {
-    /// The pattern.
+    /// Pattern as given.
     pub pattern: String,
     /// Fault of the pattern.
     pub fault: PatternFault,
@@ -60,7 +60,7 @@ pub struct PatternError {
 #[non_exhaustive]
 pub enum PatternFault {
     /// The pattern does not have exactly one arrow.
-    #[error("one -> is needed, it has {found}")]
+    #[error("expected one ->, found {found}")]
     Arrows {
         /// Number of arrows.
         found: usize,
@@ -75,24 +75,24 @@ pub enum PatternFault {
     },
     /// A word is not a valid name.
     #[error(
-        "{word} is no name: a name is letters, digits and _, starts with a letter and does not end with _"
+        "{word} is not a name: a name has letters, digits and _, starts with a letter and does not end with _"
     )]
     Name {
-        /// The word.
+        /// Word that is not a name.
         word: String,
     },
     /// Dots are not an ellipsis.
-    #[error("{word}: dots are three, ..., with nothing next to them")]
+    #[error("{word} is not an ellipsis: write three dots as a separate word")]
     Dots {
         /// Word with the dots.
         word: String,
     },
     /// A number is not 1.
     #[error(
-        "{number} is on the {side}: the only number is 1, since turntile rearranges only and neither repeats nor reduces. Name the axis and give its size"
+        "{number} is on the {side}: the only number is 1, because axes are neither repeated nor reduced; name the axis and give its size"
     )]
     Number {
-        /// The number.
+        /// Number as given.
         number: String,
         /// Side of the pattern.
         side: Side,
@@ -112,7 +112,7 @@ pub enum PatternFault {
         side: Side,
     },
     /// A name or `...` occurs twice on one side.
-    #[error("{name} is twice on the {side}")]
+    #[error("{name} occurs twice on the {side}")]
     Twice {
         /// The name.
         name: String,
@@ -120,16 +120,16 @@ pub enum PatternFault {
         side: Side,
     },
     /// `...` is in parentheses on the left.
-    #[error("... is in parentheses on the left: one axis cannot be split into an unknown number")]
+    #[error("... is in parentheses on the left: it cannot be part of an axis")]
     SplitEllipsis,
     /// Names or `...` occur on one side only.
-    #[error("{}: turntile rearranges only, and neither repeats nor reduces", list(names, |(name, side)| format!("{name} is on the {side} alone")))]
+    #[error("{}: turntile rearranges only, and neither repeats nor reduces", list(names, |(name, side)| format!("{name} is only on the {side}")))]
     OneSided {
-        /// Names and their sides.
+        /// Names with the sides on which they occur.
         names: Vec<(String, Side)>,
     },
     /// A size is given for an unknown axis.
-    #[error("a size is given for {name}, and no axis has that name")]
+    #[error("a size is given for {name}, but no axis has that name")]
     Unused {
         /// The name.
         name: String,
@@ -140,15 +140,15 @@ pub enum PatternFault {
         /// The name.
         name: String,
     },
-    /// The array has a different number of axes.
+    /// The array and the left side have different numbers of axes.
     #[error(
-        "its left has {axes} {}{}, the array {}",
+        "the left side has {axes} {}{}, the array has {}",
         if *axes == 1 { "axis" } else { "axes" },
         if *or_more { " or more" } else { "" },
-        if shape.is_empty() { "has none".into() } else { format!("{}: {shape:?}", shape.len()) },
+        if shape.is_empty() { "none".into() } else { format!("{}: {shape:?}", shape.len()) },
     )]
     Rank {
-        /// Number of axes on the left, except `...`.
+        /// Number of axes on the left, not counting `...`.
         axes: usize,
         /// `true` if the left has `...`.
         or_more: bool,
@@ -174,7 +174,7 @@ pub enum PatternFault {
         /// Names of the parts of unknown sizes.
         names: Vec<String>,
     },
-    /// The given sizes do not divide the extent.
+    /// The product of the given sizes does not divide the extent of an axis.
     #[error("axis {axis} has extent {extent}, which {} does not divide", product_of(given, *product))]
     Division {
         /// Index of the axis.
@@ -183,11 +183,11 @@ pub enum PatternFault {
         extent: usize,
         /// Product of the given sizes.
         product: usize,
-        /// Given sizes.
+        /// Names and given sizes of the parts.
         given: Vec<(String, usize)>,
     },
-    /// The extent differs from the pattern's.
-    #[error("axis {axis} has extent {extent}, and {} by the pattern", product_of(given, *product))]
+    /// The extent of an axis differs from the product of the given sizes.
+    #[error("axis {axis} has extent {extent}, but the pattern gives {}", product_of(given, *product))]
     Extent {
         /// Index of the axis.
         axis: usize,
@@ -195,7 +195,7 @@ pub enum PatternFault {
         extent: usize,
         /// Product of the given sizes.
         product: usize,
-        /// Given sizes, empty for `1` and `()`.
+        /// Names and given sizes of the parts; empty for `1` and `()`.
         given: Vec<(String, usize)>,
     },
 }
@@ -220,7 +220,7 @@ const ELLIPSIS: &str = "...";
 enum Axis<'a> {
     /// All unnamed axes.
     Ellipsis,
-    /// Axis joined of parts, or a single named axis. Empty for `1`.
+    /// Names of the parts of an axis; none for `1`.
     Parts(Vec<&'a str>),
 }
 
@@ -233,7 +233,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// Parses one side into axes.
+/// Parses the text of one side of a pattern into axes.
 fn axes(text: &str, side: Side) -> Result<Vec<Axis<'_>>, PatternFault> {
     let (mut axes, mut named) = (Vec::new(), Vec::new());
     let mut joined: Option<Vec<&str>> = None;
@@ -265,7 +265,7 @@ fn axes(text: &str, side: Side) -> Result<Vec<Axis<'_>>, PatternFault> {
     }
 }
 
-/// Parses a word. Returns its name, or `None` for a 1.
+/// Returns `word` if it is a name or `...`, or `None` for a 1.
 fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     let is_known = |c: char| c.is_ascii_alphanumeric() || c.is_alphabetic() || "_.".contains(c);
     if word == ELLIPSIS {
@@ -288,7 +288,7 @@ fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     Ok(Some(word))
 }
 
-/// Returns the extents of the parts of an axis: the given sizes, and at most one that is inferred.
+/// Returns the extents of the parts of axis `axis`: the given sizes, and at most one inferred size.
 fn parts(
     (axis, extent): (usize, usize),
     names: &[&str],
@@ -316,8 +316,8 @@ fn parts(
 }
 
 impl Rearrangement {
-    /// Creates the rearrangement of an array of that shape by a pattern. `sizes` gives the sizes of
-    /// named axes that are split or checked.
+    /// Creates the rearrangement of an array of shape `shape` by `pattern`. `sizes` gives the
+    /// extents of all but one part of each split axis, and of other axes to check.
     ///
     /// # Errors
     /// [`PatternError`]: the pattern is invalid, repeats or reduces, or does not fit the shape and
@@ -380,7 +380,7 @@ impl Rearrangement {
 
         let mut all =
             Rearrangement { extents: vec![], order: vec![], split: vec![], joined: vec![] };
-        // Number of the first part of each name.
+        // Index of the first part of each name.
         let mut starts = Vec::new();
         for axis in &left {
             let at = all.split.len();
@@ -414,8 +414,8 @@ impl Rearrangement {
         if axes > MAX_RANK { Err(PatternFault::TooMany { axes }) } else { Ok(all) }
     }
 
-    /// Returns the rearrangement for arrays with their axes in another order in memory, slowest
-    /// first: `source` for the source and `result` for the result.
+    /// Returns the rearrangement for arrays stored with permuted axes: `source` and `result` list
+    /// the axes in memory order, outermost first.
     #[must_use]
     pub fn in_memory(&self, source: &[usize], result: &[usize]) -> Self {
         let part_numbers = |counts: &[usize], axes: &[usize]| -> Vec<usize> {
@@ -443,7 +443,7 @@ impl Rearrangement {
         &self.extents
     }
 
-    /// Returns the order of the parts: part `i` after the permutation is part `order[i]` of the
+    /// Returns the permutation of the parts: part `i` of the result is part `order[i]` of the
     /// source.
     pub fn order(&self) -> &[usize] {
         &self.order

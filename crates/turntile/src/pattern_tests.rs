@@ -1,12 +1,10 @@
-//! Tests of patterns that are built from their meaning, so that parsed patterns can be compared
-//! with index arithmetic.
+//! Tests of parsed patterns against index arithmetic.
 
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Returns the source offset of each element of the result: `np.arange(n).reshape(shape)`,
-/// rearranged.
+/// Returns the source offset of each element of the result, like a rearranged `np.arange(n)`.
 fn source_offsets(all: &Rearrangement) -> Vec<usize> {
     let (extents, len) = (all.extents(), all.extents().iter().product());
     let mut result = vec![0; len];
@@ -21,7 +19,7 @@ fn source_offsets(all: &Rearrangement) -> Vec<usize> {
     result
 }
 
-/// Meaning of one side: axes of parts, each part with its name and extent.
+/// Axes of one side as lists of parts, each with its name and extent.
 type ParsedSide = Vec<Vec<(String, usize)>>;
 
 fn text(side: &ParsedSide) -> String {
@@ -52,7 +50,7 @@ fn reference_offsets(left: &ParsedSide, right: &ParsedSide) -> Vec<usize> {
     (0..len).map(offset).collect()
 }
 
-/// Returns the sizes of all parts except the first, unknown one of each axis.
+/// Returns the sizes of all parts except the first of each axis.
 fn sizes(left: &ParsedSide) -> Vec<(&str, usize)> {
     let given = left.iter().flat_map(|axis| axis.get(1..).unwrap_or_default());
     given.filter(|part| part.0 != "1").map(|part| (&*part.0, part.1)).collect()
@@ -103,7 +101,7 @@ fn parsed_patterns_match_index_arithmetic_up_to_four_parts() {
     assert_eq!(count, 1 + 1 + 8 + 96 + 2 * 1536);
 }
 
-/// Groups parts into random axes, with axes of one element inserted.
+/// Groups parts into random axes, with parts `1` inserted.
 fn side(mut parts: Vec<(String, usize)>, unit_positions: &[Index], cuts: &[bool]) -> ParsedSide {
     for at in unit_positions {
         parts.insert(at.index(parts.len() + 1), ("1".to_owned(), 1));
@@ -119,7 +117,7 @@ fn side(mut parts: Vec<(String, usize)>, unit_positions: &[Index], cuts: &[bool]
 }
 
 proptest! {
-    /// Patterns with `1`, extra spaces, and `...` for consecutive whole axes.
+    /// Checks patterns with `1`, extra spaces and `...`.
     #[test]
     fn random_patterns_match_index_arithmetic(
         extents in prop::collection::vec(0_usize..5, 0..6),
@@ -170,7 +168,7 @@ proptest! {
         prop_assert_eq!(source_offsets(&all), reference_offsets(&left, &right));
     }
 
-    /// No text causes a panic.
+    /// Checks that no text causes a panic.
     #[test]
     fn any_text_is_parsed_or_rejected(
         pattern in "[ab1_. ()é-]{0,9}(->)?[ab1_. ()>]{0,9}",
@@ -184,7 +182,7 @@ proptest! {
     }
 }
 
-/// A Fortran array is a C array with its axes reversed, both in the source and in the result.
+/// Treats a Fortran-order array as a C-order array with reversed axes.
 #[test]
 fn in_memory_reorders_axes_when_memory_order_differs() {
     let all = Rearrangement::new("a (b c) d -> (d b) c a", &[2, 6, 5], &[("c", 3)]).unwrap();
@@ -204,21 +202,21 @@ fn in_memory_reorders_axes_when_memory_order_differs() {
 fn error_describes_the_fault_when_a_pattern_is_invalid() {
     let side = "turntile rearranges only, and neither repeats nor reduces";
     for (pattern, shape, sizes, expected) in [
-        ("a b", &[2, 3][..], &[][..], "one -> is needed, it has 0"),
-        ("a - > a", &[2], &[], "one -> is needed, it has 0"),
-        ("a -> a -> a", &[2], &[], "one -> is needed, it has 2"),
+        ("a b", &[2, 3][..], &[][..], "expected one ->, found 0"),
+        ("a - > a", &[2], &[], "expected one ->, found 0"),
+        ("a -> a -> a", &[2], &[], "expected one ->, found 2"),
         ("a, b -> b a", &[2, 3], &[], "unknown character ','"),
         ("a-b -> b a", &[2, 3], &[], "unknown character '-'"),
         ("a\tb -> b a", &[2, 3], &[], "unknown character '\\t'"),
         ("a x² -> x² a", &[2, 3], &[], "unknown character '²'"),
         ("a … -> … a", &[2, 3], &[], "unknown character '…'"),
-        ("1a b -> b 1a", &[2, 3], &[], "1a is no name"),
-        ("_a b -> b _a", &[2, 3], &[], "_a is no name"),
-        ("a_ b -> b a_", &[2, 3], &[], "a_ is no name"),
-        ("_ b -> b _", &[2, 3], &[], "_ is no name"),
-        ("a .. -> .. a", &[2, 3], &[], "..: dots are three"),
-        ("a... -> ...a", &[2, 3], &[], "a...: dots are three"),
-        ("....  -> ....", &[2, 3], &[], "....: dots are three"),
+        ("1a b -> b 1a", &[2, 3], &[], "1a is not a name"),
+        ("_a b -> b _a", &[2, 3], &[], "_a is not a name"),
+        ("a_ b -> b a_", &[2, 3], &[], "a_ is not a name"),
+        ("_ b -> b _", &[2, 3], &[], "_ is not a name"),
+        ("a .. -> .. a", &[2, 3], &[], ".. is not an ellipsis"),
+        ("a... -> ...a", &[2, 3], &[], "a... is not an ellipsis"),
+        ("....  -> ....", &[2, 3], &[], ".... is not an ellipsis"),
         ("a b -> a b 2", &[2, 3], &[], "2 is on the right: the only number is 1"),
         ("a 3 -> a", &[2, 3], &[], "3 is on the left: the only number is 1"),
         ("a b 0 -> a b", &[2, 3], &[], "0 is on the left"),
@@ -227,23 +225,23 @@ fn error_describes_the_fault_when_a_pattern_is_invalid() {
         ("a b) -> a b", &[2, 3], &[], "a ) on the left has no counterpart"),
         ("a b -> (a b", &[2, 3], &[], "a ( on the right has no counterpart"),
         ("a b -> a )b(", &[2, 3], &[], "a ) on the right has no counterpart"),
-        ("a a -> a", &[2, 2], &[], "a is twice on the left"),
-        ("a b -> a b a", &[2, 3], &[], "a is twice on the right"),
-        ("a ... ... -> a ...", &[2, 3], &[], "... is twice on the left"),
+        ("a a -> a", &[2, 2], &[], "a occurs twice on the left"),
+        ("a b -> a b a", &[2, 3], &[], "a occurs twice on the right"),
+        ("a ... ... -> a ...", &[2, 3], &[], "... occurs twice on the left"),
         ("(a ...) -> a ...", &[2, 3], &[], "... is in parentheses on the left"),
-        ("a b -> a", &[2, 3], &[], &format!("b is on the left alone: {side}")),
-        ("a -> a b", &[2], &[("b", 3)], &format!("b is on the right alone: {side}")),
-        ("h w -> h width", &[2, 3], &[], "w is on the left alone, width is on the right alone: "),
-        ("a ... -> a", &[2, 3], &[], "... is on the left alone"),
-        ("a b -> a b ...", &[2, 3], &[], "... is on the right alone"),
-        ("a b -> b a", &[2, 3], &[("c", 3)], "a size is given for c, and no axis"),
-        ("a ... -> ... a", &[2, 3], &[("...", 3)], "a size is given for ..., and no axis"),
+        ("a b -> a", &[2, 3], &[], &format!("b is only on the left: {side}")),
+        ("a -> a b", &[2], &[("b", 3)], &format!("b is only on the right: {side}")),
+        ("h w -> h width", &[2, 3], &[], "w is only on the left, width is only on the right: "),
+        ("a ... -> a", &[2, 3], &[], "... is only on the left"),
+        ("a b -> a b ...", &[2, 3], &[], "... is only on the right"),
+        ("a b -> b a", &[2, 3], &[("c", 3)], "a size is given for c, but no axis"),
+        ("a ... -> ... a", &[2, 3], &[("...", 3)], "a size is given for ..., but no axis"),
         ("a b -> b a", &[2, 3], &[("a", 2), ("a", 2)], "two sizes are given for a"),
-        ("a b -> b a", &[2, 3, 4], &[], "its left has 2 axes, the array 3: [2, 3, 4]"),
-        ("a b c -> b a c", &[2], &[], "its left has 3 axes, the array 1: [2]"),
-        ("a b ... -> b a ...", &[2], &[], "its left has 2 axes or more, the array 1: [2]"),
-        ("a ... -> ... a", &[], &[], "its left has 1 axis or more, the array has none"),
-        ("-> 1", &[2], &[], "its left has 0 axes, the array 1: [2]"),
+        ("a b -> b a", &[2, 3, 4], &[], "the left side has 2 axes, the array has 3: [2, 3, 4]"),
+        ("a b c -> b a c", &[2], &[], "the left side has 3 axes, the array has 1: [2]"),
+        ("a b ... -> b a ...", &[2], &[], "the left side has 2 axes or more, the array has 1: [2]"),
+        ("a ... -> ... a", &[], &[], "the left side has 1 axis or more, the array has none"),
+        ("-> 1", &[2], &[], "the left side has 0 axes, the array has 1: [2]"),
         (&format!("->{}", " 1".repeat(65)), &[], &[], "65 axes after the split or in the result"),
         ("(a b) c -> a b c", &[6, 2], &[], "axis 0, of extent 6, is split into a, b of unknown"),
         (
@@ -257,10 +255,15 @@ fn error_describes_the_fault_when_a_pattern_is_invalid() {
         ("(a b) -> a b", &[6], &[("a", 0)], "axis 0 has extent 6, which a=0 does not divide"),
         ("(a b) -> a b", &[0], &[("a", 0)], "axis 0 has extent 0, which a=0 does not divide"),
         ("(a b c) -> a b c", &[6], &[("a", 1 << 40), ("c", 1 << 40)], "does not divide"),
-        ("(a b) -> a b", &[6], &[("a", 2), ("b", 2)], "extent 6, and a=2 * b=2 = 4 by the pattern"),
-        ("... a -> a ...", &[2, 3], &[("a", 2)], "axis 1 has extent 3, and a=2 by the pattern"),
-        ("a 1 -> a", &[2, 3], &[], "axis 1 has extent 3, and 1 by the pattern"),
-        ("a () -> a", &[2, 3], &[], "axis 1 has extent 3, and 1 by the pattern"),
+        (
+            "(a b) -> a b",
+            &[6],
+            &[("a", 2), ("b", 2)],
+            "extent 6, but the pattern gives a=2 * b=2 = 4",
+        ),
+        ("... a -> a ...", &[2, 3], &[("a", 2)], "axis 1 has extent 3, but the pattern gives a=2"),
+        ("a 1 -> a", &[2, 3], &[], "axis 1 has extent 3, but the pattern gives 1"),
+        ("a () -> a", &[2, 3], &[], "axis 1 has extent 3, but the pattern gives 1"),
     ] {
         let error = Rearrangement::new(pattern, shape, sizes).unwrap_err().to_string();
         assert!(error.starts_with(&format!("pattern \"{pattern}\": ")), "{error}");

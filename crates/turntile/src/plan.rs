@@ -1,4 +1,4 @@
-//! Plans and planners: inspect the plan for any device, without running it.
+//! Plans and planners, to inspect the plan for any device without running it.
 //!
 //! These types cover most programs. The crate `turntile-plan` has the full description of plans,
 //! and the trait to implement for a new device.

@@ -1,5 +1,5 @@
-//! Cache of plans, for the functions that take no plan: planning takes longer than
-//! transposing a small matrix.
+//! Cache of plans, for the functions that take no plan. Planning takes longer than transposing a
+//! small matrix.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +23,14 @@ struct PlanCache(Mutex<Vec<CachedPlan>>);
 static CACHE: PlanCache = PlanCache(Mutex::new(Vec::new()));
 
 /// Checks that enough memory is free for the small allocations of planning. Without this check, the
-/// first that fails would end the process.
+/// first allocation that fails would abort the process.
 pub fn spare_memory() -> Result<(), Error> {
     let bytes = pool::PLANNING_BYTES;
     pool::check_planning_memory().map_err(|_| RunError::OutOfMemory { bytes }.into())
 }
 
-/// Returns the plan by estimate for the threads of the current pool, from the cache if possible.
+/// Returns the plan with the best estimate for the threads of the current pool, from the cache if
+/// possible.
 ///
 /// # Errors
 /// Those of [`Transpose::plan`](crate::Transpose::plan).

@@ -9,7 +9,7 @@ use crate::{Error, Transpose, permute_in_place, permute_into};
 /// Splits, permutes and joins the axes of a row-major array in place, like einops' `rearrange`, and
 /// returns the shape of the row-major result.
 ///
-/// A pattern names the axes of `shape`, then after an arrow the axes of the result:
+/// A pattern names the axes of `shape`, then, after an arrow `->`, the axes of the result:
 /// - Parentheses split an axis on the left and join axes on the right.
 /// - `1` and `()` are axes of extent 1.
 /// - `...` stands for all unnamed axes.
@@ -82,7 +82,7 @@ pub fn rearrange_into<T: Copy>(
 }
 
 impl Transpose {
-    /// Creates the rearrangement of one row-major array of elements of type `T` by a pattern: see
+    /// Creates the rearrangement of one row-major array of elements of type `T` by a pattern, as in
     /// [`rearrange`]. [`Rearrangement::shape`](crate::layout::Rearrangement::shape) returns the
     /// shape of the result.
     ///

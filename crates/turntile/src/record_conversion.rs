@@ -13,17 +13,18 @@ use crate::columns::Record;
 /// Order of records in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordOrder {
-    /// Array of structures: record after record.
+    /// Array of structures: each record is contiguous.
     Aos,
     /// Structure of arrays: each field of all records is contiguous.
     Soa,
-    /// Array of structures of tiled arrays: tiles of this many records, each in SoA order. The last
-    /// tile holds the remaining records.
+    /// Array of structures of tiled arrays: tiles of the given number of records, each in SoA
+    /// order. The last tile has the remaining records.
     Asta(usize),
 }
 
 impl RecordOrder {
-    /// Returns the number of records per tile, or `None` if it is 0.
+    /// Returns the number of records per tile, or [`AOS`] for AoS. Returns `None` for tiles of 0
+    /// records.
     fn tile(self, records: usize) -> Option<usize> {
         match self {
             RecordOrder::Aos => Some(AOS),
@@ -65,7 +66,7 @@ impl FromStr for RecordOrder {
 #[non_exhaustive]
 pub enum LayoutError {
     /// The record has no fields.
-    #[error("a record has at least one field")]
+    #[error("the record has no fields")]
     NoFields,
     /// A field has 0 bytes.
     #[error("field {field} has 0 bytes: omit it")]
@@ -109,7 +110,7 @@ pub enum LayoutError {
     /// The layout name is unknown.
     #[error("no layout is named {text:?}: use aos, soa or asta:T for tiles of T records")]
     Unknown {
-        /// The name as given.
+        /// Layout name as given.
         text: String,
     },
     /// The conversion was combined with an option that only axis permutations support.
@@ -125,7 +126,7 @@ pub enum LayoutError {
 #[must_use]
 pub struct RecordConversion {
     records: usize,
-    /// Column sizes in bytes: each field as given, then each gap.
+    /// Bytes per record of each column: of the fields in the given order, then of the gaps.
     sizes: Vec<usize>,
     /// Byte offset of each column in a record.
     offsets: Vec<usize>,
@@ -134,8 +135,8 @@ pub struct RecordConversion {
 }
 
 impl RecordConversion {
-    /// Creates a conversion of `records` records whose fields have these sizes in bytes and no
-    /// gaps. The source order is AoS unless [`from`](Self::from) sets another.
+    /// Creates a conversion of `records` records whose fields have `sizes` bytes, without gaps. The
+    /// source order is AoS unless [`from`](Self::from) sets another.
     pub fn new(records: usize, sizes: &[usize]) -> Self {
         let before = |end: &mut usize, &bytes: &usize| {
             let offset = *end;
@@ -155,9 +156,9 @@ impl RecordConversion {
     /// Creates a conversion of `records` records of `record_bytes` bytes, with fields given as
     /// `(offset, bytes)`.
     ///
-    /// Columns are stored in the order of `fields`. Give fields by decreasing alignment: every
-    /// column is then aligned if the memory is. Gaps between fields, and after the last, are moved
-    /// like extra fields that follow the others, so nothing is lost.
+    /// Columns are stored in the order of `fields`. If fields are given by decreasing alignment and
+    /// the memory is aligned, every column is aligned. Gaps between fields, and after the last, are
+    /// moved like extra fields that follow the others, so no byte is lost.
     ///
     /// ```
     /// use turntile::layout::RecordConversion;
@@ -209,8 +210,8 @@ impl RecordConversion {
         })
     }
 
-    /// Creates a conversion of `records` records of type `R`. Columns are its fields by decreasing
-    /// alignment.
+    /// Creates a conversion of `records` records of type `R`. The columns are the fields of `R`,
+    /// sorted by decreasing alignment.
     ///
     /// Use it for memory that is not [`Records`](crate::layout::Records): GPU memory
     /// ([`plan_on`](crate::Transpose::plan_on)) or a memory-mapped file.
@@ -246,8 +247,8 @@ impl RecordConversion {
         end(field)..end(field + 1)
     }
 
-    /// Returns the byte offset of field `field` of record `record` in a layout, or `usize::MAX` if
-    /// the offset is larger. Does not allocate or lock.
+    /// Returns the byte offset of field `field` of record `record` in `layout`, or `usize::MAX` if
+    /// the offset overflows. Does not allocate or lock.
     ///
     /// # Panics
     /// If the record or field does not exist, or the layout has tiles of 0 records.
@@ -267,14 +268,14 @@ impl RecordConversion {
         self.record_bytes().saturating_mul(first).saturating_add(within)
     }
 
-    /// Returns the schema of the fields in words of `word` bytes.
+    /// Returns the schema of the columns in words of `word` bytes, or `None` if it overflows.
     fn fields(&self, word: usize) -> Option<RecordSchema> {
         let words = |bytes: &[usize]| bytes.iter().map(|bytes| bytes / word).collect::<Vec<_>>();
         RecordSchema::new(self.records, &words(&self.sizes))?
             .with_aos_offsets(&words(&self.offsets))
     }
 
-    /// Returns the problem, in words whose size divides all columns.
+    /// Returns the problem, in words whose size is the greatest common divisor of all column sizes.
     pub(crate) fn problem(&self) -> Result<Problem, LayoutError> {
         if self.sizes.is_empty() {
             return Err(LayoutError::NoFields);
@@ -291,7 +292,7 @@ impl RecordConversion {
     }
 }
 
-/// Returns the sum, or `usize::MAX` if it overflows.
+/// Returns the sum of `sizes`, or `usize::MAX` if it overflows.
 fn saturating_sum(sizes: &[usize]) -> usize {
     sizes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
 }

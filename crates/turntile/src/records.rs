@@ -13,21 +13,21 @@ use crate::columns::{Record, RecordTile};
 use crate::record_conversion::{RecordConversion, RecordOrder};
 use crate::{Error, RawElements};
 
-/// Array of structures: [`RecordOrder::Aos`] as a type.
+/// Array of structures, the type-level form of [`RecordOrder::Aos`].
 #[derive(Clone, Copy, Debug)]
 pub struct Aos;
 
-/// Structure of arrays: [`RecordOrder::Soa`] as a type.
+/// Structure of arrays, the type-level form of [`RecordOrder::Soa`].
 #[derive(Clone, Copy, Debug)]
 pub struct Soa;
 
-/// Tiles of `T` records: [`RecordOrder::Asta`] as a type. `Asta<0>` does not compile.
+/// Tiles of `T` records, the type-level form of [`RecordOrder::Asta`]. `Asta<0>` does not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Asta<const T: usize>;
 
-/// A layout as a type: [`Aos`], [`Soa`] or [`Asta`].
+/// Record layout as a type: [`Aos`], [`Soa`] or [`Asta`].
 pub trait RecordLayout {
-    /// The layout as a value.
+    /// Layout as a value.
     const LAYOUT: RecordOrder;
 }
 
@@ -41,15 +41,15 @@ impl RecordLayout for Soa {
 
 impl<const T: usize> RecordLayout for Asta<T> {
     const LAYOUT: RecordOrder = {
-        assert!(T > 0, "a tile has at least one record: Asta<0> is no layout");
+        assert!(T > 0, "Asta<0> is not a layout: a tile has at least one record");
         RecordOrder::Asta(T)
     };
 }
 
-/// Records of type `R` in layout `L`, in the memory of the vector they were made from.
+/// Records of type `R` in layout `L`, in the memory of the vector from which they were created.
 ///
-/// In AoS they are a slice of records, in SoA one [`RecordTile`] of all of them, in ASTA several
-/// [tiles](Self::tiles).
+/// In AoS they dereference to a slice of records, in SoA to one [`RecordTile`] of all records. In
+/// ASTA they consist of [tiles](Self::tiles).
 #[derive(Clone)]
 pub struct Records<R, L> {
     /// Bytes of the records in layout `L`. Any bytes are valid values of `R`, which is `Pod`.
@@ -76,13 +76,13 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
         self.memory.is_empty()
     }
 
-    /// Returns the bytes in layout `L`, for a GPU or a file. [`RecordConversion::of_record`]
-    /// describes the same records there.
+    /// Returns the bytes of the records in layout `L`, for copies to a GPU or a file.
+    /// [`RecordConversion::of_record`] describes the records there.
     pub fn as_bytes(&self) -> &[u8] {
         cast_slice(&self.memory)
     }
 
-    /// Returns the bytes in layout `L`, mutably: any bytes are valid records.
+    /// Returns the bytes of the records in layout `L`, mutably. Any bytes are valid records.
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         cast_slice_mut(&mut self.memory)
     }
@@ -131,7 +131,7 @@ impl<R: Record, const T: usize> Records<R, Asta<T>> {
         self.memory.chunks(T).map(RecordTile::wrap_ref)
     }
 
-    /// Returns the tiles, mutably.
+    /// Returns the tiles mutably.
     pub fn tiles_mut(
         &mut self,
     ) -> impl ExactSizeIterator<Item = &mut RecordTile<R>> + DoubleEndedIterator {
@@ -159,14 +159,14 @@ impl<R: Record, const T: usize> Records<R, Asta<T>> {
         self.memory.par_chunks(T).map(RecordTile::wrap_ref)
     }
 
-    /// Returns a parallel iterator over the tiles, mutably, for rayon.
+    /// Returns a parallel iterator over mutable tiles, for rayon.
     pub fn par_tiles_mut(&mut self) -> impl IndexedParallelIterator<Item = &mut RecordTile<R>> {
         self.memory.par_chunks_mut(T).map(RecordTile::wrap_mut)
     }
 }
 
 impl<R: Record> From<Vec<R>> for Records<R, Aos> {
-    /// Takes over the vector without a copy.
+    /// Converts the vector without a copy.
     fn from(memory: Vec<R>) -> Self {
         Records { memory, layout: PhantomData }
     }
@@ -242,8 +242,7 @@ mod tests {
     use crate::columns::Field;
     use crate::layout::LayoutError;
 
-    /// A wrong manual implementation. It is the only way to cause an error without filling the
-    /// memory.
+    /// Wrong manual implementation, to cause an error without exhausting memory.
     impl Record for [u8; 3] {
         const FIELDS: &'static [Field] = &[];
     }

@@ -21,15 +21,15 @@ impl<'a> RunOptions<'a> {
         RunOptions::default()
     }
 
-    /// Sets a workspace that the caller provides
-    /// ([`Transposer::workspace`](crate::Transposer::workspace)). The run then makes no large
+    /// Sets the workspace of the run, allocated by the caller with
+    /// [`Transposer::workspace`](crate::Transposer::workspace). The run then makes no large
     /// allocation.
     pub fn workspace(self, workspace: &'a mut Workspace) -> Self {
         self.workspace_in(workspace.words_mut())
     }
 
-    /// Sets any memory of at least
-    /// [`Transposer::workspace_bytes`](crate::Transposer::workspace_bytes) bytes as the workspace.
+    /// Sets `words` as the workspace of the run: any memory of at least
+    /// [`Transposer::workspace_bytes`](crate::Transposer::workspace_bytes) bytes.
     ///
     /// ```
     /// use std::mem::MaybeUninit;
@@ -45,8 +45,8 @@ impl<'a> RunOptions<'a> {
         RunOptions { workspace: Some(words), ..self }
     }
 
-    /// Calls `done` after each stage with the number of completed stages, out of
-    /// [`Plan::passes`](crate::plan::Plan::passes).
+    /// Sets a progress callback. It is called after each stage with the number of completed passes
+    /// over the data, out of [`Plan::passes`](crate::plan::Plan::passes).
     ///
     /// If `done` panics, it is not called again. The transposition is completed, and then the panic
     /// continues.

@@ -4,7 +4,7 @@ use num_complex::Complex;
 use turntile_cpu::pool;
 use turntile_cuda as gpu;
 
-/// A scalar type: `f32`, `f64` and their [`Complex`] forms. The trait is sealed.
+/// Scalar type: `f32`, `f64` or a [`Complex`] number of these. The trait is sealed.
 pub trait Scalar: number::Number {}
 
 impl<S: number::Number> Scalar for S {}
@@ -14,7 +14,7 @@ mod number {
     use std::fmt;
     use std::ops::Mul;
 
-    /// A number type without padding, for which any bits are valid. [`Scale`](super::Scale) defines
+    /// Number type without padding, for which any bits are valid. [`Scale`](super::Scale) defines
     /// its products.
     pub trait Number:
         Copy + PartialEq + Mul<Output = Self> + Send + Sync + fmt::Debug + 'static
@@ -24,7 +24,7 @@ mod number {
         /// `true` for complex types, whose conjugation is not the identity.
         const IS_COMPLEX: bool;
         fn conjugate(self) -> Self;
-        /// Returns the real and the imaginary part.
+        /// Returns the real and the imaginary part, which is 0 for real types.
         fn parts(self) -> [f64; 2];
     }
 }
@@ -34,8 +34,7 @@ use number::Number;
 /// Scaling of each element of a result: by `alpha`, after an optional conjugation.
 ///
 /// Rules, as in BLAS:
-/// - `alpha == 1` multiplies nothing. Elements keep every bit, including NaNs, and it costs
-///   nothing.
+/// - `alpha == 1` multiplies nothing: elements keep every bit, including NaNs.
 /// - `alpha == 0` reads nothing. The result is zeros, even if the source has NaN or infinity.
 /// - Any other product is that of IEEE 754, rounded once. A complex product is `(a + bi)(c + di) =
 ///   (ac − bd) + (ad + bc)i`, without fused multiply-add and without recovering infinities. An
@@ -43,7 +42,7 @@ use number::Number;
 /// - Conjugation flips the sign bit of the imaginary part, also of a zero or a NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale<S> {
-    /// Factor.
+    /// Factor by which elements are multiplied.
     pub alpha: S,
     /// `true` if elements are conjugated first, which leaves real elements unchanged.
     pub conjugate: bool,
@@ -55,12 +54,12 @@ impl<S: Scalar> Scale<S> {
         Scale { alpha, conjugate: false }
     }
 
-    /// Creates a scaling of the conjugates by `alpha`.
+    /// Creates a scaling of the conjugated elements by `alpha`.
     pub fn conjugated(alpha: S) -> Self {
         Scale { alpha, conjugate: true }
     }
 
-    /// Returns `true` if elements are unchanged.
+    /// Returns `true` if scaling leaves every element unchanged.
     pub fn is_nothing(&self) -> bool {
         self.alpha == S::ONE && !self.conjugates()
     }
@@ -90,7 +89,7 @@ impl<S: Scalar> Scale<S> {
         self.conjugate && S::IS_COMPLEX
     }
 
-    /// Returns the scaled element. Requires `alpha != 0`.
+    /// Returns `element`, conjugated if requested and multiplied by `alpha`, which must not be 0.
     #[inline(always)]
     pub(crate) fn apply(&self, element: S) -> S {
         let element = if self.conjugates() { element.conjugate() } else { element };
@@ -132,7 +131,7 @@ impl<S: Scalar> Scale<S> {
     }
 }
 
-/// Minimum bytes per thread.
+/// Minimum bytes per thread of the extra scaling pass.
 const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
 macro_rules! numbers {

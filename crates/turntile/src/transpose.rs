@@ -28,15 +28,14 @@ use crate::{Error, elements, plan_cache};
 ///
 /// Elements may have any type, including zero-sized types, and `rows` and `cols` may be 0 or 1. The
 /// workspace is at most 2% of the matrix plus 1 MiB per thread; matrices up to 16 KiB use none. The
-/// plans of the last 8 problems are cached, so repeated calls cost little more than their runs.
+/// plans of the last 8 problems are cached, so that repeated calls do not plan again.
 ///
 /// # Errors
 /// [`ErrorKind::Length`] if `data` does not have `rows · cols` elements, [`ErrorKind::TooLarge`] if
 /// that product overflows, [`ErrorKind::OutOfMemory`] if the workspace cannot be allocated.
 ///
 /// # Aborts
-/// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
-/// pool, see [locks](crate#locks).
+/// [Aborts](crate#aborts) if a bug causes a panic. In a rayon pool, see [locks](crate#locks).
 pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result<(), Error> {
     check_length(data.len(), &[rows, cols])?;
     if size_of::<T>() == 0 || rows <= 1 || cols <= 1 {
@@ -48,7 +47,7 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
     plan_cache::planned(Problem::new(rows, cols, size_of::<T>())?)?.run(data)
 }
 
-/// Permutes the axes of a row-major array in place, as NumPy's `transpose(axes)`.
+/// Permutes the axes of a row-major array in place, like NumPy's `transpose(axes)`.
 ///
 /// Axis `i` of the result is axis `axes[i]` of `shape`, and the result is row-major too. The array
 /// may have up to 64 axes, any extents, and elements of any type. The workspace is at most 2% of
@@ -70,8 +69,7 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 /// allocated.
 ///
 /// # Aborts
-/// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a rayon
-/// pool, see [locks](crate#locks).
+/// [Aborts](crate#aborts) if a bug causes a panic. In a rayon pool, see [locks](crate#locks).
 pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> Result<(), Error> {
     let problem = axes_problem::<T>(&[data.len()], shape, axes)?;
     if size_of::<T>() == 0 || elements::run_small_axes(data, &problem) {
@@ -80,8 +78,8 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
     plan_cache::planned(problem)?.run(data)
 }
 
-/// Returns the problem of permuting slices of `lens` elements of type `T`. Elements of a zero-sized
-/// type count as one byte.
+/// Returns the problem of permuting an array of elements of type `T`, after checking that each of
+/// `lens` is the number of its elements. Zero-sized elements count as one byte.
 fn axes_problem<T>(lens: &[usize], shape: &[usize], axes: &[usize]) -> Result<Problem, Error> {
     let problem = Problem::permuted(shape, axes, size_of::<T>().max(1));
     // If the size overflows, `check_length` reports the error.
@@ -96,9 +94,9 @@ fn axes_problem<T>(lens: &[usize], shape: &[usize], axes: &[usize]) -> Result<Pr
 
 /// Transposes a row-major matrix of `rows` by `cols` elements from `src` into `dst`.
 ///
-/// Use it if a second buffer fits in memory. Elements must be `Copy` because they exist twice
-/// afterwards. The function makes no plan, because planning takes longer than transposing a small
-/// matrix. For a batch, a thread count or many runs, plan with [`Transpose::out_of_place`].
+/// `src` is unchanged, so elements must be `Copy`. Each thread may allocate a buffer of at most 128
+/// KiB or one element. The function makes no plan. For a batch, a thread count or many runs, plan
+/// with [`Transpose::out_of_place`].
 ///
 /// ```
 /// let mut columns = [0; 6];
@@ -109,9 +107,8 @@ fn axes_problem<T>(lens: &[usize], shape: &[usize], axes: &[usize]) -> Result<Pr
 ///
 /// # Errors
 /// [`ErrorKind::Length`] if `src` or `dst` does not have `rows · cols` elements,
-/// [`ErrorKind::TooLarge`] if that product overflows, [`ErrorKind::OutOfMemory`] if the buffers
-/// cannot be allocated: per thread, at most 128 KiB or one element. In a rayon pool, see
-/// [locks](crate#locks).
+/// [`ErrorKind::TooLarge`] if that product overflows, [`ErrorKind::OutOfMemory`] if the threads'
+/// buffers cannot be allocated. In a rayon pool, see [locks](crate#locks).
 pub fn transpose_into<T: Copy>(
     src: &[T],
     dst: &mut [T],
@@ -127,7 +124,7 @@ pub fn transpose_into<T: Copy>(
     Ok(())
 }
 
-/// Permutes the axes of a row-major array from `src` into `dst`, as NumPy's `transpose(axes)`.
+/// Permutes the axes of a row-major array from `src` into `dst`, like NumPy's `transpose(axes)`.
 ///
 /// Axis `i` of the result is axis `axes[i]` of `shape`, and the result is row-major too. Like
 /// [`transpose_into`], it makes no plan and requires `Copy` elements.
@@ -142,11 +139,11 @@ pub fn transpose_into<T: Copy>(
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Shape`] if `axes` is not a permutation of the axes, or there are more than 64, or
-/// more than 28 that do not stay adjacent and have an extent other than 1. [`ErrorKind::Length`] if
-/// the length of `src` or `dst` does not match `shape`, [`ErrorKind::TooLarge`] if the number of
-/// elements overflows, [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated: per thread,
-/// at most 128 KiB or one element. In a rayon pool, see [locks](crate#locks).
+/// [`ErrorKind::Shape`] if `axes` is not a permutation of the axes, if there are more than 64, or
+/// if more than 28 remain after axes of extent 1 are removed and axes that stay adjacent are fused.
+/// [`ErrorKind::Length`] if the length of `src` or `dst` does not match `shape`,
+/// [`ErrorKind::TooLarge`] if the number of elements overflows, [`ErrorKind::OutOfMemory`] if the
+/// threads' buffers cannot be allocated. In a rayon pool, see [locks](crate#locks).
 pub fn permute_into<T: Copy>(
     src: &[T],
     dst: &mut [T],
@@ -164,7 +161,8 @@ pub fn permute_into<T: Copy>(
 /// planner.
 ///
 /// [`plan`](Self::plan) plans it for the host, [`plan_on`](Self::plan_on) for a GPU. The type `M`
-/// ([`mode`](crate::mode)) says which data the plan runs on: it starts as in-place, on elements of any type.
+/// ([`mode`](crate::mode)) decides which data the plan runs on. The default, [`InPlace`],
+/// transposes elements of any type in place.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Transpose<M = InPlace> {
@@ -172,14 +170,14 @@ pub struct Transpose<M = InPlace> {
     mode: PhantomData<M>,
 }
 
-/// Everything that a [`Transpose`] was asked for, of any kind.
+/// Operation and options of a [`Transpose`] of any mode.
 #[derive(Clone, Debug)]
 pub struct TransposeRequest {
     pub elem_bytes: usize,
     pub batch: usize,
-    /// Extents of the axes, without the batch axis. `axes[i]` is the source axis of result axis
-    /// `i`.
+    /// Extents of the source axes, without the batch axis.
     pub shape: Vec<usize>,
+    /// Source axis of each result axis.
     pub axes: Vec<usize>,
     pub threads: Option<usize>,
     pub cap: Option<usize>,
@@ -196,9 +194,9 @@ pub struct TransposeRequest {
 }
 
 impl RecordConversion {
-    /// Returns the builder of a conversion to record order `to`. The plan runs on
-    /// [`RawElements`](crate::RawElements), or on elements whose size is the greatest common
-    /// divisor of all field and gap sizes.
+    /// Returns the builder of the conversion from the source order to record order `to`. The plan
+    /// runs on [`RawElements`](crate::RawElements), or on elements whose size is the greatest
+    /// common divisor of all field and gap sizes.
     pub fn to(self, to: RecordOrder) -> Transpose {
         let mut transpose = Transpose::permute::<u8>(&[], &[]);
         transpose.request.records = Some(self.with_target(to));
@@ -248,23 +246,23 @@ impl Transpose {
     /// Element `(i, j)` moves from offset `i · lda + j` to `j · ldb + i`. Rows may be part of a
     /// larger matrix.
     ///
-    /// With axes `[0, 1]` ([`permute`](Transpose::permute)) rows are only moved from one leading
-    /// dimension to the other.
+    /// With axes `[0, 1]` ([`permute`](Transpose::permute)), the matrix is not transposed: its rows
+    /// are only moved from one leading dimension to the other.
     ///
     /// Workspace: none if `lda == ldb`, and none required if rows are only moved. A small matrix is
-    /// copied through the workspace. Otherwise the workspace holds that of the dense transposition
-    /// plus the padding elements that must be saved. It never exceeds the cap. A route or tile rule
-    /// applies to the dense transposition, if there is one. [`plan`](Self::plan) returns an error
-    /// if leading dimensions are combined with a batch, other axes, out-of-place operation or
-    /// measuring.
+    /// copied through the workspace. Otherwise the rows are packed, transposed as a dense matrix,
+    /// and moved to `ldb`; the workspace is that of the dense transposition plus the padding
+    /// elements that must be saved. A route or tile rule applies to the dense transposition, if
+    /// there is one. [`plan`](Self::plan) returns an error if leading dimensions are combined with
+    /// a batch, other axes, out-of-place operation, a wisdom file or measuring.
     ///
-    /// Other elements:
+    /// Other elements of the data:
     /// - An element outside both the source and the result is unchanged when the call returns. It
     ///   is never accessed if `lda == ldb`, if rows are only moved, or if the matrix is copied
     ///   through the workspace. Otherwise such elements within the span may be overwritten
     ///   temporarily, so nothing else may use them during the call.
-    /// - A source element outside the result holds an unspecified element of the original data
-    ///   afterwards; if `lda == ldb` it is unchanged.
+    /// - The position of a source element outside the result holds an unspecified element of the
+    ///   original data afterwards; if `lda == ldb` it is unchanged.
     ///
     /// ```
     /// use turntile::Transpose;
@@ -289,13 +287,13 @@ impl Transpose {
         self.dynamic().out_of_place().with_mode()
     }
 
-    /// Makes the kind of the operation a matter of run time. The plan then runs on raw bytes.
+    /// Defers the choice of the [`mode`](crate::mode) to run time. The plan then runs on raw bytes.
     pub fn dynamic(self) -> Transpose<Dynamic> {
         self.with_mode()
     }
 }
 
-/// For a list of operations, some of which have leading dimensions.
+/// Conversion without setting leading dimensions, for lists of operations with and without them.
 impl From<Transpose> for Transpose<Leading> {
     fn from(transpose: Transpose) -> Self {
         transpose.with_mode()
@@ -322,9 +320,8 @@ impl<M: Mode> Transpose<M> {
         Transpose { request: self.request, mode: PhantomData }
     }
 
-    /// Sets the size of an element to `bytes` bytes, for elements whose type is not known when the
-    /// program is compiled. The plan then runs on [`RawElements`](crate::RawElements), or on
-    /// elements of this size.
+    /// Sets the bytes per element, for elements whose type is only known at run time. The plan then
+    /// runs on [`RawElements`](crate::RawElements), or on elements of this size.
     ///
     /// ```
     /// use turntile::{RawElements, Transpose};
@@ -354,21 +351,22 @@ impl<M: Mode> Transpose<M> {
     }
 
     /// Limits the workspace to `bytes` bytes; 0 is allowed. The default is 2% of the matrices plus
-    /// 1 MiB per thread, on a GPU the larger of 2% and 16 MiB. With leading dimensions, the default
-    /// also has room for the padding elements that must be saved.
+    /// 1 MiB per thread, for at most 32 threads. On a GPU it is the larger of 2% and 16 MiB, plus
+    /// the padding elements that must be saved with leading dimensions.
     pub fn workspace_cap(mut self, bytes: usize) -> Self {
         self.request.cap = Some(bytes);
         self
     }
 
-    /// Sets the guaranteed alignment of GPU buffers to `bytes` bytes. The default is 16, which
-    /// every allocation has. Ignored on the host.
+    /// Sets the alignment of GPU buffers that the caller guarantees, in bytes. The default is 16,
+    /// which every device allocation has. Ignored on the host.
     pub fn alignment(mut self, bytes: usize) -> Self {
         self.request.alignment = Some(bytes);
         self
     }
 
-    /// Sets the route. The default is the fastest by the planner's estimate or measurement.
+    /// Sets the route, a named sequence of stages. The default is the fastest by estimate or
+    /// measurement.
     pub fn route(mut self, route: Route) -> Self {
         self.request.route = Some(route);
         self
@@ -380,23 +378,23 @@ impl<M: Mode> Transpose<M> {
         self
     }
 
-    /// Sets the planning effort: estimating with the cost model, or measuring candidates on memory
-    /// that the planner allocates, as large as the matrices.
+    /// Sets the planning effort: estimates by the cost model, or measurements of candidates as in
+    /// [`tune`](Self::tune).
     pub fn effort(mut self, effort: Effort) -> Self {
         self.request.effort = effort;
         self
     }
 
-    /// Sets a file of earlier measurements. A plan found there is used without estimating or
-    /// measuring, and new measurements are added. If the planner measures, it creates a missing
-    /// file, but not a missing folder; otherwise a missing file is an error.
+    /// Sets a wisdom file, which stores earlier measurements. A plan found there is used without
+    /// estimating or measuring, and new measurements are added. If the planner measures, it creates
+    /// a missing file, but not a missing folder; otherwise a missing file is an error.
     pub fn wisdom(mut self, file: impl Into<PathBuf>) -> Self {
         self.request.wisdom = Some(file.into());
         self
     }
 
-    /// Sets the cost table. The default is turntile's table for the device. The table only affects
-    /// which plan is chosen, never whether the result is correct.
+    /// Sets the cost table. The default is the built-in table for the device. The table only
+    /// affects which plan is chosen, never whether the result is correct.
     pub fn costs(mut self, costs: CostTable) -> Self {
         self.request.costs = Some(Arc::new(costs));
         self
@@ -426,8 +424,8 @@ impl<M: Mode> Transpose<M> {
 
     /// Measures candidates on the host for about `budget` and returns at least one, fastest first.
     ///
-    /// They run on memory allocated here, as large as the matrices. The fastest is recorded in the
-    /// wisdom file, if one is set.
+    /// They run on memory allocated here, as large as the matrices, or twice that out-of-place. The
+    /// fastest is recorded in the wisdom file, if one is set.
     ///
     /// # Errors
     /// Those of [`plan`](Self::plan).
@@ -450,7 +448,7 @@ impl<M: Mode> Transpose<M> {
         request.tuned(&planner, &problem, budget, seen)
     }
 
-    /// Returns the problem, as planners take it.
+    /// Returns the problem that [`Planner::plan`] takes.
     ///
     /// # Errors
     /// [`ErrorKind::TooLarge`], [`ErrorKind::Shape`], [`ErrorKind::Options`] and
@@ -528,18 +526,20 @@ impl TransposeRequest {
         Ok(Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?)
     }
 
-    /// Returns the problem for an operation (`with`) that does not support leading dimensions.
+    /// Returns the problem for `with`, the name of an operation that does not support leading
+    /// dimensions.
     ///
     /// # Errors
-    /// Those of [`problem`](Self::problem), and [`ErrorKind::Options`] if leading dimensions are set.
+    /// Those of [`problem`](Self::problem), and [`ErrorKind::Options`] if leading dimensions are
+    /// set.
     pub(crate) fn dense_problem(&self, with: &'static str) -> Result<Problem, Error> {
         let problem = self.problem()?;
         let dense = problem.leading().is_none().then_some(problem);
         dense.ok_or_else(|| ProblemError::Leading { with }.into())
     }
 
-    /// Returns the caller's cost table, if set. `device` is the name of the device and `own` its
-    /// default table.
+    /// Returns the caller's cost table, if set, after checking that it fits the device named
+    /// `device`, whose default table is `own`.
     fn costs_for(&self, device: &str, own: &CostTable) -> Result<Option<Arc<CostTable>>, Error> {
         // The default table may have been measured on another model.
         let of = |costs: &CostTable| costs.device() == device || costs.device() == own.device();
@@ -579,8 +579,9 @@ impl TransposeRequest {
         self.threads.unwrap_or_else(pool::thread_count).min(pool::MAX_THREADS)
     }
 
-    /// Returns the plan from the wisdom file, or the one that `tune` finds, or the one with the
-    /// best estimate. Also returns why an entry of the wisdom file was rejected.
+    /// Returns the plan from the wisdom file, or else, depending on the effort, the fastest that
+    /// `tune` measures or the one with the best estimate. Also returns why a wisdom entry was
+    /// rejected.
     pub(crate) fn choose(
         &self,
         planner: &Planner,
@@ -596,7 +597,8 @@ impl TransposeRequest {
         Ok((plan, rejected_wisdom))
     }
 
-    /// Returns the plan that the wisdom file has for the problem, or why its entry was rejected.
+    /// Returns the wisdom file's plan for the problem, if it has the requested route, or why the
+    /// file's entry was rejected.
     fn advised(
         &self,
         planner: &Planner,
@@ -620,7 +622,7 @@ impl TransposeRequest {
         Ok(())
     }
 
-    /// Writes the fastest measurement to the wisdom file, if one is set.
+    /// Writes the first of `measured`, which is the fastest, to the wisdom file, if one is set.
     pub(crate) fn remember(
         &self,
         planner: &Planner,
@@ -632,7 +634,7 @@ impl TransposeRequest {
         Ok(())
     }
 
-    /// Returns `true` if a recorded plan has the requested route.
+    /// Returns `true` if a recorded plan has the requested route, or no route is requested.
     fn allows(&self, plan: &Plan) -> bool {
         self.route.is_none_or(|route| plan.route() == route)
     }

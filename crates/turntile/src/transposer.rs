@@ -21,8 +21,8 @@ use crate::scale::{Scalar, Scale};
 /// A transposition or axis permutation planned for the host. It can be run any number of times,
 /// from any thread.
 ///
-/// The type `M` ([`mode`](crate::mode)) says which data it runs on. `Display` prints the plan on
-/// one line, `{:#}` in full.
+/// The type `M` ([`mode`](crate::mode)) decides which data it runs on. `Display` prints the plan on
+/// one line, with `{:#}` in full.
 #[derive(Clone, Debug)]
 pub struct Transposer<M = InPlace> {
     executor: Executor,
@@ -32,11 +32,11 @@ pub struct Transposer<M = InPlace> {
 }
 
 impl<M: Mode> Transposer<M> {
-    /// Creates a transposer that runs `plan` on the host with `threads` threads. A plan for a GPU
-    /// is allowed: host scratch then replaces the GPU's on-chip memory.
+    /// Creates a transposer that runs `plan` on the host with at most `threads` threads. A plan for
+    /// a GPU is allowed: host scratch then replaces the GPU's on-chip memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Plan`] if the plan is invalid or not of kind `M`. Plans made by the planner are
+    /// [`ErrorKind::Plan`] if the plan is invalid or not of mode `M`. Plans made by the planner are
     /// valid.
     pub fn new(plan: Plan, threads: usize) -> Result<Self, Error> {
         M::check(&plan.problem).map_err(RunError::from)?;
@@ -59,8 +59,8 @@ impl<M: Mode> Transposer<M> {
     }
 
     /// Returns the bytes of workspace that a run needs. A run also allocates a few KB for lists and
-    /// jobs. With equal leading dimensions it also allocates, per thread, a buffer of at most 128
-    /// KiB or one element.
+    /// jobs. If it is out-of-place or its leading dimensions are equal, it also allocates, per
+    /// thread, a buffer of at most 128 KiB or one element.
     pub fn workspace_bytes(&self) -> usize {
         self.executor.workspace_bytes()
     }
@@ -80,8 +80,7 @@ impl<M: Mode> Transposer<M> {
         Ok(Workspace::new(self.workspace_bytes())?)
     }
 
-    /// Calls `run` with the caller's workspace, or with one allocated here, and with the progress
-    /// callback.
+    /// Calls `run` with the workspace of `options`, or one allocated here, and a progress callback.
     fn in_workspace(
         &self,
         mut options: RunOptions<'_>,
@@ -103,8 +102,8 @@ impl<M: Mode> Transposer<M> {
         run(workspace, &mut done)
     }
 
-    /// Checks the number and size of the elements against the problem. Raw elements (`None`) are
-    /// checked by the executor.
+    /// Checks the number and size of the elements against the problem. Accepts `None`, which stands
+    /// for raw elements: the executor checks them.
     fn check(&self, extent: Option<(usize, usize)>) -> Result<(), Error> {
         let Some((len, got)) = extent else { return Ok(()) };
         let problem: &Problem = &self.plan().problem;
@@ -121,7 +120,7 @@ impl<M: Mode> Transposer<M> {
 }
 
 impl Transposer {
-    /// Transposes `data`, or permutes its axes, in place. `data` is a slice, a vector or
+    /// Transposes `data`, or permutes its axes, in place. `data` is a slice, an array, a vector or
     /// [`RawElements`](crate::RawElements). The workspace is allocated for the run.
     ///
     /// # Errors
@@ -129,8 +128,7 @@ impl Transposer {
     /// - [`ErrorKind::OutOfMemory`]: the workspace cannot be allocated.
     ///
     /// # Aborts
-    /// [Aborts](crate#aborts) if a bug in this library causes a panic while elements move. In a
-    /// rayon pool, see [locks](crate#locks).
+    /// [Aborts](crate#aborts) if a bug causes a panic. In a rayon pool, see [locks](crate#locks).
     pub fn run(&self, data: &mut (impl Data + ?Sized)) -> Result<(), Error> {
         self.run_with(data, RunOptions::new())
     }
@@ -172,8 +170,9 @@ impl Transposer {
 }
 
 impl Transposer<Leading> {
-    /// Moves the matrix at the start of `data` to its result's leading dimension, in place
-    /// ([`Transpose::leading`](crate::Transpose::leading)). The workspace is allocated for the run.
+    /// Transposes the matrix at the start of `data`, or only moves its rows, in place, from leading
+    /// dimension `lda` to `ldb` ([`Transpose::leading`](crate::Transpose::leading)). The workspace
+    /// is allocated for the run.
     ///
     /// `data` is a slice, an array or a vector of `Copy` elements, or
     /// [`RawElements`](crate::RawElements). It may be longer than the matrix's
@@ -189,14 +188,14 @@ impl Transposer<Leading> {
         self.run_with(data, RunOptions::new())
     }
 
-    /// Moves the matrix like [`run`](Self::run), with a given workspace or progress reports
+    /// Transposes the matrix like [`run`](Self::run), with a given workspace or progress reports
     /// ([`RunOptions`]).
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and [`ErrorKind::Workspace`] if the workspace is too small.
     ///
     /// # Panics
-    /// If [`RunOptions::progress`] panics; the matrix has been moved by then.
+    /// If [`RunOptions::progress`] panics; the matrix is transposed by then.
     pub fn run_with(
         &self,
         data: &mut (impl Data + Source + ?Sized),
@@ -211,7 +210,8 @@ impl Transposer<Leading> {
     /// Runs the plan like [`run_with`](Self::run_with) and scales each element of the result.
     ///
     /// Scaling is fused with the transposition if the leading dimensions are equal, and is
-    /// otherwise one extra pass. An identity `scale` costs nothing.
+    /// otherwise one extra pass. An identity `scale` costs nothing; if `alpha` is 0, only zeros are
+    /// written.
     ///
     /// ```
     /// use turntile::Transpose;
@@ -227,10 +227,10 @@ impl Transposer<Leading> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`run`](Self::run).
+    /// Those of [`run_with`](Self::run_with).
     ///
     /// # Panics
-    /// If [`RunOptions::progress`] panics; the matrix has been moved and scaled by then.
+    /// If [`RunOptions::progress`] panics; the matrix is transposed and scaled by then.
     pub fn run_scaled<S: Scalar>(
         &self,
         data: &mut [S],
@@ -248,7 +248,7 @@ impl Transposer<Leading> {
                 Ok(elements::run_scaled(&self.executor, data, scale, workspace, done)?)
             });
         }
-        // Scale before the last call of `done`: if that call panics, all work is complete.
+        // Scale before the last call of `done`, so that all work is complete if that call panics.
         let passes = self.plan().passes();
         self.in_workspace(options, |workspace, done| {
             if !scale.is_zero() {
@@ -269,8 +269,8 @@ impl Transposer<Leading> {
 impl Transposer<OutOfPlace> {
     /// Transposes `src` into `dst`, or permutes its axes.
     ///
-    /// It needs no workspace. Large tiles are copied through a buffer per thread, of at most 128
-    /// KiB or one element.
+    /// A run needs no workspace. Large arrays are copied through one buffer per thread, of at most
+    /// 128 KiB or one element.
     ///
     /// ```
     /// let planned = turntile::Transpose::new::<i32>(2, 3).out_of_place().plan()?;
@@ -321,7 +321,7 @@ impl Transposer<Dynamic> {
     }
 }
 
-/// Returns the rows of the result, for the extra scaling pass.
+/// Returns the rows of the result, for the extra scaling pass. A dense result counts as one row.
 fn scaled_rows(problem: &Problem) -> PitchedRows {
     let dense = PitchedRows::new(1, problem.len(), problem.len());
     problem.leading().map_or(dense.expect("a row"), |leading| leading.result())

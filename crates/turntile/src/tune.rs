@@ -14,16 +14,16 @@ use crate::mode::Dynamic;
 use crate::run::RunOptions;
 use crate::transposer::Transposer;
 
-/// Maximum ratio of a route's best estimate to the overall best at which the route is tried first.
-/// Plans of slower routes keep their place in the order of estimates.
+/// Maximum ratio of a plan's estimate to the best estimate of all plans, for the best plan of a
+/// route to be measured first. Other plans are measured in the order of estimates.
 const MAX_FIRST_RATIO: f64 = 5.0;
 
-/// Returns the candidates in the order in which they are tried; at least one.
+/// Returns the candidate plans in the order in which they are measured; at least one.
 ///
-/// First come the best plans of each route, mirrored and not, within `MAX_FIRST_RATIO`. All others
-/// follow, both by estimate.
+/// The best plan of each route, mirrored and not, comes first if it is within `MAX_FIRST_RATIO`.
+/// All others follow. Both groups are sorted by estimate.
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
-    // Returns the reason if the problem has no candidate.
+    // If the problem has no candidate, this returns the reason.
     planner.plan(problem)?;
     let all = planner.candidates(problem).candidates;
     let (limit, mut seen) = (MAX_FIRST_RATIO * all[0].seconds, HashSet::new());
@@ -34,12 +34,12 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
     Ok(first)
 }
 
-/// Runs `plans` on up to `threads` host threads for about `budget` and returns those that ran,
+/// Runs `plans` on up to `threads` host threads for about `budget` and returns the measured ones,
 /// fastest first. Returns at least one unless `plans` is empty.
 ///
-/// They run on memory allocated here, as large as the largest plan needs. Each plan runs once, in
-/// the given order, while half of the budget lasts. Then the fastest run up to five times; see
-/// [`Measurement`].
+/// Plans run on memory allocated here, of the size that the largest needs. The first plan runs
+/// uncounted warm-ups. Then each plan runs once, in the given order, during half of the budget, and
+/// the fastest run again, up to five times in total.
 ///
 /// # Errors
 /// [`ErrorKind::Plan`] if a plan is invalid, [`ErrorKind::OutOfMemory`].

@@ -1,4 +1,4 @@
-//! Decisions of the planner, without running plans.
+//! Choices of the planner, without running plans.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn planner(device: &str) -> Planner {
     }
 }
 
-/// Returns planners of every GPU preset and of hosts with these numbers of threads.
+/// Returns planners for every GPU preset, and for hosts with `threads` threads.
 fn planners(threads: &[usize]) -> Vec<Planner> {
     let hosts = threads.iter().map(|&threads| Planner::new(CpuDevice::new(threads)));
     Chip::presets().into_iter().map(Planner::new).chain(hosts).collect()
@@ -26,7 +26,6 @@ fn plan(device: &str, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
     planner(device).plan(&Problem::new(rows, cols, elem_bytes).unwrap()).unwrap()
 }
 
-/// The six shapes of the thesis, and shapes that favour each route.
 #[test]
 fn planner_chooses_expected_route_for_named_problems() {
     for (device, rows, cols, elem_bytes, route, mirrored) in [
@@ -58,7 +57,6 @@ fn planner_chooses_expected_route_for_named_problems() {
     }
 }
 
-/// Pairs of swapped axes of equal extents take one pass, without workspace on a GPU.
 #[test]
 fn planner_chooses_squares_when_axes_swap_in_pairs() {
     for (device, extents, order, elem_bytes) in [
@@ -76,8 +74,7 @@ fn planner_chooses_squares_when_axes_swap_in_pairs() {
     }
 }
 
-/// GPU kernels take slots column by column, including chunks with the rows of a single slot, which
-/// remain if the shorter side is very long.
+/// Checks the order of slots: by columns on a GPU, by rows on a host.
 #[test]
 fn slot_order_depends_on_device() {
     for (device, order) in [("h200", SlotOrder::Columns), ("host", SlotOrder::Rows)] {
@@ -91,9 +88,8 @@ fn slot_order_depends_on_device() {
     }
 }
 
-/// Many small squares are kept on chip, several per block; large squares are swapped in memory.
-/// Tiles of 8-byte words let two blocks fit on a multiprocessor. Units of 1-byte elements are
-/// multiples of a wide word.
+/// Checks choices that were measured: small squares on chip, large squares in memory, tiles of 64
+/// for 8-byte elements, and units of 1-byte elements that are multiples of 16.
 #[test]
 fn h200_plans_match_measurements() {
     let of = |batch, rows, cols, elem_bytes| {
@@ -115,7 +111,6 @@ fn h200_plans_match_measurements() {
     );
 }
 
-/// All values of a plan are consistent.
 #[test]
 fn candidates_stay_within_limits() {
     for planner in planners(&[16]) {
@@ -155,8 +150,8 @@ fn candidates_stay_within_limits() {
     }
 }
 
-/// Default caps: on a host 2% plus 1 MiB per thread, for at most 32 threads. On a GPU the larger of
-/// 2% and 16 MiB, plus the saved gaps.
+/// Checks the default cap: on a host 2% plus 1 MiB per thread, for at most 32 threads; on a GPU the
+/// larger of 2% and 16 MiB, plus the saved gaps.
 #[test]
 fn default_cap_depends_on_threads_and_device() {
     const MIB: usize = 1 << 20;
@@ -214,7 +209,7 @@ fn plan_prints_on_one_line_and_in_full() {
     }
 }
 
-/// Planning skips candidates that cannot win; the survey skips none.
+/// Compares planning, which skips candidates that cannot win, with the list of all candidates.
 #[test]
 fn plan_equals_first_candidate_of_survey() {
     for planner in planners(&[2, 64]) {
@@ -239,7 +234,6 @@ fn plan_equals_first_candidate_of_survey() {
     }
 }
 
-/// With exhaustive tiles the planner also evaluates slower plans, which must not replace the best.
 #[test]
 fn plan_is_fastest_when_tiles_are_exhaustive() {
     for planner in planners(&[1]) {
@@ -253,7 +247,6 @@ fn plan_is_fastest_when_tiles_are_exhaustive() {
     }
 }
 
-/// If all threads together would exceed a cap, the plan uses fewer threads or shorter slots.
 #[test]
 fn more_threads_are_never_slower_when_cap_is_small() {
     let plan = |threads, cap| {
@@ -269,8 +262,6 @@ fn more_threads_are_never_slower_when_cap_is_small() {
     }
 }
 
-/// The caller's options reach the planner: threads determine the device, the tile rule determines
-/// the measured tiles.
 #[test]
 fn planner_uses_threads_and_tile_rule_of_caller() {
     let on = |threads: usize| {
@@ -282,12 +273,10 @@ fn planner_uses_threads_and_tile_rule_of_caller() {
         let of = turntile::Transpose::new::<f32>(24, 36).route(Route::THREE_STAGE).threads(1);
         of.tiles(rule).tune(Duration::from_secs(60)).unwrap().len()
     };
-    // All sides that divide 24 and 36, compared with the best by estimate.
+    // The exhaustive rule measures all tile sides that divide 24 and 36.
     assert!(measured(TileRule::Exhaustive) > measured(TileRule::CostModel));
 }
 
-/// Random axis permutations, on devices whose total on-chip memory far exceeds that of a group.
-/// Candidates skipped by the search are slower.
 #[test]
 fn plan_is_fastest_of_survey_when_axes_are_random() {
     let mut state = 12345_u64;

@@ -1,4 +1,4 @@
-//! Calls of the library on a simulated card whose launches do nothing
+//! GPU calls on a simulated card, whose launches do nothing
 //! (`crates/cuda/tests/driver_library/card.c`). Each case runs in a separate process.
 #![allow(unsafe_code)]
 
@@ -24,7 +24,7 @@ fn stream() -> StreamHandle {
     ptr::null_mut::<std::ffi::c_void>().into()
 }
 
-/// A run that scales loads nothing and allocates nothing, so it can be captured in a graph.
+/// Checks that a run that scales loads and allocates nothing.
 #[test]
 fn scaled_run_can_be_captured() {
     runs("scaled", &[]);
@@ -63,7 +63,7 @@ fn captured<S: Scalar>(gpu: &Gpu, twice: S, zero: S) {
     }
 }
 
-/// The launch that scales fails after the matrix has moved: the error reports incomplete data.
+/// Lets the launch that scales fail, after the matrix has moved.
 #[test]
 fn scaled_run_reports_partial_result_when_launch_fails() {
     runs("half", &["-DREFUSED=3"]);

@@ -7,8 +7,8 @@ use common::{check_all, oracle};
 use turntile::Transpose;
 use turntile::plan::{CpuDevice, Planner, Problem, Route};
 
-/// Sides are below, at and above the tile sides of all vector widths, and larger than a block. The
-/// test has its own process because the choice is process-wide.
+/// Uses sides below, at and above the tile sides of all vector widths, and larger than a block. The
+/// test has its own process because the kernel set is process-wide.
 #[test]
 fn routes_are_correct_on_every_kernel_set() {
     let mut ran = Vec::new();
@@ -38,7 +38,7 @@ fn routes_are_correct_on_every_kernel_set() {
                 check_all(blocks, 2);
             }
         }
-        // Out-of-place: directly, and through the buffer that is written with non-temporal stores.
+        // Small and large matrices: the latter are written with non-temporal stores.
         for (rows, cols) in
             [(3, 50), (127, 129), (130, 130), (1100, 1099), (1027, 1040), (9, 300_000)]
         {

@@ -7,7 +7,7 @@ use turntile::mode::Dynamic;
 use turntile::plan::{Chip, PlanError, Planner, Route};
 use turntile::{ErrorKind, RawElements, Transpose};
 
-/// Returns the expected bytes of the records in a layout.
+/// Returns the expected bytes of records in `layout`.
 fn expected_bytes(layout: RecordOrder, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let tile = match layout {
         RecordOrder::Aos => 1,
@@ -96,7 +96,7 @@ fn conversion_is_correct_for_any_workspace_and_threads() {
 
 #[test]
 fn by_offsets_keeps_gaps() {
-    // One byte, three of padding, four bytes, one byte, seven of padding.
+    // Records of 1 byte, 3 bytes of padding, 4 bytes, 1 byte, 7 bytes of padding.
     let layout = RecordConversion::by_offsets(3, 16, &[(4, 4), (0, 1), (8, 1)]).unwrap();
     assert_eq!(layout.record_bytes(), 16);
     assert_eq!([0, 1, 2].map(|f| layout.column(f)), [0..12, 12..15, 15..18]);
@@ -116,8 +116,7 @@ fn by_offsets_keeps_gaps() {
     assert_eq!(data, before);
 }
 
-/// Records with fields in different orders, in every layout. Each byte is stored at
-/// [`RecordConversion::offset`], and columns follow the given order.
+/// Checks that each byte is stored at [`RecordConversion::offset`], for fields in any order.
 #[test]
 fn columns_follow_order_of_fields() {
     for (record_bytes, given) in [
@@ -212,8 +211,7 @@ fn invalid_layouts_are_rejected() {
     }
 }
 
-/// Fields of equal size are planned as axes, others as slots: any number of records takes at most
-/// two passes.
+/// Checks that GPU plans have at most two stages.
 #[test]
 fn gpu_plans_any_records_to_tiles_and_columns() {
     let planner = Planner::new(Chip::h200());
@@ -267,7 +265,6 @@ proptest! {
     }
 }
 
-/// Sizes that overflow are `usize::MAX`, and planning fails.
 #[test]
 fn sizes_saturate_when_they_overflow() {
     let huge = RecordConversion::new(usize::MAX, &[2]);
@@ -277,7 +274,6 @@ fn sizes_saturate_when_they_overflow() {
     assert!(huge.to(RecordOrder::Soa).plan().is_err());
 }
 
-/// Records that do not move accept any route, like axis permutations.
 #[test]
 fn route_is_accepted_when_nothing_moves() {
     let planned =

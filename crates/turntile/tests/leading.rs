@@ -14,7 +14,7 @@ use turntile::{Error, ErrorKind, RawElements, Transpose, Transposer};
 const OPERATIONS: [MatrixOp; 4] =
     [MatrixOp::Keep, MatrixOp::Transpose, MatrixOp::Conjugate, MatrixOp::ConjugateTranspose];
 
-/// Numbers that show their origin and whose small products are exact.
+/// Numbers that show their origin, with exact small products.
 trait Numbered: Scalar + std::fmt::Debug {
     fn numbered(k: usize) -> Self;
     /// Returns `alpha` times the number or its conjugate, by definition.
@@ -68,7 +68,7 @@ macro_rules! numbered {
 numbered!(f32);
 numbered!(f64);
 
-/// Returns the moved and scaled matrix, and the offsets whose contents are unspecified.
+/// Returns the expected result, and the offsets with unspecified contents.
 fn moved<S: Numbered>(
     data: &[S],
     op: MatrixOp,
@@ -126,21 +126,21 @@ proptest! {
     fn imatcopy_matches_reference_for_any_matrix(
         rows in 1usize..80, cols in 1usize..80, before in 0usize..30, after in 0usize..30, equal: bool,
     ) {
-        // This makes the leading dimensions of a transposition equal.
+        // These gaps make `lda == ldb` in a transposition.
         let gaps = if equal { [rows + before, cols + before] } else { [before, after] };
         check_all::<f32>([rows, cols], gaps);
         check_all::<Complex<f64>>([rows, cols], gaps);
     }
 }
 
-/// Plans with several threads and without workspace, for matrices large enough to use all threads.
+/// Runs plans with several threads, with and without workspace.
 #[test]
 fn run_scaled_matches_definition_for_large_matrices() {
     for (sides @ [rows, cols], lds @ [lda, ldb], elements) in [
         ([900, 900], [1000, 1000], 900_000),
         ([1100, 700], [1203, 1203], 1_400_000),
         ([1000, 700], [710, 1005], 720_000),
-        // The rows do not divide evenly among the threads, and elements follow the last row.
+        // Threads get different numbers of rows, and elements follow the last row.
         ([700, 1000], [1005, 715], 720_000),
     ] {
         let before: Vec<Complex<f32>> = (0..elements).map(Complex::numbered).collect();
@@ -215,7 +215,7 @@ fn invalid_calls_return_errors_and_keep_data() {
     assert_eq!(by([1, 0], [3, 5, 4, 3]).err(), too_small("lda", 5, 4));
     assert_eq!(by([1, 0], [3, 5, 5, 2]).err(), too_small("ldb", 3, 2));
     assert_eq!(by([0, 1], [3, 5, 5, 4]).err(), too_small("ldb", 5, 4));
-    // The source of the first case spans 2 · 9 + 5 elements, the result of the second 4 · 5 + 3.
+    // The first source spans 2 · 9 + 5 elements, the second result 4 · 5 + 3.
     let short = Err(Reason::Short { expected: 23, got: 20 }.into());
     let mut within = |sizes| by([1, 0], sizes).unwrap().run(&mut data);
     assert_eq!(within([3, 5, 9, 3]), short);
@@ -257,7 +257,7 @@ fn invalid_calls_return_errors_and_keep_data() {
     );
     let short = Err(Reason::Short { expected: 10, got: 9 }.into());
     assert_eq!(planned.run(&mut data[..9]), short);
-    // In-place plans also run on elements that are not `Copy`, so they have no leading dimensions.
+    // Mode `InPlace` accepts elements that are not `Copy`, but no leading dimensions.
     let copies = Some(RunError::Plan(InvalidPlan::RequiresCopy).into());
     assert_eq!(Transposer::<InPlace>::new(planned.plan().clone(), 1).err(), copies);
     let mut numbers = [1f32; 9];
@@ -294,7 +294,7 @@ fn run_accepts_bytes_vectors_and_empty_matrices() {
     assert_eq!(nothing.err(), Some(ProblemError::ZeroSizedElement.into()));
 }
 
-/// A plan without leading dimensions can scale too, and requires data of exactly the matrix size.
+/// Scales with a plan without leading dimensions, which requires data of exactly the matrix size.
 #[test]
 fn run_scaled_accepts_plans_without_leading_dimensions() {
     let mut data: Vec<f32> = (0..6).map(|k| k as f32).collect();
@@ -316,8 +316,8 @@ fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) 
     Problem::new(rows, cols, elem_bytes).unwrap().with_leading(lda, ldb).unwrap()
 }
 
-/// On a GPU a matrix is copied through the workspace if it fits. Otherwise its gaps are saved in
-/// the workspace; if they do not fit, the error reports the required size.
+/// Checks that a GPU plan copies the matrix through the workspace if it fits, else saves its gaps
+/// there. If the gaps do not fit, the error has the required size.
 #[test]
 fn gpu_plan_saves_gaps_in_workspace() {
     let matrix = problem([3000, 2000], [2500, 3600], 4);
@@ -336,7 +336,7 @@ fn gpu_plan_saves_gaps_in_workspace() {
         why: Infeasible::Workspace { need, cap: need - 1 },
     };
     assert_eq!(route_for(need - 1), Err(rejection));
-    // The gaps exceed 2% and 16 MiB: the default cap grows by their size.
+    // The default cap grows by the size of the saved gaps.
     let large = problem([30_000, 20_000], [40_000, 60_000], 4);
     let plan = planner.plan(&large).unwrap();
     assert!(plan.saved_gap_bytes() > large.bytes() / 5, "{plan}");
@@ -368,8 +368,7 @@ fn infeasible(error: &Error) -> Infeasible {
     why.clone()
 }
 
-/// A route applies to the dense matrix. If there is no dense matrix, only one-stage is accepted; a
-/// route is never ignored.
+/// Checks that a route applies to the dense matrix. If there is none, only one-stage is accepted.
 #[test]
 fn route_is_used_or_rejected() {
     let by = |[rows, cols, lda, ldb]: [usize; 4], axes: [usize; 2], route| {
@@ -400,8 +399,7 @@ fn route_is_used_or_rejected() {
     assert!(planner.with_mirrored(false).plan(&problem).is_ok());
 }
 
-/// Tiles between gaps that move with the rows belong to square-tile: other or mirrored routes do
-/// not use them.
+/// Checks that tiles of matrices with gaps are used only by route square-tile, not mirrored.
 #[test]
 fn survey_has_only_requested_route_when_route_is_set() {
     let problem = Problem::new(98, 98, 2).unwrap().with_leading(110, 98).unwrap();
@@ -419,7 +417,6 @@ fn survey_has_only_requested_route_when_route_is_set() {
     }
 }
 
-/// A plan for a matrix without elements must have no stages.
 #[test]
 fn check_fails_when_empty_matrix_has_stages() {
     let planner = Planner::new(turntile::plan::CpuDevice::new(1));

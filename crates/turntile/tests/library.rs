@@ -145,7 +145,7 @@ fn route_is_used_when_requested() {
     assert!(need > 100 && cap == 100);
 }
 
-/// Under Miri this checks the provenance of pointers and the handling of uninitialised bytes.
+/// Checks, under Miri, the provenance of pointers and the handling of uninitialised bytes.
 #[test]
 fn elements_with_pointers_and_padding() {
     let mut boxes: Vec<Box<usize>> = (0..64).map(Box::new).collect();
@@ -171,7 +171,6 @@ fn plan_runs_many_times() {
     }
 }
 
-/// All threads use the same plan, each run with a separate workspace.
 #[test]
 fn plan_runs_on_several_threads_at_once() {
     let planned = Transpose::new::<u32>(211, 307).threads(2).plan().unwrap();
@@ -200,8 +199,6 @@ fn progress_reports_each_stage() {
     assert_eq!(done, [1, 2, 3]);
 }
 
-/// A panic of the progress callback continues after the data are transposed, without further
-/// reports.
 #[test]
 fn data_are_transposed_when_progress_panics() {
     let planned = Transpose::new::<String>(60, 84).route(Route::THREE_STAGE).plan().unwrap();
@@ -220,7 +217,6 @@ fn data_are_transposed_when_progress_panics() {
     assert!(data == want);
 }
 
-/// A plan runs on slices, subslices, arrays, vectors and raw bytes.
 #[test]
 fn plan_runs_on_every_kind_of_data() {
     let planned = Transpose::new::<u16>(2, 3).plan().unwrap();
@@ -271,9 +267,7 @@ fn plan_uses_threads_of_current_pool() {
     }
 }
 
-/// A plan with modified fields never accesses memory outside the data and the workspace. A launch
-/// configuration only runs for its own stage, and any method that supports an index map executes
-/// that map.
+/// Modifies fields of plans. Each modified plan must be rejected, or transpose correctly.
 #[test]
 fn modified_plans_are_safe() {
     let problem = Problem::new(60, 84, 4).unwrap();
@@ -289,7 +283,7 @@ fn modified_plans_are_safe() {
             .flat_map(|plan| plan.stages().map(|stage| stage.implementation.launch_config.clone()))
             .collect();
         for (plan, number) in candidates.iter().zip([0, 1, 2, 1000, usize::MAX].iter().cycle()) {
-            // The stated workspace is not trusted.
+            // A wrong `workspace_bytes` has no effect.
             let mut modified = plan.clone();
             modified.workspace_bytes = *number;
             modified
@@ -301,8 +295,7 @@ fn modified_plans_are_safe() {
             Transposer::<InPlace>::new(modified, *number).unwrap().run(&mut data).unwrap();
             assert_eq!(data, want, "{plan}");
             for k in 0..plan.passes() {
-                // Use the configuration of another stage, with another index map or method, for the
-                // same or another device.
+                // Use the launch configuration of another stage or device.
                 let (config, on_host) =
                     (&plan.phases[0].stages[k].implementation.launch_config, plan.device == "host");
                 for other in configs.iter().filter(|&other| other != config) {
@@ -331,7 +324,7 @@ fn modified_plans_are_safe() {
     let rejected = Transposer::<InPlace>::new(plan.clone(), 1).unwrap_err();
     let length = |flaw: &InvalidPlan| matches!(flaw, InvalidPlan::Length { number: 1, .. });
     assert!(matches!(rejected.reason(), Reason::Run(RunError::Plan(flaw)) if length(flaw)));
-    // Elements of another size have the same total size but other offsets.
+    // A problem with another element size may have the same total size.
     plan.problem = Problem::new(30, 84, 8).unwrap();
     assert!(flawed(plan));
 }
@@ -384,8 +377,6 @@ proptest! {
     }
 }
 
-/// The functions of `bytes` match the typed functions for small and large data, and reject other
-/// lengths.
 #[test]
 fn bytes_functions_match_reference_for_any_element_size() {
     for elem_bytes in [1, 3, 4, 16] {
@@ -424,8 +415,7 @@ fn bytes_functions_match_reference_for_any_element_size() {
     assert!(small(64, 64) && !small(64, 65));
 }
 
-/// Compares patches, small and large, by function and by plan, with index arithmetic. Elements are
-/// not `Copy`.
+/// Uses elements that are not `Copy`.
 #[test]
 fn rearrange_matches_index_arithmetic() {
     let pattern = "b c (h p) (w q) -> b (h w) (p q c)";

@@ -1,4 +1,4 @@
-//! Allocations of calls: at most the stated workspace, and none with the caller's workspace.
+//! Bytes that calls allocate: at most the stated workspace, and nearly none with the caller's.
 
 #![expect(unsafe_code, reason = "an allocator that can fail")]
 
@@ -19,7 +19,7 @@ use turntile::{
 
 static COUNTED: PeakAlloc = PeakAlloc;
 
-/// Allocations of at least this many bytes fail.
+/// Minimum bytes of an allocation that fails.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[global_allocator]
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Limited {
 const EXTRA_BYTES: usize = 32 << 10;
 const MIB: usize = 1 << 20;
 
-/// Returns the peak of the bytes that `work` allocates.
+/// Returns the peak bytes that `work` allocates.
 fn allocated<T>(work: impl FnOnce() -> T) -> usize {
     let before = COUNTED.current_usage();
     COUNTED.reset_peak_usage();
@@ -55,7 +55,7 @@ fn allocated<T>(work: impl FnOnce() -> T) -> usize {
     COUNTED.peak_usage() - before
 }
 
-/// All checks are one test, because the counter covers all threads of the process.
+/// Runs all checks, in one test because the counter covers all threads of the process.
 #[test]
 fn calls_allocate_at_most_their_workspace() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -73,7 +73,7 @@ fn calls_allocate_at_most_their_workspace() {
     });
 }
 
-/// Checks every candidate.
+/// Checks every candidate plan of several problems.
 fn plans_in_place() {
     let mut with_workspace = 0;
     for (rows, cols) in [(1009, 1013), (720, 960), (300_000, 3)] {
@@ -118,7 +118,7 @@ fn calls_without_a_plan() {
     }
 }
 
-/// Buffers have at most 128 KB per thread.
+/// Checks that out-of-place runs allocate at most 128 KB per thread.
 fn out_of_place() {
     let (rows, cols) = (2003, 1501);
     let (mut to, from) = (vec![0u32; rows * cols], vec![0u32; rows * cols]);
@@ -130,7 +130,7 @@ fn out_of_place() {
     assert!(bytes <= most, "{bytes} bytes: {planned}");
 }
 
-/// No workspace is needed for equal leading dimensions, or if rows are only moved and the cap is 0.
+/// Checks that equal leading dimensions need no workspace, nor moved rows if the cap is 0.
 fn leading_dimensions() {
     let mut data = vec![0f32; 1300 * 1300];
     for (axes, lda, ldb, cap) in [
@@ -154,7 +154,7 @@ fn leading_dimensions() {
     }
 }
 
-/// Blocks and workspace fit in the given memory.
+/// Checks that out-of-core runs allocate at most the given memory.
 fn stored() {
     let (rows, cols) = (4001, 3001);
     let (from, mut to) = (vec![1u8; rows * cols * 4], vec![0u8; rows * cols * 4]);
@@ -167,7 +167,7 @@ fn stored() {
     }
 }
 
-/// Workspaces and measuring buffers exceed any address space.
+/// Checks the errors for workspaces and measuring buffers that exceed the address space.
 fn call_fails_when_memory_cannot_be_allocated() {
     let huge = || Transpose::new::<u8>(1 << 30, (1 << 30) + 1).elem_bytes(1).threads(1);
     let out_of_memory = |answer: Result<(), Error>, least: usize| {
@@ -187,7 +187,7 @@ fn call_fails_when_memory_cannot_be_allocated() {
     assert_eq!(data, [7; 9]);
 }
 
-/// Offsets are computed for each element, so they must not allocate.
+/// Checks that computing an offset does not allocate.
 fn offsets_of_records_allocate_nothing() {
     use turntile::layout::{RecordConversion, RecordOrder};
     let records = RecordConversion::new(100, &[4, 12, 1]);
@@ -201,7 +201,7 @@ fn offsets_of_records_allocate_nothing() {
     }
 }
 
-/// Buffers of tiles, used without a workspace, are allocated before anything moves.
+/// Checks that tile buffers are allocated before anything moves.
 fn call_fails_when_buffer_cannot_be_allocated() {
     let (rows, cols) = (1500, 1000);
     let from: Vec<u32> = (0..1_500_000).collect();

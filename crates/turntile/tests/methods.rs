@@ -49,7 +49,7 @@ fn maps() -> Vec<StageMap> {
     ]
 }
 
-/// Every method of the table is implemented by some backend, and backends implement no others.
+/// Checks that each method of the table has a backend, and that backends have no other methods.
 #[test]
 fn backends_implement_the_methods_of_the_table() {
     let devices: [&dyn Device; 3] = [&CpuDevice::new(1), &CpuDevice::new(3), &Chip::h200()];

@@ -86,7 +86,7 @@ fn check_every_size(batch: usize, rows: usize, cols: usize, threads: usize) {
     check::<40>(batch, rows, cols, threads);
 }
 
-/// Every order of up to four axes of 0 to 4 elements.
+/// Checks every order of up to four axes, with extents of 0 to 4.
 #[test]
 fn permute_into_is_correct_for_all_small_shapes() {
     for rank in 0..=4 {
@@ -99,7 +99,7 @@ fn permute_into_is_correct_for_all_small_shapes() {
     }
 }
 
-/// Large arrays: tiles are streamed, and threads share them.
+/// Checks large arrays, whose tiles are written with non-temporal stores.
 #[test]
 fn permute_into_is_correct_when_threads_share_the_work() {
     for threads in [1, 3] {
@@ -130,7 +130,7 @@ fn permute_into_keeps_result_when_arguments_are_not_valid() {
     assert_eq!(rejected(&src, 6, &[3, 2, 1], &[1, 0]).kind(), ErrorKind::Shape);
     let huge = [usize::MAX, 3];
     assert_eq!(rejected(&src, 6, &huge, &[1, 0]), Reason::Overflow { shape: huge.to_vec() }.into());
-    // The axes after the split have another shape: the error names the given one.
+    // The error has the shape before the split.
     let split = |src: &[u16], dst: &mut [u16]| {
         rearrange_into(src, dst, &[3, 2], "(a b) c -> c b a", &[("a", 3)])
     };
@@ -196,8 +196,6 @@ fn run_keeps_result_when_lengths_differ() {
     transpose_into::<u8>(&[], &mut [], 0, usize::MAX).unwrap();
 }
 
-/// A plan is either in-place or out-of-place, and its buffers have elements of the planned size,
-/// typed or as raw bytes.
 #[test]
 fn run_fails_when_plan_is_for_other_placement() {
     let into = Transpose::new::<u16>(2, 3).out_of_place().plan().unwrap();
@@ -209,7 +207,7 @@ fn run_fails_when_plan_is_for_other_placement() {
     assert_eq!(Transposer::<InPlace>::new(of_into.clone(), 1).err(), flaw(true));
     let error = Transposer::<OutOfPlace>::new(of_in_place.clone(), 1).err();
     assert_eq!(error, flaw(false));
-    let expected = "the plan cannot run: it is in-place, the run is out-of-place";
+    let expected = "the plan cannot run: the plan is in-place, the run is out-of-place";
     assert_eq!(error.unwrap().to_string(), expected);
     let [into_bytes, in_place_bytes] =
         [of_into, of_in_place].map(|plan| Transposer::<Dynamic>::new(plan, 1).unwrap());
@@ -229,7 +227,6 @@ fn run_fails_when_plan_is_for_other_placement() {
     assert_eq!(transposed, dst.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>());
 }
 
-/// A single row or column: in-place nothing moves, out-of-place everything is copied.
 #[test]
 fn transpose_into_copies_single_rows_and_columns() {
     for (rows, cols) in [(1, 1000), (1000, 1), (1, 1), (0, 7), (1, 1_000_003), (2_000_001, 1)] {
@@ -244,7 +241,6 @@ fn transpose_into_copies_single_rows_and_columns() {
     }
 }
 
-/// Every device plans with its own tiles, and every plan runs on the host.
 #[test]
 fn plans_for_every_device_run_on_the_host() {
     let chips = Chip::presets().into_iter().map(Planner::new);
@@ -288,7 +284,6 @@ fn route_is_rejected_when_placement_differs() {
     }
 }
 
-/// Out-of-place plans are measured and recorded like in-place plans.
 #[test]
 fn tuning_records_out_of_place_plans() {
     let folder = std::env::temp_dir().join(format!("turntile-into-{}", std::process::id()));

@@ -12,12 +12,12 @@ use turntile::layout::{
 };
 use turntile::plan::{Chip, Planner};
 
-/// Records that can check their columns.
+/// Record type with a check of its columns.
 trait CheckColumns: Record + Debug {
     fn check_columns(tile: &RecordTile<Self>, want: &[Self]);
 }
 
-/// Defines structures, with the name of each field's column.
+/// Defines record types, with the name of each field's column.
 macro_rules! records {
     ($($name:ident { $($field:ident $column:ident: $ty:ty),+ })+) => {$(
         #[derive(Record, Clone, Copy, Debug)]
@@ -48,7 +48,7 @@ records! {
     Mixed { a A: [u16; 4], z Z: Complex<f64>, b B: [u32; 2] }
 }
 
-/// Records in a layout that can be checked.
+/// Records with a check of their contents.
 trait CheckRecords<R: Record> {
     fn check(&mut self, want: &[R]);
 }
@@ -100,7 +100,7 @@ fn assert_same<R: Record>(got: Option<R>, want: Option<&R>) {
     assert_eq!(got.as_ref().map(bytemuck::bytes_of), want.map(bytemuck::bytes_of));
 }
 
-/// Returns records of random bits.
+/// Returns records with random bytes.
 fn random_records<R: Record>(count: usize, seed: u32) -> Vec<R> {
     let mut records = vec![R::zeroed(); count];
     let mut next = seed;
@@ -174,7 +174,6 @@ fn conversions_are_correct_for_small_counts() {
     check_small_counts::<Mixed>();
 }
 
-/// Conversions reuse the vector's memory.
 #[test]
 fn conversions_keep_allocation_of_vector() {
     let cells = random_records::<Cell>(1000, 1);
@@ -222,7 +221,7 @@ fn columns_mut_panics_when_column_is_repeated() {
     cells.columns_mut((Cell::RHO, Cell::FLAG, Cell::RHO));
 }
 
-/// A record whose `Pod` is derived by bytemuck.
+/// Record type whose `Pod` is derived by bytemuck.
 #[derive(Record, Clone, Copy, bytemuck::Zeroable, bytemuck::Pod)]
 #[bytemuck(crate = "turntile::layout::bytemuck")]
 #[record(pod)]

@@ -1,5 +1,4 @@
-//! Every route, with every tile size, on every device, compared with the reference: not only the
-//! fastest plans.
+//! All candidate plans, with every route, tile size and device, compared with the reference.
 
 use std::collections::HashMap;
 
@@ -12,7 +11,7 @@ use crate::largest_side;
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 
-/// Returns every preset, and an old device: little on-chip memory, no clusters and no cooperative
+/// Returns every preset, and a GPU with little on-chip memory, without clusters and cooperative
 /// launches.
 fn chips() -> Vec<Chip> {
     let limits = ChipLimits {
@@ -26,7 +25,7 @@ fn chips() -> Vec<Chip> {
     Chip::presets().into_iter().chain([Chip::like_h200("old", limits, 2.08e11)]).collect()
 }
 
-/// All shapes up to the largest side, with every element size, route and feasible tile size.
+/// Checks all shapes up to the largest side, with every element size, route and tile size.
 #[test]
 fn all_small_shapes_on_every_route_and_tile() {
     let planner = Planner::new(CpuDevice::new(2)).with_tiles(TileRule::Exhaustive);
@@ -56,7 +55,6 @@ fn all_small_shapes_on_every_route_and_tile() {
     }
 }
 
-/// The plans of every preset device, executed unchanged on the host.
 #[test]
 fn plans_for_every_device_run_on_the_host() {
     for planner in chips().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(3))]) {
@@ -86,7 +84,6 @@ fn plans_for_every_device_run_on_the_host() {
     }
 }
 
-/// With very little on-chip memory, plans use flags in device memory.
 #[test]
 fn plans_are_correct_when_on_chip_memory_is_small() {
     for bytes in [16, 64, 256, 1024] {
@@ -106,7 +103,6 @@ fn plans_are_correct_when_on_chip_memory_is_small() {
     }
 }
 
-/// For every cap from 0 up a plan exists and does not exceed it.
 #[test]
 fn plans_stay_within_cap() {
     for (rows, cols) in [(48, 36), (37, 41), (60, 60), (2, 900), (700, 3)] {
@@ -147,7 +143,7 @@ proptest! {
 }
 
 proptest! {
-    /// Offsets are mapped through the stages without moving data, for sides up to 2^20.
+    /// Maps offsets through the stages without moving data.
     #[test]
     fn plans_map_offsets_correctly_for_large_problems(
         planner in any_planner(),
@@ -158,8 +154,7 @@ proptest! {
         elem_bytes in 1usize..32,
         offsets: [usize; 8],
     ) {
-        // Random sides rarely share useful divisors, so round them down to multiples of a power of
-        // two.
+        // Round sides down to multiples of a power of two, so that they share divisors.
         let (rows, cols) = (rows >> friendly << friendly, cols >> friendly << friendly);
         let problem = Problem::with_batch(batch, rows.max(1), cols.max(1), elem_bytes).unwrap();
         for plan in planner.candidates(&problem).candidates {

@@ -47,7 +47,7 @@ fn tuning_is_recorded_and_used() {
     let want = naive(&data, 240, 180);
     planned.run(&mut data).unwrap();
     assert_eq!(data, want);
-    // Measuring while planning does the same; an entry of another version is rejected and replaced.
+    // Planning with measurements rejects and replaces an entry of another version.
     let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
     std::fs::write(&file, stale).unwrap();
     let remeasured = transpose.effort(Effort::Measure(budget)).plan().unwrap();
@@ -64,8 +64,6 @@ fn tuning_is_recorded_and_used() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Entries of earlier versions, with unknown routes, configurations or keys, are ignored
-/// individually.
 #[test]
 fn wisdom_is_ignored_when_entry_is_unknown() {
     let folder = tempfile::tempdir().unwrap();
@@ -92,7 +90,7 @@ fn wisdom_is_ignored_when_entry_is_unknown() {
         let want = naive(&matrix, 240, 180);
         planned.run(&mut matrix).unwrap();
         assert!(matrix == want, "{field}");
-        // A new measurement replaces it.
+        // A new measurement replaces the entry.
         transpose.tune(Duration::ZERO).unwrap();
         assert_eq!(transpose.plan().unwrap().rejected_wisdom(), None);
     }
@@ -104,13 +102,12 @@ fn wisdom_is_ignored_when_entry_is_unknown() {
     );
 }
 
-/// A custom cost table is used for planning, but only on its own device.
 #[test]
 fn plan_fails_when_costs_are_of_another_device() {
     let here = CpuDevice::here(1);
     let own = || Transpose::new::<u32>(2000, 1500).threads(1);
     let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
-    // An edited table whose estimates are not finite gives an error, not a panic.
+    // Estimates that are not finite give an error.
     for speed in [0.0, f64::NAN] {
         let stalled = slow(here.processor()).with_constant(0, speed);
         let error = own().costs(stalled).plan().unwrap_err();
@@ -127,7 +124,6 @@ fn plan_fails_when_costs_are_of_another_device() {
     }
 }
 
-/// Measurements of one route are only used by calls that request that route.
 #[test]
 fn wisdom_of_one_route_is_unused_when_no_route_is_requested() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,7 +138,6 @@ fn wisdom_of_one_route_is_unused_when_no_route_is_requested() {
     assert_eq!(single.plan().unwrap().plan().route(), Route::ONE_STAGE);
 }
 
-/// Axis permutations with the same fused form are the same problem.
 #[test]
 fn wisdom_is_shared_when_axes_fuse_to_the_same_problem() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,7 +156,6 @@ fn wisdom_is_shared_when_axes_fuse_to_the_same_problem() {
     );
 }
 
-/// A file of a later format is recognised by its format number, regardless of its other contents.
 #[test]
 fn wisdom_reports_format_when_file_is_newer() {
     let folder = tempfile::tempdir().unwrap();
@@ -174,14 +168,13 @@ fn wisdom_reports_format_when_file_is_newer() {
     );
 }
 
-/// The table in use on this machine is accepted, even if it was measured on another processor.
+/// Checks the default table, which may have been measured on another processor.
 #[test]
 fn costs_of_this_machine_are_accepted() {
     let own = CpuDevice::here(2).costs().clone();
     Transpose::new::<f32>(300, 200).threads(2).costs(own).plan().unwrap();
 }
 
-/// A problem that moves nothing is recorded and used as a plan without passes.
 #[test]
 fn wisdom_is_used_when_nothing_moves() {
     let folder = tempfile::tempdir().unwrap();

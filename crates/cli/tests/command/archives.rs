@@ -153,7 +153,10 @@ fn what_cannot_be_done_leaves_the_archive() {
         ("transpose two.npz --member first -o b.npy", &["name it .npz"]),
         ("transpose two.npz --member first -", &["standard output"]),
         ("permute two.npz --member first --axes 0,2,1", &["names 3 axes"]),
-        ("rearrange two.npz --member first '(a) -> a'", &["its left has 1 axis, the array 2"]),
+        (
+            "rearrange two.npz --member first '(a) -> a'",
+            &["the left side has 1 axis, the array has 2"],
+        ),
     ] {
         directory.bad(line, 1, words);
     }

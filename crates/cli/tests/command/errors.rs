@@ -58,7 +58,7 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("permute good.npy --axes 0,1,2 nothing.npy", &["names 3 axes"]),
         (
             "rearrange point.npy 'a ... -> ... a'",
-            &["its left has 1 axis or more, the array has none"],
+            &["the left side has 1 axis or more, the array has none"],
         ),
         ("transpose huge.npy", &["more bytes than can be counted"]),
         ("transpose big.npy", &["8000000000000 bytes", "has 0"]),
@@ -77,9 +77,9 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("permute good.npy --axes 1,-1", &["--axes 1,-1 names axis 1 twice", "has 2, axes 0 to 1"]),
         (
             "rearrange good.npy 'a b -> a'",
-            &["good.npy: pattern \"a b -> a\": b is on the left alone: turntile rearranges only"],
+            &["good.npy: pattern \"a b -> a\": b is only on the left: turntile rearranges only"],
         ),
-        ("rearrange line.npy 'a b -> b a'", &["its left has 2 axes, the array 1"]),
+        ("rearrange line.npy 'a b -> b a'", &["the left side has 2 axes, the array has 1"]),
         ("rearrange good.npy '(a b) c -> a b c' --size a=2", &["axis 0 has extent 3, which a=2"]),
         ("rearrange good.npy 'a b -> b a' --size c=2", &["a size is given for c"]),
         ("transpose nan.npy", &["axis 0 is 'nan'"]),
@@ -91,8 +91,8 @@ fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
         ("transpose good.npy new.npz", &["name it .npy"]),
         ("bench --device h200", &["h200 is a preset", "cuda"]),
         ("tune 3x5 --elem-bytes 4 --device gtx480", &["gtx480", "cuda"]),
-        ("plan 3x5 --elem-bytes 4 --into --route square", &["route square", "in place alone"]),
-        ("tune 3x5 --elem-bytes 4 --route out-of-place", &["out-of-place", "out of place alone"]),
+        ("plan 3x5 --elem-bytes 4 --into --route square", &["route square", "only in place"]),
+        ("tune 3x5 --elem-bytes 4 --route out-of-place", &["out-of-place", "only out of place"]),
         ("bench --device cuda --threads 2", &["--threads", "cuda"]),
         (
             "bench --device cuda:x",
@@ -236,9 +236,9 @@ fn wrong_values_are_answered_with_what_is_expected() {
         ("rearrange a 'a b -> b a' --size a=x", &["--size", "as in p=16"]),
         (
             "rearrange f 'a b->b' --raw --shape 3x4 --elem-bytes 1",
-            &["a is on the left alone: turntile rearranges only"],
+            &["a is only on the left: turntile rearranges only"],
         ),
-        ("plan 3x4 --elem-bytes 4 --pattern a->a", &["its left has 1 axis, the array 2"]),
+        ("plan 3x4 --elem-bytes 4 --pattern a->a", &["the left side has 1 axis, the array has 2"]),
         ("plan 3x4 --elem-bytes 4 --size a=1", &["--size is for axes of a --pattern"]),
         ("plan 3x4x5 --elem-bytes 4", &["a shape of 3 axes needs --axes"]),
         ("plan 7200*1800 --elem-bytes 4", &["write 7200x1800", "./7200*1800"]),

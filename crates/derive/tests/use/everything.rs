@@ -4,7 +4,7 @@
 
 use turntile::layout::{Record, Records};
 
-/// A record that is also a field of another record.
+/// Record that is also a field of another record.
 #[derive(Record, Clone, Copy, Debug)]
 #[repr(C, align(4))]
 pub struct Point {
@@ -14,7 +14,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// A method with the name of a field.
+    /// Method with the name of a field.
     pub fn x(&self) -> f32 {
         self.x
     }

@@ -189,8 +189,8 @@ fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mu
     assert_eq!(swaps, ranks * ranks);
 }
 
-/// Does on the host what the kernel `square_swap_apart` does. Pairs of tiles of one block may run
-/// in another order here.
+/// Simulates the kernel `square_swap_apart` on the host. The order of tile pairs in a block may
+/// differ from the kernel's.
 fn simulate_swap(
     a: &ApartArgs,
     elem: usize,

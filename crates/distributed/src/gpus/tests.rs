@@ -17,8 +17,8 @@ fn planned() -> MultiGpu {
     change.plan_on(&[gpu.clone(), gpu]).unwrap()
 }
 
-/// `run` requires one buffer per rank, long enough, aligned, and not overlapping another. Otherwise
-/// it queues nothing.
+/// Checks that `run` requires one buffer per rank, long enough, aligned, and not overlapping
+/// another. Otherwise it queues nothing.
 #[test]
 fn run_rejects_buffers_when_they_cannot_store_the_parts() {
     children::runs_on("gpus::tests", "memory", "card.c", &[]);

@@ -41,18 +41,18 @@ enum ValueText {
 }
 
 impl CostTable {
-    /// Parses a table.
+    /// Parses the JSON of a cost table with the schema `names`.
     ///
     /// # Errors
-    /// [`CostTableError::Format`]: the text is not JSON of a table. [`CostTableError::Content`]: a
-    /// name is unknown or missing, or a number is out of range.
+    /// [`CostTableError::Format`]: the text is not such JSON. [`CostTableError::Content`]: a name
+    /// is unknown or missing, or a number is out of range.
     pub fn parse(text: &str, names: CostSchema) -> Result<Self, CostTableError> {
         let file: File = serde_json::from_str(text)
             .map_err(|source| CostTableError::Format { device: "?".into(), source })?;
         let device = file.device;
         let invalid = |what: String| CostTableError::Content { device: device.clone(), what };
         let constant = |name: &&str| {
-            // The first constant, bytes per second, is a divisor.
+            // The first constant, a speed in bytes per second, is a divisor.
             let least = if Some(name) == names.constants.first() { 1.0 } else { 0.0 };
             let value =
                 file.constants.get(*name).copied().filter(|v| (least..=MAX_VALUE).contains(v));
@@ -119,7 +119,8 @@ impl Factor {
                 let in_range = points.iter().all(|p| p[1] > 0.0 && (text.linear || p[0] > 0.0));
                 if points.is_empty() || !ascends || !finite || !in_range {
                     return Err(format!(
-                        "points over {over} must be ascending and positive, at least one"
+                        "points over {over} must be ascending, at least one, with positive values \
+                         (and positive quantities unless linear)"
                     ));
                 }
                 let points = points.iter().map(|&[quantity, value]| (quantity, value));

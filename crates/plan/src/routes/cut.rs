@@ -15,9 +15,9 @@ use crate::stage_map::{Direction, StageMap};
 ///
 /// The columns that are cut off become the last rows of the result. Mirrored: route `square-tile`
 /// on the first rows, then the last rows are inserted as columns of the result. A tile `m x n`
-/// stands for square tiles of side `m` on the first `n` columns.
+/// means square tiles of side `m` on the first `n` columns.
 ///
-/// Workspace: the columns that are cut off, `(N - n) M` elements.
+/// Workspace: the columns that are cut off, `(N - n) M` elements of an `M x N` matrix.
 pub const CUT: RouteSpec = RouteSpec {
     route: Route::CUT,
     summary: "cuts off, in place, the columns that square tiles do not cover, then square-tile; mirrored: rows; one matrix",
@@ -34,8 +34,8 @@ pub const CUT: RouteSpec = RouteSpec {
         stages
     },
     mirrored_stages: Some(|part, TileSize { m, n }| {
-        // `on_square_tiles` transposes the tiles first, also here: the tiles of these rows are
-        // consecutive.
+        // `on_square_tiles` transposes the tiles first, also when mirrored. Tiles as wide as the
+        // matrix are consecutive squares.
         let cols = part.matrices.rows;
         let mut stages = on_square_tiles(MatrixBatch { batch: 1, rows: n, cols }, m);
         stages.push(cut(part, n, Direction::Backward));
@@ -43,7 +43,8 @@ pub const CUT: RouteSpec = RouteSpec {
     }),
 };
 
-/// Returns a tile for every side that divides the number of rows and leaves columns uncovered.
+/// Returns a tile for every side that divides the number of rows, leaves columns uncovered and
+/// fits the workspace cap.
 fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let MatrixBatch { batch, rows, cols } = part.matrices;
     if batch > 1 {
@@ -62,8 +63,8 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     Ok(sides.filter(|&m| bytes(m) <= cap).map(|m| TileSize { m, n: cols / m * m }).collect())
 }
 
-/// Returns the stage that makes the first `packed` columns contiguous and cuts off the rest, or
-/// inserts the rest again.
+/// Returns the stage that makes the first `packed` columns contiguous and cuts off the rest.
+/// Backward, the stage inserts the rest again.
 fn cut(part: &PhaseProblem, packed: usize, direction: Direction) -> StageSpec {
     let MatrixBatch { rows, cols, .. } = part.matrices;
     let rows = PitchedRows::new(rows, packed, cols).expect("packed <= cols");

@@ -1,8 +1,8 @@
 //! Table of routes. Each route composes a full permutation of stages.
 //!
 //! A route lists the tiles that it could use and the index maps of its stages. The device provides
-//! the implementations of each stage, their costs and their workspace. To add a route, add one file
-//! and one row.
+//! the implementations of each stage, their costs and their workspace. To add a route, add one
+//! constant and one row of [`ROUTES`].
 //!
 //! A *mirrored* route solves the inverse problem, then runs backwards: its stages are inverted, in
 //! reverse order.
@@ -21,8 +21,8 @@ pub use route::{Route, RouteSpec, StageSpec, TileSize};
 
 pub use crate::phase_problem::PhaseProblem;
 
-/// Route table. Routes that are fast when feasible come first, the last resort comes
-/// last.
+/// Route table. Of the in-place routes, those that are fast when feasible come first, and
+/// `one-stage`, the last resort, comes last.
 pub static ROUTES: [RouteSpec; 9] = [
     whole::SQUARE,
     whole::ON_CHIP,

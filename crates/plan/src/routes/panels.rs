@@ -9,7 +9,7 @@ use crate::infeasible::Infeasible;
 use crate::problem::MatrixBatch;
 use crate::stage_map::StageMap;
 
-/// Transposes square tiles in place, then moves their rows across the matrix.
+/// Transposes square tiles of side `T` in place, then moves their rows across the matrix.
 ///
 /// On axes `(M', T, N', T)`, 0210! transposes every tile in place. Row `a` of tile `(I, J)` is then
 /// part of row `J·T + a` of the result, and 2100! moves it there. Only a tile must fit on chip.
@@ -47,17 +47,18 @@ pub const SQUARE_TILE: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
-/// Returns the stages of route `square-tile` for any axes, with tiles of `side`.
+/// Returns the stages of route `square-tile` for any axes, with square tiles of side `side`.
 ///
 /// `f` is the last axis of the source and `g` the last axis of the result; `side` divides both
-/// extents. The first stage swaps the last digits of both axes, so `g`'s digit is last, as in the
-/// result. The second stage moves its runs of `side` elements.
+/// extents. Each of the two axes is split into a high digit and a low digit of extent `side`. The
+/// first stage swaps the low digits, so that of `g` is last, as in the result. The second stage
+/// moves runs of `side` elements.
 ///
 /// Returns `None` if the second stage permutes more digits than an [`AxisPermutation`] supports.
 fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<StageSpec>> {
     let (extents, order): (_, Vec<usize>) = (axes.extents(), axes.order().collect());
     let (f, g) = (extents.len() - 1, *order.last()?);
-    // The digits of an axis are numbered twice its number, and one more for the lower of two.
+    // Digit `2 · axis` is the only or the high digit of an axis, `2 · axis + 1` the low digit.
     let digits = |axis: usize| {
         let split = axis == f || axis == g;
         let high = (2 * axis, if split { extents[axis] / side } else { extents[axis] });
@@ -78,7 +79,7 @@ fn on_any_axes(axes: &AxisPermutation, side: usize) -> Option<Vec<StageSpec>> {
     Some(vec![tiles, StageSpec { map: StageMap::Axes(runs), methods: MethodFilter::Any }])
 }
 
-/// Returns the stages of route `square-tile` for matrices, with tiles of `side`.
+/// Returns the stages of route `square-tile` for matrices, with square tiles of side `side`.
 pub(super) fn on_square_tiles(matrices: MatrixBatch, side: usize) -> Vec<StageSpec> {
     let MatrixBatch { batch, rows, cols } = matrices;
     let (down, across) = (rows / side, cols / side);
@@ -89,17 +90,17 @@ pub(super) fn on_square_tiles(matrices: MatrixBatch, side: usize) -> Vec<StageSp
     ]
 }
 
-/// Minimum bytes of a run that moves to any position, unless every tile is wanted. Compared with
-/// runs of 33 bytes, three phases were twice as fast (H200, 483x45x271x165 bytes).
+/// Minimum bytes of a run of route `panel` for axes that are not matrices, unless every tile is
+/// wanted. Compared with runs of 33 bytes, three phases were twice as fast (H200, 483x45x271x165
+/// bytes).
 const RUN_BYTES: usize = 64;
 
 /// Moves super-elements of `n` elements into panels, then transposes every panel on chip.
 ///
 /// Mirrored: transposes every panel of `n` rows on chip, then moves super-elements out of them.
 ///
-/// For other axes, a panel has `n` columns of the source's last axis. Its rows are all axes that
-/// follow that axis in the result. The super-elements move to their panels for any order of the
-/// other axes.
+/// For axes that are not matrices, a panel has `n` columns of the source's last axis. Its rows are
+/// all axes that follow that axis in the result.
 pub const PANEL: RouteSpec = RouteSpec {
     route: Route::PANEL,
     summary: "moves runs of n into panels of n columns, then 010! on every panel; mirrored: 010!, then runs",

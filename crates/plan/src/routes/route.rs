@@ -17,7 +17,7 @@ use crate::stage_map::StageMap;
 pub struct Route(&'static str);
 
 impl Route {
-    /// Several routes one after another, each for a part of the permutation.
+    /// Several phases, each with its own route.
     pub const SEVERAL: Route = Route("several");
     /// No stage: nothing moves, as for a single row or column.
     pub const NOTHING: Route = Route("nothing");
@@ -25,9 +25,9 @@ impl Route {
     pub const TOGETHER: Route = Route("together");
     /// Contiguous rows move to their pitch, and overwritten gaps are restored.
     pub const APART: Route = Route("apart");
-    /// Swaps of tile pairs across the diagonal.
+    /// Swaps of tile pairs, or 3-cycles of the tiles of a cube.
     pub const SQUARE: Route = Route("square");
-    /// All elements are read on chip before any is written.
+    /// All elements of an instance are read on chip before any is written.
     pub const ON_CHIP: Route = Route("on-chip");
     /// Square tiles are transposed in place, then their rows move across the matrix.
     pub const SQUARE_TILE: Route = Route("square-tile");
@@ -106,11 +106,11 @@ pub struct RouteSpec {
     /// `true` if the route supports any axis permutation, `false` if only transpositions of
     /// matrices.
     pub any_axes: bool,
-    /// Whether to try the route unmirrored, and whether to try it mirrored.
+    /// Orientations to try: `[unmirrored, mirrored]`.
     pub orientations: fn(&PhaseProblem) -> [bool; 2],
-    /// Tiles that the route could use, at least one, or the reason for their absence.
+    /// Tiles that the route could use, at least one, or the reason why it has none.
     pub tiles: fn(&PhaseProblem) -> Result<Vec<TileSize>, Infeasible>,
-    /// Stages for one of those tiles. Stages that move nothing may be among them.
+    /// Stages for one of the [`tiles`](Self::tiles). Some of them may move nothing.
     pub stages: fn(&PhaseProblem, TileSize) -> Vec<StageSpec>,
     /// Stages for the inverse permutation, if they differ from the inverted stages in reverse
     /// order. They are final: not inverted again.
@@ -124,8 +124,8 @@ impl fmt::Debug for RouteSpec {
 }
 
 impl RouteSpec {
-    /// Returns the stages that move elements, for one of the phase's tiles. Out of place, all
-    /// stages do.
+    /// Returns the stages that move elements, for one of the phase's tiles. Out of place, returns
+    /// all stages.
     pub(crate) fn stages_that_move(&self, part: &PhaseProblem, tile: TileSize) -> Vec<StageSpec> {
         let mut stages = match (part.mirrored, self.mirrored_stages) {
             (false, _) => (self.stages)(part, tile),
@@ -139,9 +139,9 @@ impl RouteSpec {
     }
 }
 
-/// Tries the route unmirrored only.
+/// Orientations of a route that is tried only unmirrored.
 pub(super) const UNMIRRORED: fn(&PhaseProblem) -> [bool; 2] = |_| [true, false];
-/// Tries the route unmirrored and mirrored.
+/// Orientations of a route that is tried both unmirrored and mirrored.
 pub(super) const BOTH_ORIENTATIONS: fn(&PhaseProblem) -> [bool; 2] = |_| [true, true];
 
 /// Creates the stage that swaps two groups of axes, `rows` and `cols`.
@@ -157,7 +157,7 @@ pub(super) fn step(
 }
 
 /// Returns the whole matrix as the tile, or a super-element if the permutation is not a
-/// transposition.
+/// transposition of matrices.
 pub(super) fn whole_tile(part: &PhaseProblem) -> TileSize {
     if part.is_matrices() {
         return TileSize { m: part.matrices.rows, n: part.matrices.cols };

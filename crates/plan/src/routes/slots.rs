@@ -10,7 +10,7 @@ use crate::stage_map::{Direction, StageMap};
 /// Gathers slots into the memory of each chunk, then moves the slots.
 ///
 /// Mirrored if there are more columns than rows, so that a chunk always has at least `slot` short
-/// rows. A tile `m x n` stands for slots of `m` elements and chunks of `n` rows.
+/// rows. A tile `m x n` means slots of `m` elements and chunks of `n` rows.
 pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     route: Route::ALIGNED_SLOTS,
     summary: "gathers slots chunk by chunk, then moves them; any shape; mirrored if there are more columns than rows",
@@ -56,7 +56,7 @@ const LONGEST_SLOT_BYTES: usize = 4096;
 /// Returns the slot lengths to try, each with the chunk lengths that suit the device.
 ///
 /// Slot lengths are powers of two, from 2: a single element would be route `one-stage`. If every
-/// tile is wanted and there are at most 64 rows, every slot length is returned.
+/// tile is wanted and there are at most 64 rows, they are all lengths from 2 to the number of rows.
 fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let MatrixBatch { rows, cols, .. } = part.matrices;
     let elem_bytes = part.elem_bytes();

@@ -5,7 +5,7 @@ use super::tiles::pairs;
 use crate::device::MethodFilter;
 use crate::problem::MatrixBatch;
 
-/// Three stages: `(M, N', n)` to `(N', M, n)`; `(N', M', m, n)` to `(N', M', n, m)`; and that to
+/// Three stages on axes `(M, N', n)`: to `(N', M, n) = (N', M', m, n)`, to `(N', M', n, m)`, and to
 /// `(N', n, M', m)`.
 pub const THREE_STAGE: RouteSpec = RouteSpec {
     route: Route::THREE_STAGE,

@@ -4,7 +4,7 @@ use super::route::TileSize;
 use crate::infeasible::Infeasible;
 use crate::phase_problem::PhaseProblem;
 
-/// Returns the `divisors` of a side from `least` to `most`, at least one.
+/// Returns the `divisors` of a side from `least` to `most`, at least one, or an error.
 pub(super) fn between(
     divisors: &[usize],
     least: usize,
@@ -18,8 +18,8 @@ pub(super) fn between(
     Ok(all)
 }
 
-/// Returns those of `tiles` that fit the largest group of workers that can synchronise, at least
-/// one.
+/// Returns the `tiles` that fit the largest group of workers that can synchronise, at least one,
+/// or an error.
 pub(super) fn fitting_on_chip(
     part: &PhaseProblem,
     tiles: impl Iterator<Item = TileSize>,
@@ -41,9 +41,9 @@ const WORD_BYTES: usize = 16;
 /// Returns pairs of proper divisors whose tile fits one worker, for the staged routes.
 ///
 /// Unless every pair is wanted, returns up to four `m` for each `n`: the largest whose tile fits
-/// once, and the largest whose tile fits twice, which its move needs. Each is chosen once among all
-/// divisors and once among divisors that give whole wide words. For equally wide words, longer
-/// super-elements never cost more.
+/// once, and the largest whose tile fits twice. Each is chosen once among all divisors and once
+/// among divisors whose super-elements are whole words of [`WORD_BYTES`]. For equally wide words,
+/// longer super-elements never cost more.
 pub(super) fn pairs(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let elem_bytes = part.elem_bytes();
     let down = between(part.row_divisors(), 2, part.matrices.rows - 1)?;

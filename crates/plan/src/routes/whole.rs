@@ -25,7 +25,7 @@ pub const SQUARE: RouteSpec = RouteSpec {
             _ => Err(Infeasible::NotSquare { rows, cols }),
         }
     },
-    // Axes between the two that are swapped make the tiles adjacent squares.
+    // The squares of 0210! may also be transposed on chip, by a barrier.
     stages: |part, _| {
         let methods = if !part.is_matrices() { MethodFilter::Tiles } else { MethodFilter::Swap };
         vec![StageSpec { map: StageMap::Axes(part.axes), methods }]
@@ -33,7 +33,7 @@ pub const SQUARE: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
-/// Reads all elements on chip, synchronises at one barrier, then writes them.
+/// Reads all elements of an instance on chip, waits at one barrier, then writes them.
 pub const ON_CHIP: RouteSpec = RouteSpec {
     route: Route::ON_CHIP,
     summary: "010! on the whole matrix: reads it on chip, one barrier, writes it transposed",

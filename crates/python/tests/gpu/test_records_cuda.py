@@ -123,7 +123,7 @@ def test_refused(library):
         ((7, [(0, 1)], "soa"), {}, ValueError, "no whole number of records of 7"),
         ((12, [(0, 13)], "soa"), {}, ValueError, "ends at byte 13"),
         ((12, [(0, 4), (2, 4)], "soa"), {}, ValueError, "overlap"),
-        ((12, [], "soa"), {}, ValueError, "at least one field"),
+        ((12, [], "soa"), {}, ValueError, "has no fields"),
         ((12, [(0, 4)], "sao"), {}, ValueError, "no layout is named"),
         ((12, [(0, 4)], "asta:0"), {}, ValueError, "at least one record"),
         ((12, [(0, 4)], "soa"), {"threads": 2}, ValueError, "threads are given"),

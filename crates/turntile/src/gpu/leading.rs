@@ -15,10 +15,10 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     /// Queues the in-place transposition like [`run`](Self::run), and scales each element of the
     /// result.
     ///
-    /// For square matrices whose elements swap with their mirror images, scaling is fused;
-    /// otherwise it is one extra pass. An identity `scale` costs nothing, and for a zero `scale`
-    /// nothing is moved. Results equal the host's bit for bit, except that the bits of a NaN are
-    /// not specified.
+    /// Scaling is fused with in-place swaps of the tiles of a square, as for square matrices and
+    /// `lda == ldb`. Other elements are scaled in an extra pass. An identity `scale` costs nothing;
+    /// if `alpha` is 0, only zeros are written. Results equal the host's bit for bit, except the
+    /// bits of a NaN.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and [`ErrorKind::ElementSize`] if the plan is for elements of
@@ -80,9 +80,10 @@ impl<M: InPlaceMode> GpuTransposer<M> {
 /// Computes `A := alpha · op(A)` once, in place in device memory, like
 /// [`imatcopy`](crate::blas::imatcopy()) on the host.
 ///
-/// It plans, allocates the workspace and waits for the result. For repeated or asynchronous runs,
-/// plan with [`Transpose::plan_on`](crate::Transpose::plan_on). The address must be aligned to the
-/// real numbers of the elements; a larger alignment is detected and used.
+/// The call plans, allocates the workspace and waits for the result. For repeated or asynchronous
+/// runs, plan with [`Transpose::plan_on`](crate::Transpose::plan_on). The address must be a
+/// multiple of the size of the elements' real numbers, 4 or 8 bytes. A larger alignment is detected
+/// and used.
 ///
 /// # Errors
 /// Those of [`Transpose::plan_on`](crate::Transpose::plan_on) and [`GpuTransposer::run_scaled`].
@@ -112,7 +113,7 @@ pub unsafe fn imatcopy<S: Scalar>(
     let transpose = matrix::<S>(operation, rows, cols).alignment(alignment).leading(lda, ldb);
     let scale = Scale { alpha, conjugate: operation.conjugates() };
     let planned = transpose.plan_on(gpu)?;
-    // A zero scale only writes zeros and needs no workspace.
+    // If `alpha` is 0, only zeros are written, which needs no workspace.
     let planned = if scale.is_zero() { planned } else { planned.with_own_workspace()? };
     // SAFETY: the caller guarantees memory and stream; `planned` lives until the work has ended.
     unsafe {

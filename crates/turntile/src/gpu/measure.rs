@@ -12,10 +12,10 @@ use crate::Error;
 use crate::ErrorKind;
 use crate::mode::Mode;
 
-/// Runs `plans` on `gpu` for about `budget` and returns those that ran, fastest first. Returns at
-/// least one unless `plans` is empty.
+/// Runs `plans` on `gpu` for about `budget` and returns the measured ones, fastest first. Returns
+/// at least one unless `plans` is empty.
 ///
-/// They run on device memory allocated here, as large as the largest plan needs.
+/// Plans run on device memory allocated here, of the size that the largest needs.
 ///
 /// # Errors
 /// [`ErrorKind::Plan`] if a plan is invalid, [`ErrorKind::Gpu`] if it was made for another device,
@@ -29,13 +29,14 @@ pub fn measure_on(
 }
 
 impl<M: Mode> GpuTransposer<M> {
-    /// Returns the bytes of a [`Stopwatch`]'s memory that a run needs: the matrices, or both
-    /// buffers.
+    /// Returns the bytes of a [`Stopwatch`]'s memory that a run needs: those of the matrices, or of
+    /// both buffers out-of-place.
     pub fn measured_bytes(&self) -> usize {
         self.prepared.work().measured_bytes()
     }
 
-    /// Runs on a stopwatch's memory and workspace, and returns the time measured on the device.
+    /// Runs the plan on a stopwatch's memory and workspace, and returns the time measured on the
+    /// device.
     ///
     /// # Errors
     /// [`ErrorKind::Length`] if the memory is shorter than
@@ -45,11 +46,12 @@ impl<M: Mode> GpuTransposer<M> {
         Ok(watch.time(&self.prepared)?)
     }
 
-    /// Runs on numbered elements in a stopwatch's memory, and returns the number of elements in a
-    /// wrong position.
+    /// Runs the plan on numbered elements in a stopwatch's memory, and returns the number of
+    /// elements at a wrong position.
     ///
     /// # Errors
-    /// Those of [`time`](Self::time), and [`ErrorKind::Options`] if the plan has leading dimensions.
+    /// Those of [`time`](Self::time), and [`ErrorKind::Options`] if the plan has leading
+    /// dimensions.
     pub fn wrong_elements(&self, watch: &mut Stopwatch) -> Result<u64, Error> {
         if self.plan.problem.leading().is_some() {
             return Err(ProblemError::Leading { with: "numbered elements" }.into());

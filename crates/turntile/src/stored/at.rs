@@ -5,15 +5,15 @@ use std::io::{self, ErrorKind};
 
 /// Storage that can be read at any offset, by several threads at once.
 pub trait ReadAt: Sync {
-    /// Fills `bytes` from `offset` on. It is called by up to 16 threads at once, with stacks of 512
-    /// KiB.
+    /// Fills `bytes` with the bytes from byte offset `offset` on. Up to 16 threads call it at once,
+    /// some with stacks of 512 KiB.
     ///
     /// # Errors
-    /// Errors of the system, and [`ErrorKind::UnexpectedEof`] if the storage ends before.
+    /// Errors of the system, and [`ErrorKind::UnexpectedEof`] if the storage is too short.
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Announces that `bytes` bytes from `offset` on will be read soon. Returns `true` if they are
-    /// fetched in the background, without a waiting thread. The default returns `false`.
+    /// Announces that `bytes` bytes from byte offset `offset` on will be read soon. Returns `true`
+    /// if the storage prefetches them in the background. The default returns `false`.
     fn fetch(&self, offset: u64, bytes: usize) -> bool {
         let _ = (offset, bytes);
         false
@@ -22,10 +22,10 @@ pub trait ReadAt: Sync {
 
 /// Storage that can be written at any offset.
 pub trait WriteAt {
-    /// Writes all of `bytes` from `offset` on.
+    /// Writes all of `bytes` from byte offset `offset` on.
     ///
     /// # Errors
-    /// Errors of the system, and [`ErrorKind::WriteZero`] if the storage ends before.
+    /// Errors of the system, and [`ErrorKind::WriteZero`] if the storage is too short.
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()>;
 }
 
@@ -63,8 +63,8 @@ impl WriteAt for &File {
     }
 }
 
-/// Calls `part` with the bytes done so far, until all are done. Returns `Err(None)` if a call did
-/// nothing.
+/// Calls `part` with the number of bytes done so far, until all are done. `part` returns the bytes
+/// that it did. Returns `Err(None)` if that is 0.
 #[cfg(windows)]
 fn in_parts(
     all: usize,

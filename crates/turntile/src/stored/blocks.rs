@@ -1,4 +1,4 @@
-//! Blocks: parts of an array that fit in memory and have long runs in the source and in the result.
+//! Blocks of an array, which fit in memory and have long runs in the source and in the result.
 
 use crate::stored::job::StridedCopy;
 
@@ -9,20 +9,21 @@ pub struct BlockTiling {
     pub extents: Vec<u64>,
     /// Bytes of a full block.
     pub bytes: u64,
-    /// Bytes per run in the source.
+    /// Bytes of a contiguous run of a full block in the source.
     pub run_from: u64,
-    /// Bytes per run in the result.
+    /// Bytes of a contiguous run of a full block in the result.
     pub run_to: u64,
 }
 
 impl BlockTiling {
-    /// Creates blocks of at most `memory` bytes, but at least one element.
+    /// Creates the tiling of the array of `job` by blocks of at most `memory` bytes, but at least
+    /// one element.
     pub fn of(job: &StridedCopy, memory: u64) -> Self {
         let chains = [job.chain_from(), job.chain_to()];
         let mut block = vec![1; job.axes.len()];
         let mut bytes = job.elem_bytes;
         loop {
-            // First the side with the shorter runs, then any axis that still fits, innermost first.
+            // Try the axes of the side with the shorter runs first, then any axis, innermost first.
             let mut sides = [0, 1];
             sides.sort_by_key(|&side| job.run(&block, &chains[side]));
             let chained = sides.iter().flat_map(|&side| &chains[side]).copied();
@@ -42,7 +43,7 @@ impl BlockTiling {
         BlockTiling { extents: block, bytes, run_from, run_to }
     }
 
-    /// Returns the smaller run length of the two sides, in bytes.
+    /// Returns the bytes of the shorter of a block's runs in the source and in the result.
     pub fn shortest_run(&self) -> u64 {
         self.run_from.min(self.run_to)
     }
@@ -108,10 +109,10 @@ mod tests {
         let job = StridedCopy::permuting(&[200_000, 200_000], &[1, 0], 4);
         let blocks = BlockTiling::of(&job, 1 << 30);
         assert!(blocks.shortest_run() >= 32 << 10 && blocks.bytes >= 7 << 27, "{blocks:?}");
-        // Short rows are read completely, many per block.
+        // Blocks consist of whole rows if rows are short.
         let job = StridedCopy::permuting(&[1 << 30, 3], &[1, 0], 4);
         assert!(BlockTiling::of(&job, 1 << 30).shortest_run() > 300 << 20);
-        // Small matrices of a batch are read completely.
+        // Blocks consist of whole matrices if the matrices of a batch are small.
         let job = StridedCopy::permuting(&[1 << 24, 30, 20], &[0, 2, 1], 4);
         let blocks = BlockTiling::of(&job, 1 << 30);
         assert_eq!(blocks.extents[1..], [30, 20]);

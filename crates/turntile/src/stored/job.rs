@@ -1,9 +1,10 @@
-//! Strided copies: the axes of an array, with their strides in the source and in the result.
+//! Strided copies, described by the axes of an array with their strides in the source and in the
+//! result.
 
 /// Axis of a strided copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyAxis {
-    /// Extent.
+    /// Number of elements along the axis.
     pub extent: u64,
     /// Stride in the source, in bytes.
     pub from: u64,
@@ -20,7 +21,7 @@ pub struct StridedCopy {
     pub source: u64,
     /// Byte offset of the first element in the result.
     pub dest: u64,
-    /// Axes in the order of the source, outermost first.
+    /// Axes in source order, outermost first.
     pub axes: Vec<CopyAxis>,
 }
 
@@ -35,7 +36,7 @@ pub fn dense(extents: &[u64], elem_bytes: u64) -> Vec<u64> {
 
 impl StridedCopy {
     /// Creates the copy that permutes the axes of a dense array: axis `i` of the result is axis
-    /// `order[i]`. No extent may be 0.
+    /// `order[i]` of the source. No extent may be 0.
     pub fn permuting(extents: &[u64], order: &[usize], elem_bytes: u64) -> Self {
         let after: Vec<u64> = order.iter().map(|&axis| extents[axis]).collect();
         let (from, to) = (dense(extents, elem_bytes), dense(&after, elem_bytes));
@@ -70,22 +71,22 @@ impl StridedCopy {
         self.elem_bytes * self.axes.iter().map(|axis| axis.extent).product::<u64>()
     }
 
-    /// Returns the axes in the order of the result, outermost first, as indices into `axes`.
+    /// Returns the axes in result order, outermost first, as indices into `axes`.
     pub fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.axes.len()).collect();
         order.sort_by_key(|&k| std::cmp::Reverse(self.axes[k].to));
         order
     }
 
-    /// Returns the innermost axes of the source along which the elements are contiguous, innermost
-    /// first. A run of a block spans these axes up to the first that the block does not cover
-    /// completely.
+    /// Returns the innermost axes along which elements are contiguous in the source, innermost
+    /// first, as indices into `axes`. A run of a block spans these axes up to the first that the
+    /// block does not cover completely.
     pub fn chain_from(&self) -> Vec<usize> {
         self.chain((0..self.axes.len()).rev(), |axis| axis.from)
     }
 
-    /// Returns the innermost axes of the result along which the elements are contiguous, innermost
-    /// first.
+    /// Returns the innermost axes along which elements are contiguous in the result, innermost
+    /// first, as indices into `axes`.
     pub fn chain_to(&self) -> Vec<usize> {
         self.chain(self.order().into_iter().rev(), |axis| axis.to)
     }
@@ -106,7 +107,8 @@ impl StridedCopy {
         chain
     }
 
-    /// Returns the bytes of a run of a block with extents `block`, along the axes of `chain`.
+    /// Returns the bytes of a run of a block with extents `block`. `chain` is that of
+    /// [`chain_from`](Self::chain_from) or [`chain_to`](Self::chain_to).
     pub fn run(&self, block: &[u64], chain: &[usize]) -> u64 {
         let mut run = self.elem_bytes;
         for &k in chain {

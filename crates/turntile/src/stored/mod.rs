@@ -13,15 +13,15 @@
 //!
 //! The array is cut into blocks that fit in memory. A block consists of runs of contiguous bytes,
 //! in the source and in the result. Each block is read run by run, permuted in memory, and written
-//! run by run, so every byte is read once and written once.
+//! run by run. So a pass reads and writes every byte once.
 //!
 //! With `m` bytes of memory, the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)`
 //! bytes, since one block is written while the next is read. For 4-byte elements and 1 GiB that is
-//! 46 KB. If runs would have only a few pages, two passes through a scratch file give runs of about
-//! `(m² e)^(1/3)` bytes.
+//! 46 KB. If runs would have only a few KB, the data are moved in two passes through a scratch
+//! file, with runs of about `(m² e)^(1/3)` bytes.
 //!
-//! Up to 8 MiB of memory hold one block at a time. It is read without extra threads if the storage
-//! prefetches announced reads ([`ReadAt::fetch`]).
+//! With up to 8 MiB of memory, only one block is resident at a time. It is read without extra
+//! threads if the storage prefetches announced reads ([`ReadAt::fetch`]).
 
 mod at;
 mod blocks;
@@ -54,20 +54,19 @@ pub struct OutOfCore {
     workspace: usize,
 }
 
-/// Divisor of the memory: the permutation of a block may use `1 / WORKSPACE_DIVISOR` of it as
-/// workspace.
+/// Divisor of the memory that gives the workspace cap for permuting a block.
 const WORKSPACE_DIVISOR: usize = 16;
 
-/// Maximum useful memory in bytes. Runs are long by then, and larger blocks would leave the storage
-/// idle.
+/// Maximum memory that is used, in bytes. Larger blocks would leave the storage idle, and runs are
+/// already long.
 const MAX_MEMORY: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 30 };
 
 impl<M: Mode> Transpose<M> {
     /// Plans an out-of-core operation, from one file or memory map into another, with at most
     /// `memory` bytes for two blocks and a workspace.
     ///
-    /// The thread count is that of [`threads`](Self::threads). A block has at least one element,
-    /// even if the element is larger than `memory`.
+    /// [`threads`](Self::threads) limits the threads that permute a block. A block has at least one
+    /// element, even if the element is larger than `memory`.
     ///
     /// # Errors
     /// - [`ErrorKind::TooLarge`] and [`ErrorKind::Shape`]: as in [`plan`](Self::plan).
@@ -114,27 +113,27 @@ impl TransposeRequest {
 }
 
 impl OutOfCore {
-    /// Returns the number of times that every byte is read and written: 1, or 2 if the memory is
-    /// very small.
+    /// Returns the number of times that every byte is read and written: 1, 2 if the memory is too
+    /// small for long runs, or 0 for an empty array.
     pub fn passes(&self) -> usize {
         if self.scratch_bytes() > 0 { 2 } else { self.passes.len().min(1) }
     }
 
-    /// Returns the required bytes of scratch: 0 for one pass, else the part of the data that goes
-    /// through the scratch at a time.
+    /// Returns the required bytes of scratch storage: 0 for one pass, else those of the largest
+    /// part of the data that goes through it at a time.
     pub fn scratch_bytes(&self) -> u64 {
         let out = self.passes.iter().filter(|pass| pass.kind == PassKind::ToScratch);
         out.map(|pass| pass.job.bytes()).max().unwrap_or(0)
     }
 
-    /// Returns the bytes that a run's buffer must have: the largest block, or two blocks with more
-    /// than 8 MiB of memory.
+    /// Returns the required bytes of the buffer of [`run_in`](Self::run_in): those of the largest
+    /// block, or of two if the array is larger than the memory and that exceeds 8 MiB.
     pub fn buffer_bytes(&self) -> usize {
         self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
     }
 
-    /// Returns the bytes of the shortest runs of whole blocks. With two passes, runs of the few
-    /// columns that do not fill a panel are shorter.
+    /// Returns the bytes of the shortest contiguous runs that full blocks read or write. Blocks at
+    /// the ends of axes may have shorter runs.
     pub fn shortest_run(&self) -> u64 {
         let first = |kind| self.passes.iter().find(|pass| pass.kind == kind);
         let all = [PassKind::Direct, PassKind::ToScratch, PassKind::FromScratch]
@@ -143,7 +142,7 @@ impl OutOfCore {
         all.map(|pass| pass.blocks.shortest_run()).min().unwrap_or(0)
     }
 
-    /// Permutes the source into the result in one pass, with a buffer allocated here.
+    /// Permutes the source into the result in one pass, with a buffer allocated for the run.
     ///
     /// # Errors
     /// [`StoredError`] if reading or writing fails, memory cannot be allocated, or a scratch is
@@ -165,7 +164,7 @@ impl OutOfCore {
     /// [`buffer_bytes`](Self::buffer_bytes) bytes.
     ///
     /// A plan of two passes requires `scratch`. `progress` is called with the number of bytes read
-    /// or written since its last call, of `2 · passes · bytes` in total.
+    /// or written since its last call. They add up to `2 · passes` times the bytes of the array.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and [`StoredError::Memory`] if the buffer is too small.

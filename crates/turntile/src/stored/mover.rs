@@ -12,32 +12,34 @@ use crate::stored::job::{CopyAxis, StridedCopy};
 use crate::stored::passes::Pass;
 use crate::{RawElements, Transpose, Transposer};
 
-/// Maximum concurrent reads. Storage serves many reads in about the time of one.
+/// Maximum number of concurrent reads. Storage serves many reads in about the time of one.
 const READERS: usize = 16;
 
-/// Stack size of a reader in bytes. A reader calls the user's [`ReadAt`], which may decompress,
-/// decrypt or use a network. It is less than the system's default because there are many readers.
+/// Stack size of a reader thread in bytes. A reader calls the user's [`ReadAt`], which may
+/// decompress, decrypt or use a network. The size is below the system's default because there are
+/// many readers.
 const READER_STACK: usize = 512 << 10;
 
-/// Range of the bytes that a reader claims at a time, in whole runs. Small blocks use small chunks,
-/// to occupy many readers.
+/// Minimum and maximum bytes that a reader claims at a time, in whole runs. Small blocks use small
+/// chunks, to occupy many readers.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
-/// Resources of a pass, in addition to source and result.
+/// Resources of a pass, except its source and destination.
 pub struct PassContext<'a> {
-    /// Threads that permute a block.
+    /// Number of threads that permute a block.
     pub threads: usize,
     /// Maximum bytes of workspace for permuting a block.
     pub workspace: usize,
     /// Buffer for one block, or for two if the next is read ahead.
     pub buffer: &'a mut [u8],
-    /// Called with the number of bytes read or written since the last call.
+    /// Callback that takes the number of bytes read or written since its last call.
     pub progress: &'a mut dyn FnMut(u64),
 }
 
-/// Runs of a block on one side, numbered in row-major order of that side's axes.
+/// Contiguous runs of a block in the source or in the destination, numbered in row-major order of
+/// the axes there.
 struct Runs {
-    /// Extents and strides of the axes that a run does not cover, outermost first.
+    /// Extents and byte strides of the axes that a run does not cover, outermost first.
     outer: Vec<(u64, u64)>,
     start: u64,
     bytes: usize,
@@ -57,7 +59,7 @@ impl Runs {
 /// Origin and extents of a block.
 type Block = (Vec<u64>, Vec<u64>);
 
-/// One side of a pass: order of the axes, and offset of the first element.
+/// Source or destination of a pass: order of the axes, offset of the first element and strides.
 struct Side<'a> {
     job: &'a StridedCopy,
     order: Vec<usize>,
@@ -101,7 +103,7 @@ pub fn run(
         pitch: |axis| axis.from,
     };
     let to = Side { job, order: job.order(), base: job.dest, pitch: |axis| axis.to };
-    // Blocks at the ends of axes have other extents; each distinct size is planned once.
+    // Plans by block extents: blocks at the ends of axes are smaller.
     let mut planned: HashMap<Vec<u64>, Transposer> = HashMap::new();
     let bytes_of = |(_, size): &Block| (size.iter().product::<u64>() * job.elem_bytes) as usize;
     let mut each = blocks.each(job).peekable();
@@ -147,7 +149,7 @@ fn overlapped(
     read: impl FnOnce() -> io::Result<()> + Send,
     write_block: impl FnOnce() -> Result<(), StoredError>,
 ) -> Result<(), StoredError> {
-    // Taken by the thread that reads.
+    // The thread that reads takes the closure out.
     let read = Mutex::new(Some(read));
     let take_and_read = || {
         let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -177,12 +179,13 @@ fn plan(
     Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
 }
 
-/// Announces a block's runs. Returns `true` if the storage fetches all of them.
+/// Announces the runs of a block of `bytes` bytes. Returns `true` if the storage prefetches all of
+/// them.
 fn prefetch(source: &(impl ReadAt + ?Sized), bytes: usize, runs: &Runs) -> bool {
     (0..bytes / runs.bytes).all(|number| source.fetch(runs.offset(number as u64), runs.bytes))
 }
 
-/// Writes the runs of a block.
+/// Writes a block run by run, and reports the bytes of each run to `progress`.
 fn write(
     dest: &mut (impl WriteAt + ?Sized),
     block: &[u8],
@@ -196,7 +199,7 @@ fn write(
     Ok(())
 }
 
-/// Fills a block run by run, on this thread.
+/// Reads a block run by run, on this thread.
 fn read_sequential(
     source: &(impl ReadAt + ?Sized),
     block: &mut [u8],
@@ -206,7 +209,7 @@ fn read_sequential(
     numbered.try_for_each(|(number, run)| source.read_exact_at(run, runs.offset(number as u64)))
 }
 
-/// Fills a block, with several readers if it has several runs.
+/// Reads a block run by run, on up to [`READERS`] threads.
 fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
     let chunk_bytes = (block.len() / READERS).clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end());
     let group = (chunk_bytes / runs.bytes).max(1);

@@ -1,37 +1,37 @@
-//! Choice between one pass over the data, and two if memory is too small for long runs.
+//! Choice between one pass over the data, and two if memory is too small for long contiguous runs.
 
 use crate::stored::blocks::BlockTiling;
 use crate::stored::job::{CopyAxis, StridedCopy, dense};
 
-/// Cost of starting a run, as the number of bytes that could be transferred in that time.
+/// Cost of starting a run, as the number of bytes that storage could transfer in that time.
 const RUN_START_BYTES: f64 = 4096.0;
 
-/// Maximum memory in bytes for which blocks are moved one at a time. With more memory there are two
-/// blocks: while one is written, threads read the next. Starting and joining a thread costs as much
-/// as reading some 100 KB, and many times that on a busy machine. For small blocks the storage's
-/// own prefetching suffices, and a single block of twice the size has longer runs.
+/// Maximum memory in bytes for which blocks are moved one at a time. With more memory, two blocks
+/// are resident: while one is written, threads read the next. Starting and joining a thread costs
+/// as much as reading some 100 KB, and many times that on a busy machine. For small blocks the
+/// storage's own prefetching suffices, and a single block of twice the size has longer runs.
 const MAX_SINGLE_BLOCK: u64 = 1 << 23;
 
-/// Maximum bytes of scratch: the system keeps that much in its page cache. After the second pass
-/// has read a part, the next part overwrites it before it is written to storage.
+/// Maximum bytes of scratch, which fit in the system's page cache. After the second pass has read a
+/// part from the scratch, the next part overwrites it before it is written to storage.
 const MAX_SCRATCH: u64 = 1 << 28;
 
-/// Maximum number of parts that go through the scratch, since each is listed. For more than 34 TB,
-/// parts exceed [`MAX_SCRATCH`].
+/// Maximum number of parts that go through the scratch, to bound the list of passes. For arrays of
+/// more than 35 TB, parts exceed [`MAX_SCRATCH`].
 const MAX_PARTS: u64 = 1 << 17;
 
 /// Source and destination of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassKind {
-    /// From the source to the result.
+    /// Pass from the source to the result.
     Direct,
-    /// From the source to the scratch.
+    /// Pass from the source to the scratch.
     ToScratch,
-    /// From the scratch to the result.
+    /// Pass from the scratch to the result.
     FromScratch,
 }
 
-/// Strided copy with its blocks.
+/// Strided copy and its division into blocks.
 #[derive(Clone, Debug)]
 pub struct Pass {
     /// Source and destination.
@@ -51,13 +51,13 @@ impl Pass {
         Pass { kind, job, blocks, ahead }
     }
 
-    /// Returns the bytes of memory for the blocks.
+    /// Returns the bytes of memory for the resident blocks, one or two.
     pub fn buffer_bytes(&self) -> u64 {
         if self.ahead { 2 * self.blocks.bytes } else { self.blocks.bytes }
     }
 }
 
-/// Returns the cheapest passes of a copy with `memory` bytes, in order.
+/// Returns the cheapest passes that perform `job` with `memory` bytes for blocks, in order.
 pub fn passes(job: StridedCopy, memory: u64) -> Vec<Pass> {
     let last = job.axes.last().map_or(1, |axis| axis.extent);
     let widths = (0..63).map(|k| 1 << k).take_while(|&width| width < last);
@@ -67,12 +67,13 @@ pub fn passes(job: StridedCopy, memory: u64) -> Vec<Pass> {
     two.fold(one, |best, two| if cost(&two) < cost(&best) { two } else { best })
 }
 
-/// Returns the single pass of a copy.
+/// Returns the pass that performs all of `job`, from the source to the result.
 pub fn one(job: &StridedCopy, memory: u64) -> Pass {
     Pass::new(PassKind::Direct, job.clone(), memory)
 }
 
-/// Returns the cost in bytes: the bytes read and written, plus the cost of starting runs.
+/// Returns the cost of `passes` in bytes: the bytes read and written, plus the cost of starting
+/// runs.
 fn cost(passes: &[Pass]) -> f64 {
     let of = |Pass { job, blocks, .. }: &Pass| {
         let factor = |run: u64| 1.0 + RUN_START_BYTES / run as f64;
@@ -81,12 +82,12 @@ fn cost(passes: &[Pass]) -> f64 {
     passes.iter().map(of).sum()
 }
 
-/// Returns two passes for each part of the data. The first writes panels, of `width` along the
-/// innermost axis, in the order of the result but with the panel's columns innermost. The second
-/// moves these columns to their final positions.
+/// Returns two passes for each part of the data. The first writes panels of `width` columns, along
+/// the innermost source axis, to the scratch: in result order, but with a panel's columns
+/// innermost. The second moves these columns to their final positions.
 ///
-/// Columns that do not fill a panel form a narrower one. A part has as many panels as fit into
-/// `scratch` bytes, and at least as many as a block reads.
+/// Columns that do not fill a panel form a narrower one. A part has the panels that fit in
+/// `scratch` bytes, but at least those that a block reads.
 pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Vec<Pass> {
     let last = *job.axes.last().expect("the copy has an axis");
     let panel_count = last.extent / width;
@@ -125,15 +126,15 @@ pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Ve
         .collect()
 }
 
-/// Returns the number of panels that a block reads.
+/// Returns the number of panels that a full block spans.
 fn panels_read(blocks: &BlockTiling, job: &StridedCopy, last: &CopyAxis, width: u64) -> u64 {
     let axes = job.axes.iter().zip(&blocks.extents);
     let panels = axes.filter(|(axis, _)| axis.from == width * last.from).map(|(_, &extent)| extent);
     panels.max().unwrap_or(1)
 }
 
-/// Returns the copies to and from the scratch of a part. The scratch has the part's last axis
-/// innermost.
+/// Returns the copies of a part to and from the scratch, where axes are in result order, except
+/// that the part's last axis is innermost.
 fn through_scratch(part: &StridedCopy) -> [StridedCopy; 2] {
     let last = part.axes.len() - 1;
     let mut between: Vec<usize> = part.order();

@@ -14,7 +14,7 @@ pub fn check(plan: Plan, threads: usize) {
     check_all([plan], threads);
 }
 
-/// Checks plans of one problem, computing the reference once.
+/// Checks plans of one problem like [`check`], computing the reference once.
 pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };
@@ -24,7 +24,7 @@ pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     plans.for_each(|plan| check_against(plan, threads, &want));
 }
 
-/// Checks `plan` against the given result.
+/// Checks `plan` against the expected result `want`.
 pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     let problem = plan.problem.clone();
     let mut data = oracle::numbered(problem.len(), problem.elem_bytes());
@@ -44,7 +44,7 @@ pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     }
 }
 
-/// Checks an out-of-place plan against the given result.
+/// Checks an out-of-place plan against the expected result `want`.
 fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
     let problem = plan.problem.clone();
     let planned = Transposer::<OutOfPlace>::new(plan, threads).unwrap();

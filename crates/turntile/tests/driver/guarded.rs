@@ -1,24 +1,24 @@
-//! Memory between guards.
+//! Memory between guard bytes, to detect writes outside it.
 
 use std::mem::MaybeUninit;
 
-/// Bytes of each guard.
+/// Number of bytes of a guard.
 const GUARD: usize = 80;
 
-/// Bytes between guards, at an address that the draw chooses.
+/// Data between guard bytes, at a chosen alignment.
 pub struct Guarded {
     bytes: Vec<u8>,
     start: usize,
     len: usize,
 }
 
-/// What the `k`-th byte of a guard holds.
+/// Returns the value of guard byte `k`.
 fn guard(k: usize) -> u8 {
     (k * 37 + 11) as u8
 }
 
 impl Guarded {
-    /// Copies `data` to an address that is a multiple of 64 and `skip` more.
+    /// Copies `data` to an address that is `skip` bytes past a multiple of 64.
     pub fn new(data: &[u8], skip: usize) -> Self {
         let mut bytes: Vec<u8> = Vec::with_capacity(data.len() + 2 * GUARD + 64 + skip);
         let start = GUARD + bytes.as_ptr().addr().wrapping_add(GUARD).wrapping_neg() % 64 + skip;
@@ -33,7 +33,7 @@ impl Guarded {
         &mut self.bytes[self.start..][..self.len]
     }
 
-    /// Compares the data with `want`, and the guards with what they were.
+    /// Checks that the data equal `want` and that the guards are unchanged.
     #[track_caller]
     pub fn check(&self, want: &[u8], what: &str) {
         self.check_guards(what);
@@ -49,7 +49,7 @@ impl Guarded {
         let mut guards = (0..self.start).chain(end..self.bytes.len());
         if let Some(at) = guards.find(|&at| self.bytes[at] != guard(at)) {
             panic!(
-                "{what}: byte {} beside the data was written",
+                "{what}: guard byte at offset {} from the data was overwritten",
                 at as isize - self.start as isize
             );
         }
@@ -60,14 +60,15 @@ impl Guarded {
     }
 }
 
-/// A workspace between guards.
+/// Workspace between guard words.
 pub struct Words {
     words: Vec<MaybeUninit<u64>>,
     len: usize,
 }
 
-/// Words of each guard, and what they hold.
+/// Number of words of a guard.
 const GUARD_WORDS: usize = 9;
+/// Value of a guard word.
 const KEPT: u64 = 0x0123_4567_89AB_CDEF;
 
 impl Words {
@@ -85,11 +86,11 @@ impl Words {
     pub fn check(&self) {
         let guards = (0..GUARD_WORDS).chain(GUARD_WORDS + self.len..self.words.len());
         for at in guards {
-            // SAFETY: guards are initialised, and nothing that is uninitialised was written to them unless a
-            // run left its workspace.
+            // SAFETY: guards are initialised. Only a run that writes outside its workspace could
+            // write uninitialised bytes to them.
             #[expect(unsafe_code, reason = "looks at words that were initialised")]
             let word = unsafe { self.words[at].assume_init() };
-            assert_eq!(word, KEPT, "a word beside the workspace was written");
+            assert_eq!(word, KEPT, "a guard word next to the workspace was overwritten");
         }
     }
 }

@@ -1,14 +1,15 @@
-//! Random driver: draws problems, options and calls, valid and invalid, and compares what the library does with a naive
-//! oracle. A request either does what it says, or is an error that touches nothing.
+//! Randomised tests. Draws problems, options and calls, valid and invalid, and compares results
+//! with a naive oracle. A valid request must succeed; an invalid one must return an error and
+//! change no data.
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `TURNTILE_DRAWS` | number of draws, or a range of draws: `100000`, `17..18` |
 //! | `TURNTILE_SEED` | seed of the draws, 1 if unset |
-//! | `TURNTILE_TELL` | a file in which each draw is described before it is made: for processes that are killed |
-//! | `TURNTILE_KERNEL` | the only micro-kernel; if unset, draws alternate between all that this machine can run |
+//! | `TURNTILE_TELL` | file to which each draw is written before it runs, in case the process is killed |
+//! | `TURNTILE_KERNEL` | only SIMD kernel set; if unset, each draw uses a random set that this machine supports |
 //!
-//! A failure prints the command that repeats its draw. The process prints it even if the draw aborts it.
+//! A failure prints the command that repeats its draw, even if the draw aborts the process.
 
 #[path = "../common/oracle.rs"]
 #[allow(dead_code, reason = "only a part is used")]
@@ -37,10 +38,10 @@ use std::sync::{Mutex, PoisonError};
 
 use draw::Draw;
 
-/// Number of draws when nothing else is asked for: some seconds.
+/// Default number of draws, which takes a few seconds.
 const DRAWS: u64 = if cfg!(miri) { 60 } else { 4000 };
 
-/// A kind of draws: its name, its weight, and what it does. Returns what became of the draw.
+/// Kind of draw: its name, its weight, and the function that runs a draw and returns its outcome.
 type Kind = (&'static str, usize, fn(&mut Draw) -> &'static str);
 
 const KINDS: [Kind; 8] = [
@@ -54,12 +55,12 @@ const KINDS: [Kind; 8] = [
     ("wisdom", 1, wisdom::draw),
 ];
 
-/// The draw that is being made, for whoever reports a panic.
+/// Seed, number and description of the current draw, for the report of a panic.
 static AT: Mutex<(u64, u64, String)> = Mutex::new((0, 0, String::new()));
-/// Whether the draw panics on purpose.
+/// `true` while the draw panics on purpose.
 static ON_PURPOSE: AtomicBool = AtomicBool::new(false);
 
-/// Says what the draw is about to do.
+/// Records the description `what` of the current draw.
 fn about(what: impl Display) {
     let mut at = AT.lock().unwrap_or_else(PoisonError::into_inner);
     at.2 = what.to_string();
@@ -68,7 +69,7 @@ fn about(what: impl Display) {
     }
 }
 
-/// Runs `work`, which panics on purpose.
+/// Runs `work`, which panics on purpose, and returns its panic without a report.
 fn panicking<R>(work: impl FnOnce() -> R) -> std::thread::Result<R> {
     ON_PURPOSE.store(true, Ordering::Relaxed);
     let result = panic::catch_unwind(panic::AssertUnwindSafe(work));
@@ -76,7 +77,8 @@ fn panicking<R>(work: impl FnOnce() -> R) -> std::thread::Result<R> {
     result
 }
 
-/// Reports panics with the draw, past the capture of output: a panic while elements move ends the process.
+/// Installs a panic hook that prints the draw to standard error. Captured output would be lost if a
+/// panic aborts the process.
 fn report_panics() {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -108,12 +110,12 @@ fn draws() -> Range<u64> {
     range.unwrap_or_else(|| panic!("TURNTILE_DRAWS={text:?}: a number or a range"))
 }
 
-/// Uses one of the micro-kernels, since what they do differs.
+/// Selects the SIMD kernel set `only`, or a random one.
 fn force_kernel(draw: &mut Draw, only: Option<&str>) {
     let name = only.unwrap_or_else(|| {
         let here: Vec<_> =
             turntile_simd::KERNELS.iter().filter(|kernel| (kernel.available)()).collect();
-        // Under Miri elements with uninitialised bytes may not pass through vectors.
+        // Miri does not allow elements with uninitialised bytes in vectors.
         if cfg!(miri) { "portable" } else { draw.of(&here).name }
     });
     assert!(turntile_simd::force(name), "TURNTILE_KERNEL={name:?}: not here");
@@ -143,7 +145,7 @@ fn drawn_requests_do_what_they_say_or_are_errors() {
     }
     let _ = panic::take_hook();
     seen.iter().for_each(|(what, count)| println!("{count:8} {what}"));
-    // What is never drawn is not tested.
+    // All kinds and outcomes must occur.
     if draws.end - draws.start >= DRAWS && !cfg!(miri) {
         for what in
             ["request: ran", "request: refused", "planner: ran", "call: ran", "call: refused"]

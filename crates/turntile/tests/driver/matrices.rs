@@ -1,4 +1,4 @@
-//! Matrices with leading dimensions, moved and scaled by `imatcopy` and by plans.
+//! Matrices with leading dimensions, transposed and scaled by `imatcopy` and by plans.
 
 use std::fmt::Debug;
 
@@ -11,10 +11,10 @@ use crate::calls::in_pool;
 use crate::draw::Draw;
 use crate::wishes::kind;
 
-/// Numbers with a naive product.
+/// Number type with a naive product.
 trait Number: Scalar + Debug {
     fn new(re: f64, im: f64) -> Self;
-    /// Returns `alpha` times the number or its conjugate, by the definition.
+    /// Returns `alpha` times the number or its conjugate, by definition.
     fn scaled(self, alpha: Self, conjugate: bool) -> Self;
     fn bits(self) -> [u64; 2];
 }
@@ -33,7 +33,7 @@ macro_rules! numbers {
                 }
             }
             fn bits(self) -> [u64; 2] {
-                // Which NaN a product is, nothing says.
+                // The bits of a NaN are not specified.
                 [if self.is_nan() { 1 } else { self.to_bits().into() }, 0]
             }
         }

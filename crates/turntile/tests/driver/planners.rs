@@ -1,4 +1,4 @@
-//! Plans for hosts and GPUs, run on this host.
+//! Plans for hosts and GPUs, executed on this host.
 
 use turntile::Transposer;
 use turntile::plan::{
@@ -11,7 +11,7 @@ use crate::requests::{ROUTES, is_known};
 use crate::wishes::{What, Wish, kind};
 use crate::{about, runs};
 
-/// What a plan is asked of.
+/// Device to plan for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Device {
     Host {
@@ -20,7 +20,7 @@ enum Device {
     },
     H200,
     A100,
-    /// Little memory on chip, no clusters and no launches whose blocks all wait for each other.
+    /// GPU with little on-chip memory, without clusters and cooperative launches.
     Old,
 }
 
@@ -65,7 +65,7 @@ impl Device {
 }
 
 pub fn draw(draw: &mut Draw) -> &'static str {
-    // A batch of none is refused by the builder alone.
+    // Only the builder rejects a batch of 0.
     let wish = Wish::draw(draw);
     let wish = Wish { batch: wish.batch.max(1), ..wish };
     let device = Device::draw(draw);
@@ -99,7 +99,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         Ok(plan) if unknown => panic!("planned: {plan:#}"),
         Ok(plan) => plan,
         Err(PlanError::Infeasible { why, .. }) => {
-            // Without such a choice there is a plan in place on hosts, and without leading dimensions on GPUs too.
+            // Hosts have a plan for every in-place problem without such a choice. GPUs have one
+            // without leading dimensions.
             let many_axes = matches!(&wish.what, What::Axes { shape, .. } if shape.len() > 7);
             let records = matches!(wish.what, What::Records(_));
             let may = route.is_some()
@@ -112,7 +113,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         Err(error) => panic!("{error}"),
     };
     if let (Some(mirrored), [leg]) = (mirrored, &chosen.phases[..]) {
-        // Rows that only slide take no route.
+        // Phases that only move rows are not mirrored.
         let slides = leg.route == Route::TOGETHER || leg.route == Route::APART;
         assert!(slides || leg.mirrored == mirrored, "{chosen:#}");
     }
@@ -121,7 +122,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         if wish.leading.is_none() && !chosen.phases.is_empty() {
             let mut remade = remade.unwrap().unwrap_or_else(|| panic!("not remade: {chosen:#}"));
             remade.rejected.clone_from(&chosen.rejected);
-            // Seconds of several legs are added up in another order.
+            // The seconds of phases are added in another order, with other rounding errors.
             assert!((remade.seconds / chosen.seconds - 1.0).abs() < 1e-9 || chosen.seconds == 0.0);
             remade.seconds = chosen.seconds;
             assert_eq!(remade, chosen);
@@ -145,7 +146,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     "ran"
 }
 
-/// Returns one of all candidates, after the chosen plan was compared with the first.
+/// Compares the chosen plan with the fastest of all candidates, and returns a random candidate.
 fn surveyed(
     draw: &mut Draw,
     planner: &Planner,
@@ -156,7 +157,7 @@ fn surveyed(
     let all = planner.candidates(problem).candidates;
     assert!(all.is_sorted_by(|a, b| a.seconds <= b.seconds));
     let Some(best) = all.first() else { panic!("planned and not surveyed: {chosen:#}") };
-    // With leading dimensions the plan is that of fewest passes.
+    // With leading dimensions, the planner prefers fewer passes to a better estimate.
     if wish.leading.is_none() {
         let least = best.seconds * (1.0 + 1e-9);
         assert!(chosen.seconds <= least, "{chosen:#}\nslower than {best:#}");
@@ -164,7 +165,7 @@ fn surveyed(
     draw.of(&all)
 }
 
-/// Calls a method of a problem that it does not go with: an error.
+/// Combines options that exclude each other, which must be an error.
 fn combine(draw: &mut Draw, wish: &Wish) -> &'static str {
     let Ok(problem) = wish.problem() else { return "refused" };
     let [lda, ldb] = [problem.cols() + draw.below(5), problem.cols() + draw.below(5)];
@@ -179,13 +180,13 @@ fn combine(draw: &mut Draw, wish: &Wish) -> &'static str {
     "refused"
 }
 
-/// Plans what no memory holds.
+/// Plans an array that is larger than memory.
 pub fn draw_huge(draw: &mut Draw) -> &'static str {
     let elem_bytes = draw.of(&[1, 2, 3, 4, 8, 16, 1000]);
     let axes = draw.within(2..=5);
     let mut order: Vec<usize> = (0..axes).collect();
     (1..axes).for_each(|at| order.swap(at, draw.below(at + 1)));
-    // Half of the sides have divisors that routes can use.
+    // Half of the extents have divisors that routes can use.
     let bits = 60 / axes;
     let side = |draw: &mut Draw| {
         let side = 1 + (draw.next() as usize & ((1 << draw.within(1..=bits)) - 1));

@@ -1,4 +1,4 @@
-//! Records of a type, from layout to layout.
+//! Typed records, converted between layouts.
 
 use turntile::layout::bytemuck::{bytes_of, cast_slice_mut};
 use turntile::layout::{Aos, Record, Records};

@@ -1,4 +1,4 @@
-//! Requests by `Transpose`, planned for this host.
+//! Requests made with `Transpose`, planned for this host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::draw::Draw;
 use crate::wishes::{What, Wish, kind};
 use crate::{about, runs};
 
-/// Every route of the table, and names that it does not have.
+/// All routes of the table, and names that are not in the table.
 pub const ROUTES: [Route; 13] = [
     Route::SQUARE,
     Route::ON_CHIP,
@@ -34,7 +34,7 @@ pub fn is_known(route: Route) -> bool {
     route.name().parse::<Route>().is_ok()
 }
 
-/// RunOptions of a plan.
+/// Options of a plan.
 #[derive(Clone, Debug)]
 struct How {
     threads: Option<usize>,
@@ -44,12 +44,12 @@ struct How {
     table: Option<Table>,
 }
 
-/// A table of costs.
+/// Cost table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Table {
-    /// As `CpuDevice::here` has it.
+    /// Table of `CpuDevice::here`.
     Own,
-    /// Another, of this processor.
+    /// Different table for the same processor.
     Slow,
     OtherProcessor,
     Gpu,
@@ -153,7 +153,8 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
     if !reasons.is_empty() {
         return assert!(reasons.contains(&kind), "{kind}: {error}, not for {reasons:?}");
     }
-    // A route that cannot be used; several legs, which there are in place alone.
+    // A requested route may be infeasible. Out-of-place plans have a single phase, so many axes may
+    // be unsupported.
     let many_axes = matches!(&wish.what, What::Axes { shape, .. } if shape.len() > 7);
     let may = how.route.is_some() || wish.out_of_place && many_axes;
     let stays = wish.is_of_records_that_stay();
@@ -165,7 +166,7 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
     }
 }
 
-/// Each option acts.
+/// Checks that the plan respects each option.
 fn check_options(planned: &Transposer<Dynamic>, wish: &Wish, how: &How) {
     let (plan, threads) = (planned.plan(), how.count());
     assert!(planned.threads() <= threads, "{} of {threads}: {planned:#}", planned.threads());
@@ -180,7 +181,7 @@ fn check_options(planned: &Transposer<Dynamic>, wish: &Wish, how: &How) {
     runs::check_route(planned, wish, how.route);
 }
 
-/// The planner that others can make too plans the same.
+/// Checks that a `Planner` with the same options returns the same plan.
 fn check_alike(transpose: &Transpose<Dynamic>, how: &How, planned: &Transposer<Dynamic>) {
     if how.effort != Effort::Estimate {
         return;

@@ -1,4 +1,5 @@
-//! Plans compared with what was asked, and run: first wrongly, which must touch nothing, then rightly.
+//! Checks of plans against their requests, and of runs: first invalid ones, which must change no
+//! data, then a valid one.
 
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
@@ -13,7 +14,8 @@ use crate::guarded::{Guarded, Words};
 use crate::panicking;
 use crate::wishes::{Moved, What, Wish, kind};
 
-/// Calls `$act` with `$data` as elements of `$elem_bytes` bytes; where there is no type for them here, as [`RawElements`].
+/// Evaluates `$act` with `$data` as elements of `$elem_bytes` bytes, or as [`RawElements`] if no
+/// arm has that size.
 macro_rules! as_elements {
     ($elem_bytes:expr, $bytes:expr, $data:ident => $act:expr) => {{
         let bytes: &mut [u8] = $bytes;
@@ -37,7 +39,7 @@ macro_rules! as_elements {
     }};
 }
 
-/// Compares a plan with what it is for.
+/// Checks a plan against its request.
 pub fn check_plan(planned: &Transposer<Dynamic>, wish: &Wish, host: bool) {
     let plan = planned.plan();
     let problem = &plan.problem;
@@ -55,13 +57,13 @@ pub fn check_plan(planned: &Transposer<Dynamic>, wish: &Wish, host: bool) {
     }
 }
 
-/// Checks that a plan takes the route that was asked for, if something moves that it is for.
+/// Checks that a plan uses the requested route, unless nothing moves.
 pub fn check_route(planned: &Transposer<Dynamic>, wish: &Wish, route: Option<Route>) {
     let plan = planned.plan();
     let Some(route) = route.filter(|_| plan.route() != Route::NOTHING) else { return };
     let leg = plan.phases.iter().any(|leg| leg.route == route);
     let honoured = match (wish.leading, &wish.what) {
-        // It is for the matrix without gaps, which a single row or column need not be transposed for.
+        // The route applies to the dense transposition, which a single row or column does not need.
         (Some(_), What::Axes { shape, .. }) => leg || shape.contains(&1),
         (None, What::Axes { .. }) => plan.route() == route,
         (_, What::Records(_)) => leg,
@@ -69,7 +71,7 @@ pub fn check_route(planned: &Transposer<Dynamic>, wish: &Wish, route: Option<Rou
     assert!(honoured, "not {route}: {planned:#}");
 }
 
-/// Compares destinations, of all elements or of some.
+/// Checks the destinations of all elements, or of a random sample.
 pub fn check_dest(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     let plan = planned.plan();
     let span = plan.problem.span();
@@ -80,12 +82,12 @@ pub fn check_dest(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
         let got = plan.problem.dest(offset);
         assert!(want.is_none_or(|want| got == want), "{offset} to {got}, not {want:?}: {plan:#}");
         let got = plan.dest(offset);
-        // Of gaps that travel, the stages' maps say more than the problem's.
+        // The stages also move gap elements, for which the oracle has no destination.
         assert!(want.is_none_or(|want| got == want), "{offset} to {got}, not {want:?}: {plan:#}");
     }
 }
 
-/// Runs a plan.
+/// Runs a plan, after up to two invalid calls.
 pub fn run(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     let moved = wish.moved();
     for _ in 0..draw.below(3) {
@@ -97,12 +99,12 @@ pub fn run(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     run_in_place(draw, planned, wish, &moved);
 }
 
-/// Returns the plan with the kind that the compiler is told.
+/// Tries to convert the plan to mode `M`, which the caller expects to fail.
 fn retyped<M: Mode>(planned: &Transposer<Dynamic>) -> Result<(), Error> {
     Transposer::<M>::new(planned.plan().clone(), planned.threads()).map(drop)
 }
 
-/// Returns the plan as one of this kind.
+/// Returns the plan in mode `M`.
 fn of_kind<M: Mode>(planned: &Transposer<Dynamic>) -> Transposer<M> {
     Transposer::new(planned.plan().clone(), planned.threads()).unwrap()
 }
@@ -154,7 +156,7 @@ fn run_in_place(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, mov
         None => run().unwrap_or_else(|error| panic!("{error}: {planned:#}")),
     }
     if tells {
-        // Passes that are done after each stage; none after a panic.
+        // The completed passes rise to the total, or to the report that panics.
         let rises = reported.is_sorted_by(|a, b| a < b);
         let last = reported.last().copied().unwrap_or(0);
         let stopped = reported.iter().position(|&at| panics_at.is_some_and(|end| at >= end));
@@ -165,7 +167,7 @@ fn run_in_place(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, mov
     check_moved(planned, &mut data, moved, &before[moved.before.len()..]);
 }
 
-/// Compares what was moved; elements that may be anything are set to what they should not matter to be.
+/// Checks the result. Elements with unspecified contents must be original elements and are ignored.
 fn check_moved(planned: &Transposer<Dynamic>, data: &mut Guarded, moved: &Moved, behind: &[u8]) {
     let e = moved.elem_bytes;
     if !moved.free.is_empty() {
@@ -196,7 +198,7 @@ fn run_into(draw: &mut Draw, planned: &Transposer<Dynamic>, moved: &Moved) {
     to.check(&moved.after, &format!("{planned:#}"));
 }
 
-/// Reads elements of the type that a target has.
+/// Destination of an out-of-place run, which also decides the element type of the source.
 trait Target {
     fn run_into(&mut self, planned: &Transposer<Dynamic>, source: &[u8]) -> Result<(), Error>;
 }
@@ -213,7 +215,7 @@ impl Target for RawElements<&mut [u8]> {
     }
 }
 
-/// Makes a wrong call: it must be an error and touch nothing.
+/// Makes an invalid call, which must return an error and change no data.
 fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, moved: &Moved) {
     let e = moved.elem_bytes;
     let leading = wish.leading.is_some();
@@ -224,7 +226,8 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, move
     let mut data = Guarded::new(&longer, skip);
     let whole = moved.before.len();
     let (name, wanted, result): (_, &[&str], _) = match draw.below(6) {
-        // Too short, by an element or a byte, or too long: all of which is an error but for what follows a matrix.
+        // Data that are an element or a byte too short or too long. With leading dimensions, longer
+        // data are allowed.
         0 | 1 => {
             let by = if draw.one_in(2) { e } else { 1 };
             let len = match draw.one_in(2) && !leading {
@@ -240,7 +243,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, move
                     as_elements!(typed, bytes, data => data.run_into(planned, source))
                 }
                 true => {
-                    // The source is wrong, and the target right.
+                    // Only the source has the wrong length.
                     let source = &vec![0x33; len];
                     let bytes = &mut data.data()[..whole];
                     as_elements!(typed, bytes, data => data.run_into(planned, source))
@@ -255,7 +258,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, move
         2 => {
             let bytes = &mut data.data()[..whole];
             let source = &other;
-            // Of 3 bytes, or where these are right of 2.
+            // Elements of a wrong size: 3 bytes, or 2 if 3 is right.
             let result = as_elements!(if e == 3 { 2 } else { 3 }, bytes, data => {
                 if wish.out_of_place {
                     data.run_into(planned, source)
@@ -269,7 +272,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, move
         }
         3 => {
             let bytes = &mut data.data()[..whole];
-            // The other place.
+            // In-place plans run out-of-place, and vice versa.
             let result = match wish.out_of_place {
                 true if draw.one_in(2) => retyped::<InPlace>(planned),
                 true => planned.run(bytes, RunOptions::new()),

@@ -1,4 +1,4 @@
-//! Arrays from one memory into another in little memory at a time.
+//! Out-of-core permutations from one memory into another, with small buffers.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::draw::Draw;
 use crate::guarded::Guarded;
 use crate::wishes::{What, Wish, kind};
 
-/// A scratch in memory.
+/// Scratch storage in memory.
 struct Scratch(Vec<u8>);
 
 impl ReadAt for Scratch {
@@ -34,7 +34,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     because("with leading", wish.leading.is_some());
     because("with records", matches!(wish.what, What::Records(_)));
     because("stored", wish.out_of_place || wish.alignment.is_some() || wish.cap.is_some());
-    // Passes are listed one by one: not of what no memory holds.
+    // Passes are listed one by one, so plan only arrays that fit in memory.
     if reasons.is_empty() && !wish.is_runnable() {
         return "too large";
     }

@@ -1,4 +1,4 @@
-//! Measurement plans, remembered in a file and used again.
+//! Measured plans, stored in a wisdom file and reused.
 
 use std::fs;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     assert_eq!(again.plan().phases, measured.plan().phases, "not what was measured");
     assert!(again.rejected_wisdom().is_none(), "{:?}", again.rejected_wisdom());
     if route.is_some() {
-        // What was measured by one route is not the best of all.
+        // A plan measured for a requested route is not used without that request.
         let best =
             Transpose::new::<u8>(rows, cols).elem_bytes(elem_bytes).threads(1).plan().unwrap();
         assert_eq!(of().plan().unwrap().plan().phases, best.plan().phases);
@@ -48,7 +48,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let mut data = before.clone();
     again.run(&mut RawElements(&mut data)).unwrap();
     assert!(data == naive::transposed(&before, 1, rows, cols, elem_bytes), "{again:#}");
-    // A file that is damaged is an error, and stays.
+    // A damaged file gives an error and is unchanged.
     let cut = draw.below(remembered.len().max(2) - 1) + 1;
     fs::write(&file, &remembered[..cut]).unwrap();
     let damaged = by(route).plan().unwrap_err();

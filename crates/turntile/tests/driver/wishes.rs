@@ -1,4 +1,5 @@
-//! What is to be moved, where each element must end, and why a request must be refused.
+//! Random requests, the destination of each element, and the reasons why a request must be
+//! rejected.
 
 use turntile::error::Reason;
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
@@ -9,14 +10,15 @@ use turntile::{Error, Transpose};
 use crate::draw::Draw;
 use crate::naive;
 
-/// RawElements that are moved at most; what is larger is planned alone.
+/// Maximum bytes of problems that are run. Larger ones are only planned.
 const RUNS: usize = 64 << 20;
 
-/// A problem as it is asked for, valid or not.
+/// Requested problem, valid or not.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub what: What,
-    /// RawElements of an element; of records those of a word, once they are known to have fields.
+    /// Bytes per element. For records, bytes per word: the greatest common divisor of the field
+    /// sizes.
     pub elem_bytes: usize,
     pub batch: usize,
     pub cap: Option<usize>,
@@ -31,24 +33,24 @@ pub enum What {
     Records(Records),
 }
 
-/// Records that change their layout.
+/// Conversion of records between layouts.
 #[derive(Clone, Debug)]
 pub struct Records {
     pub count: usize,
-    /// RawElements of a record that is given by the offsets of its fields.
+    /// Bytes per record, if the fields are given by offsets.
     pub bytes: Option<usize>,
-    /// First byte and bytes of each field.
+    /// Byte offset and size of each field.
     pub fields: Vec<(usize, usize)>,
     pub from: RecordOrder,
     pub to: RecordOrder,
 }
 
-/// A problem's elements before and after.
+/// Elements of a problem before and after a run.
 pub struct Moved {
     pub elem_bytes: usize,
     pub before: Vec<u8>,
     pub after: Vec<u8>,
-    /// Offsets that may hold any element of before.
+    /// Offsets where the result may have any original element.
     pub free: Vec<usize>,
 }
 
@@ -76,7 +78,7 @@ impl Wish {
             }
             if draw.one_in(5) {
                 wish.leading = Some(draw_leading(draw, shape, axes));
-                // Seldom what does not go together.
+                // Rarely combine options that exclude each other.
                 let alone = !draw.one_in(10);
                 wish.out_of_place &= !alone;
                 wish.batch = if alone { 1 } else { wish.batch };
@@ -112,10 +114,10 @@ impl Wish {
         (What::Axes { shape, axes }, elem_bytes)
     }
 
-    /// Returns the builder of the same, without options of the plan.
+    /// Returns the builder of the problem.
     ///
     /// # Errors
-    /// Records whose fields lie nowhere.
+    /// Those of [`RecordConversion::by_offsets`].
     pub fn transpose(&self) -> Result<Transpose<Dynamic>, Error> {
         let transpose = match &self.what {
             What::Axes { shape, axes } if *axes == [1, 0] && shape.len() == 2 => {
@@ -137,14 +139,14 @@ impl Wish {
         })
     }
 
-    /// Returns the same problem by [`Problem`]'s own constructors, records by their builder.
+    /// Returns the problem, made by the constructors of [`Problem`], or by the builder for records.
     ///
     /// # Errors
-    /// As of [`transpose`](Self::transpose), and what makes no problem.
+    /// Those of [`transpose`](Self::transpose), and those of invalid problems.
     pub fn problem(&self) -> Result<Problem, Error> {
         let What::Axes { shape, axes } = &self.what else { return self.transpose()?.problem() };
         if self.batch > 1 && self.leading.is_some() {
-            // With the batch as an axis a row is a matrix.
+            // Without the builder, the batch would be an ordinary axis.
             return self.transpose()?.problem();
         }
         let problem = match (&shape[..], &axes[..]) {
@@ -164,7 +166,7 @@ impl Wish {
         }
     }
 
-    /// Returns shape and axes with the batch as the first axis.
+    /// Returns the shape and axes with the batch as the first axis.
     fn with_batch(&self) -> (Vec<usize>, Vec<usize>) {
         let What::Axes { shape, axes } = &self.what else { return (Vec::new(), Vec::new()) };
         if self.batch == 1 {
@@ -174,7 +176,8 @@ impl Wish {
         ([&[self.batch], &shape[..]].concat(), [0].into_iter().chain(later).collect())
     }
 
-    /// Returns whether it has the axes that leading dimensions are for, and if so whether rows become columns.
+    /// Returns `true` for a transposition and `false` for untransposed rows. Returns `None` if the
+    /// axes do not support leading dimensions.
     fn is_matrix(&self) -> Option<bool> {
         match &self.what {
             What::Axes { shape, axes } => match (&shape[..], &axes[..]) {
@@ -186,7 +189,8 @@ impl Wish {
         }
     }
 
-    /// Returns all kinds of errors that planning it may return, as [`kind`] names them: none where it must be planned.
+    /// Returns the kinds of errors, as named by [`kind`], that planning may return. If there are
+    /// none, planning must succeed.
     pub fn reasons(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
         let mut because = |reason, holds: bool| reasons.extend(holds.then_some(reason));
@@ -211,7 +215,7 @@ impl Wish {
         }
         if let Some([lda, ldb]) = self.leading {
             because("with leading", self.out_of_place || self.batch > 1);
-            // Rows of something else are too short, or not: the one error or the other.
+            // For axes that do not support leading dimensions, any of these errors may come first.
             for reason in ["with leading", "leading too small", "too far apart"] {
                 because(reason, self.is_matrix().is_none());
             }
@@ -226,12 +230,12 @@ impl Wish {
         reasons
     }
 
-    /// Returns whether records stay as they are.
+    /// Returns `true` for a record conversion to the same layout.
     pub fn is_of_records_that_stay(&self) -> bool {
         matches!(&self.what, What::Records(records) if records.from == records.to)
     }
 
-    /// Returns bytes of a valid problem's elements, gaps included.
+    /// Returns the bytes that a valid problem spans, including gaps.
     pub fn span_bytes(&self) -> usize {
         match (&self.what, self.leading) {
             (What::Records(records), _) => records.count * records.record_bytes(),
@@ -250,12 +254,12 @@ impl Wish {
         }
     }
 
-    /// Returns whether there is memory to run it in.
+    /// Returns `true` if the problem is small enough to run.
     pub fn is_runnable(&self) -> bool {
         self.span_bytes() <= RUNS
     }
 
-    /// Returns where the element at an offset of a valid problem ends; `None` in a gap.
+    /// Returns the destination of the element at `offset` of a valid problem, or `None` in a gap.
     pub fn dest(&self, offset: usize) -> Option<usize> {
         match (&self.what, self.leading) {
             (What::Records(records), _) => {
@@ -275,7 +279,7 @@ impl Wish {
         }
     }
 
-    /// Returns a valid problem's elements before and after.
+    /// Returns the elements of a valid problem before and after a run.
     pub fn moved(&self) -> Moved {
         let (bytes, e) = (self.span_bytes(), self.elem_bytes);
         let before = naive::numbered(bytes / e, e);
@@ -305,7 +309,7 @@ impl Wish {
     }
 }
 
-/// Returns leading dimensions of a matrix, seldom too small.
+/// Returns the leading dimensions of a matrix, rarely too small.
 fn draw_leading(draw: &mut Draw, shape: &[usize], axes: &[usize]) -> [usize; 2] {
     let &[rows, cols] = shape else { return [draw.below(50), draw.below(50)] };
     let wide = if axes == [1, 0] { rows } else { cols };
@@ -326,7 +330,7 @@ fn product(factors: impl IntoIterator<Item = usize>) -> Option<usize> {
     all.filter(|&all| all <= isize::MAX as usize)
 }
 
-/// Returns where the element at `offset` ends when axis `i` of the result is axis `axes[i]`.
+/// Returns the destination of the element at `offset`. Axis `i` of the result is axis `axes[i]`.
 pub fn axes_dest(shape: &[usize], axes: &[usize], offset: usize) -> usize {
     let (mut index, mut rest) = (vec![0; shape.len()], offset);
     for axis in (0..shape.len()).rev() {
@@ -356,7 +360,7 @@ impl Records {
         let by_offsets = draw.one_in(3);
         let mut bytes = sizes.iter().fold(0usize, |all, &bytes| all.saturating_add(bytes));
         if by_offsets {
-            // Gaps between fields and behind them, in another order; seldom an overlap.
+            // Add gaps, permute the fields, and rarely make the record too short.
             let mut gap = 0;
             for field in &mut fields {
                 gap += width * draw.of(&[0, 0, 1, 3]);
@@ -387,7 +391,7 @@ impl Records {
         })
     }
 
-    /// Returns first byte and bytes of each column: the fields as given, then the gaps.
+    /// Returns the byte offset and size of each column: the fields as given, then the gaps.
     fn parts(&self) -> Vec<(usize, usize)> {
         let mut sorted = self.fields.clone();
         sorted.sort();
@@ -420,10 +424,10 @@ impl Records {
         product([self.count, self.record_bytes()]).is_none()
     }
 
-    /// Returns where the byte at `offset` ends.
+    /// Returns the destination of the byte at `offset`.
     fn dest(&self, offset: usize) -> usize {
         let (all, parts) = (self.record_bytes(), self.parts());
-        // Records of a tile and of the tile that the byte lies in.
+        // Number of records per tile.
         let tile = |layout: RecordOrder| match layout {
             RecordOrder::Aos => 1,
             RecordOrder::Soa => self.count,
@@ -456,7 +460,7 @@ impl Records {
     }
 }
 
-/// Returns the kind of an error, in words that [`Wish::reasons`] uses too.
+/// Returns the name of an error's kind, as used by [`Wish::reasons`].
 pub fn kind(error: &Error) -> &'static str {
     match error.reason() {
         Reason::Zero { .. } => "zero",
