@@ -32,21 +32,26 @@ const CASES: [[usize; 3]; 10] = [
     [64, 48, 4],
 ];
 
-/// What the driver reads of the environment: machine code or PTX, compiled anew or found on disk.
+/// Code that a process loads, and the environment that switches the driver's cache of compiled code off or leaves it on.
 const CODES: [(&str, &[(&str, &str)]); 4] = [
     ("machine", &[("CUDA_CACHE_DISABLE", "1")]),
     ("machine,cached", &[]),
-    ("ptx", &[("CUDA_FORCE_PTX_JIT", "1"), ("CUDA_CACHE_DISABLE", "1")]),
-    ("ptx,cached", &[("CUDA_FORCE_PTX_JIT", "1")]),
+    ("ptx", &[("CUDA_CACHE_DISABLE", "1")]),
+    ("ptx,cached", &[]),
 ];
+
+/// Opens the GPU for code of that name.
+fn open(code: &str) -> Answer<Gpu> {
+    Ok(if code.starts_with("ptx") { Gpu::primary_with_ptx(0)? } else { Gpu::primary(0)? })
+}
 
 fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
 /// A process that transposes once: prints what its parts took, and whether the result is right.
-fn child(start: Instant, [rows, cols, elem_bytes]: [usize; 3]) -> Answer<()> {
-    let gpu = Gpu::primary(0)?;
+fn child(start: Instant, code: &str, [rows, cols, elem_bytes]: [usize; 3]) -> Answer<()> {
+    let gpu = open(code)?;
     let opened = milliseconds(start);
     let part = Instant::now();
     let problem = Problem::new(rows, cols, elem_bytes)?;
@@ -67,8 +72,8 @@ fn child(start: Instant, [rows, cols, elem_bytes]: [usize; 3]) -> Answer<()> {
 }
 
 /// A process that loads every family's code.
-fn child_families() -> Answer<()> {
-    let gpu = Gpu::primary(0)?;
+fn child_families(code: &str) -> Answer<()> {
+    let gpu = open(code)?;
     for family in Family::ALL {
         for word in [1, 2, 4, 8, 16] {
             let start = Instant::now();
@@ -86,9 +91,9 @@ fn command(arguments: &[String], code: &[(&str, &str)], cache: &Path) -> Answer<
 }
 
 /// One line: what the child says, and the time from its start to that.
-fn first_use(case: [usize; 3], code: &[(&str, &str)], cache: &Path) -> Answer<String> {
+fn first_use(case: [usize; 3], name: &str, code: &[(&str, &str)], cache: &Path) -> Answer<String> {
     let arguments: Vec<_> =
-        ["child".into()].into_iter().chain(case.map(|n| n.to_string())).collect();
+        ["child".into(), name.into()].into_iter().chain(case.map(|n| n.to_string())).collect();
     let start = Instant::now();
     let mut child = command(&arguments, code, cache)?.stdout(Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
@@ -107,11 +112,11 @@ fn main() -> Answer<()> {
     match arguments.first().map(String::as_str) {
         Some("child") => {
             let number = |at: usize| -> Answer<usize> {
-                Ok(arguments.get(at).ok_or("child ROWS COLS BYTES")?.parse()?)
+                Ok(arguments.get(at).ok_or("child CODE ROWS COLS BYTES")?.parse()?)
             };
-            return child(start, [number(1)?, number(2)?, number(3)?]);
+            return child(start, &arguments[1], [number(2)?, number(3)?, number(4)?]);
         }
-        Some("families") => return child_families(),
+        Some("families") => return child_families(&arguments[1]),
         _ => {}
     }
     let cache = env::temp_dir().join(format!("gpu-first-use-{}", std::process::id()));
@@ -124,11 +129,11 @@ fn main() -> Answer<()> {
             let cached = name.ends_with("cached");
             if cached {
                 // Fills it.
-                first_use(case, code, &cache)?;
+                first_use(case, name, code, &cache)?;
             }
             let (code_name, cached) = (name.trim_end_matches(",cached"), u8::from(cached));
             let [rows, cols, bytes] = case;
-            let parts = first_use(case, code, &cache)?;
+            let parts = first_use(case, name, code, &cache)?;
             uses += &format!("{rows},{cols},{bytes},{code_name},{cached},{parts}\n");
         }
     }
@@ -136,7 +141,7 @@ fn main() -> Answer<()> {
     let mut loading = String::from("module,code,milliseconds\n");
     for (name, code) in CODES.into_iter().filter(|(name, _)| !name.ends_with("cached")) {
         // Else the driver may put off what a kernel needs until it is asked for.
-        let mut child = command(&["families".into()], code, &cache)?;
+        let mut child = command(&["families".into(), name.into()], code, &cache)?;
         let output = child.env("CUDA_MODULE_LOADING", "EAGER").output()?;
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into());

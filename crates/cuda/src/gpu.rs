@@ -35,7 +35,8 @@ pub struct Gpu(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     chip: Chip,
-    architecture: usize,
+    /// Architecture whose machine code is loaded; `None` to load PTX only.
+    machine_code: Option<usize>,
     modules: Mutex<HashMap<(Family, usize), Arc<ModuleSlot>>>,
     context: Arc<Context>,
 }
@@ -50,7 +51,16 @@ impl Gpu {
     /// [`CudaError::NoDriver`] and [`CudaError::NoDevice`]: there is none. [`CudaError::DriverTooOld`] and
     /// [`CudaError::DeviceTooOld`]: for the device code. [`CudaError::Driver`]: there is no device of that number.
     pub fn primary(ordinal: usize) -> Result<Self, CudaError> {
-        Self::of(Context::primary(ordinal)?)
+        Self::of(Context::primary(ordinal)?, true)
+    }
+
+    /// Returns the GPU of that number, and loads PTX only, as on drivers and devices without machine code.
+    ///
+    /// # Errors
+    /// As [`primary`](Self::primary).
+    #[doc(hidden)]
+    pub fn primary_with_ptx(ordinal: usize) -> Result<Self, CudaError> {
+        Self::of(Context::primary(ordinal)?, false)
     }
 
     /// The GPU of the thread's current context, which must be a primary one, as those of the CUDA runtime and of
@@ -60,7 +70,7 @@ impl Gpu {
     /// As [`primary`](Self::primary); [`CudaError::Driver`] where no context is current;
     /// [`CudaError::NotPrimary`], for which there is [`given`](Self::given).
     pub fn current() -> Result<Self, CudaError> {
-        Self::of(Context::current()?)
+        Self::of(Context::current()?, true)
     }
 
     /// The GPU of a context (`CUcontext`) that somebody else made. Of one that has a part of the multiprocessors (a green
@@ -75,10 +85,10 @@ impl Gpu {
     /// at a time use it, as it does of a green context, so do these.
     pub unsafe fn given(context: *mut c_void) -> Result<Self, CudaError> {
         // SAFETY: the caller answers for the context.
-        Self::of(unsafe { Context::given(context) }?)
+        Self::of(unsafe { Context::given(context) }?, true)
     }
 
-    fn of(context: Arc<Context>) -> Result<Self, CudaError> {
+    fn of(context: Arc<Context>, machine_code: bool) -> Result<Self, CudaError> {
         let found = context.properties()?;
         // Rejected here, before anything is planned.
         if found.architecture < NEEDED_ARCHITECTURE {
@@ -100,8 +110,8 @@ impl Gpu {
         } else {
             Chip::like_h200(found.name, limits, found.peak_bandwidth)
         };
-        let (architecture, modules) = (found.architecture, Mutex::default());
-        Ok(Gpu(Arc::new(Inner { chip, architecture, modules, context })))
+        let machine_code = machine_code.then_some(found.architecture);
+        Ok(Gpu(Arc::new(Inner { chip, machine_code, modules: Mutex::default(), context })))
     }
 
     /// What it is and offers: the device to plan for.
@@ -141,7 +151,11 @@ impl Gpu {
         if let Some(module) = &*slot {
             return Ok(module.clone());
         }
-        let module = match machine(self.context(), self.0.architecture, family, word)? {
+        let machine = match self.0.machine_code {
+            Some(architecture) => machine(self.context(), architecture, family, word)?,
+            None => None,
+        };
+        let module = match machine {
             Some(module) => module,
             // The driver compiles it.
             None => Module::load(self.context(), Image::Ptx(family.image(word)))?,

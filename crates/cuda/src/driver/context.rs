@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::DeviceProperties;
 use super::functions::{
     self, CUcontext, CUdevResource, CUdevice, CUevent, CUexecAffinityParam, CUmodule, CUstream,
-    driver,
 };
+use super::library::driver;
 use crate::error::CudaError;
 
 /// A context that lives as long as this value: a device's primary context, retained, or one that the caller keeps alive.

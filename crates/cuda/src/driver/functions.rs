@@ -4,12 +4,9 @@
 //! each function as CUDA 12.4 declares it, which is the oldest accepted driver. To use another function, add a row.
 #![allow(unsafe_code, non_snake_case)]
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem;
-use std::sync::OnceLock;
 
-use super::library;
-use crate::error::CudaError;
 use crate::family::NEEDED_CUDA;
 
 /// `CUDA_SUCCESS`.
@@ -97,26 +94,11 @@ pub(crate) struct Failure {
     pub code: c_int,
 }
 
-impl From<Failure> for CudaError {
-    fn from(Failure { call, code }: Failure) -> Self {
-        CudaError::Driver { call, code: code.cast_unsigned(), message: message(code) }
-    }
-}
-
-/// Returns the driver's text for a result.
-pub(super) fn message(code: c_int) -> String {
-    let mut text = std::ptr::null();
-    // SAFETY: `text` is writable; the driver stores the address of a static string, or leaves null for an unknown code.
-    let known =
-        driver().is_ok_and(|driver| unsafe { driver.cuGetErrorString(code, &mut text) }.is_ok());
-    if !known || text.is_null() {
-        return "unknown error".into();
-    }
-    // SAFETY: the driver's strings are static and end in a zero.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
 /// Signature of `cuGetProcAddress_v2`, the only symbol besides `cuDriverGetVersion` that is looked up by name.
+#[cfg_attr(
+    not(all(feature = "cuda", target_os = "linux")),
+    allow(dead_code, reason = "no driver is loaded")
+)]
 pub(super) type GetProcAddress =
     unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64, *mut c_int) -> c_int;
 
@@ -134,6 +116,10 @@ macro_rules! functions {
             ///
             /// # Safety
             /// `get` is the loaded driver's `cuGetProcAddress_v2`.
+            #[cfg_attr(
+                not(all(feature = "cuda", target_os = "linux")),
+                allow(dead_code, reason = "no driver is loaded")
+            )]
             pub(super) unsafe fn resolve(get: GetProcAddress, version: (u32, u32)) -> Self {
                 let abi = (NEEDED_CUDA.0 * 1000 + NEEDED_CUDA.1 * 10).cast_signed();
                 let find = |name: &'static str| {
@@ -215,13 +201,4 @@ functions! {
     cuStreamIsCapturing(stream: CUstream, status: *mut c_int);
     cuStreamSynchronize(stream: CUstream);
     cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
-}
-
-/// Returns the driver's functions. Loads the library on the first call; it stays loaded.
-///
-/// # Errors
-/// [`CudaError::NoBackend`], [`CudaError::NoDriver`] or [`CudaError::DriverTooOld`], the same on every call.
-pub(super) fn driver() -> Result<&'static Functions, CudaError> {
-    static DRIVER: OnceLock<Result<Functions, CudaError>> = OnceLock::new();
-    DRIVER.get_or_init(library::load).as_ref().map_err(Clone::clone)
 }

@@ -1,14 +1,49 @@
-//! Loading the driver's library.
+//! Loading the driver's library, and the texts of its errors.
 #![allow(unsafe_code)]
 
-/// Returns [`CudaError::NoBackend`](crate::CudaError::NoBackend): this build does not support the driver.
+use std::ffi::{CStr, c_int};
+use std::ptr;
+use std::sync::OnceLock;
+
+use super::functions::{Failure, Functions};
+use crate::error::CudaError;
+
+/// Returns the driver's functions. Loads the library on the first call; it stays loaded.
+///
+/// # Errors
+/// [`CudaError::NoBackend`], [`CudaError::NoDriver`] or [`CudaError::DriverTooOld`], the same on every call.
+pub(super) fn driver() -> Result<&'static Functions, CudaError> {
+    static DRIVER: OnceLock<Result<Functions, CudaError>> = OnceLock::new();
+    DRIVER.get_or_init(load).as_ref().map_err(Clone::clone)
+}
+
+impl From<Failure> for CudaError {
+    fn from(Failure { call, code }: Failure) -> Self {
+        CudaError::Driver { call, code: code.cast_unsigned(), message: message(code) }
+    }
+}
+
+/// Returns the driver's text for a result.
+pub(super) fn message(code: c_int) -> String {
+    let mut text = ptr::null();
+    // SAFETY: `text` is writable; the driver stores the address of a static string, or leaves null for an unknown code.
+    let known =
+        driver().is_ok_and(|driver| unsafe { driver.cuGetErrorString(code, &mut text) }.is_ok());
+    if !known || text.is_null() {
+        return "unknown error".into();
+    }
+    // SAFETY: the driver's strings are static and end in a zero.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// Returns [`CudaError::NoBackend`]: this build does not support the driver.
 #[cfg(not(all(feature = "cuda", target_os = "linux")))]
-pub(super) fn load() -> Result<super::functions::Functions, crate::CudaError> {
-    Err(crate::CudaError::NoBackend)
+fn load() -> Result<Functions, CudaError> {
+    Err(CudaError::NoBackend)
 }
 
 #[cfg(all(feature = "cuda", target_os = "linux"))]
-pub(super) use linux::load;
+use linux::load;
 
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod linux {
@@ -28,7 +63,7 @@ mod linux {
     const MODULE: &str = "/proc/driver/nvidia/version";
 
     /// Loads the library, checks its version, and resolves its functions.
-    pub(in super::super) fn load() -> Result<Functions, CudaError> {
+    pub(super) fn load() -> Result<Functions, CudaError> {
         let no_driver = |error: libloading::Error| CudaError::NoDriver {
             // The loader's own message is the source of libloading's.
             why: error.source().map_or_else(|| error.to_string(), |why| why.to_string()),

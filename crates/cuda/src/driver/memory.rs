@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::Context;
 use super::context::{Allocation, Owned};
-use super::functions::{self, CUevent, CUstream, driver};
+use super::functions::{self, CUevent, CUstream};
+use super::library::driver;
 use crate::error::CudaError;
 
 /// Queues zeroing of `bytes` bytes at `address`.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::context::Owned;
 use super::functions::{
-    CUfunction, CUlaunchAttribute, CUlaunchConfig, CUmodule, CUstream, Failure, OTHER_CODE, driver,
-    message,
+    CUfunction, CUlaunchAttribute, CUlaunchConfig, CUmodule, CUstream, Failure, OTHER_CODE,
 };
+use super::library::{driver, message};
 use super::{Context, Image, LaunchDims};
 use crate::error::CudaError;
 use crate::family::MACHINE_CODE_CUDA;
