@@ -6,7 +6,7 @@
 // last ones of the chunk before. Of every field, `lead` bytes lie across: those of the first chunk of every run, and of the last
 // chunk, are copied to `kept` by a launch before. The last chunk, whose fields have slots of no one number,
 // is copied too, and made of that.
-#include "chain.cuh"
+#include "mover.cuh"
 
 // A field, listed in the order of slots (forward) or of records (backward).
 struct FieldColumn {
@@ -344,7 +344,5 @@ struct FieldMoveArgs {
 static_assert(sizeof(FieldMoveArgs) == 832);
 
 extern "C" __global__ void __launch_bounds__(256, 8) move_fields_1(const __grid_constant__ FieldMoveArgs a) {
-    InRegisters<DeviceScope, 16, 1> carrier(a.vectors, threadIdx.x & (a.lanes - 1), a.lanes);
-    const u32 each = blockDim.x / a.lanes;
-    follow_chains(a.map, a.flags, carrier, a.data, u32(a.units), blockIdx.x * each + threadIdx.x / a.lanes, gridDim.x * each, a.lanes);
+    move_all(a, a.flags, InRegisters<FixedWidth<16>, 1>({}, a.vectors, a.lanes));
 }

@@ -126,6 +126,7 @@ impl Gpu {
     }
 
     fn module(&self, family: Family, word: usize) -> Result<Arc<Module>, CudaError> {
+        let word = family.compiled_word(word);
         let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = modules.get(&(family, word)) {
             return Ok(module.clone());

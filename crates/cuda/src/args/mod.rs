@@ -204,7 +204,7 @@ args! {
     MoveAxes32(MoveAxes32) with Flags;
     /// `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
     MoveAxes64(MoveAxes64) with Flags;
-    /// `move_on_chip_*`.
+    /// `move_on_chip`.
     OnChip(OnChipArgs);
     /// `pad_slide`.
     Slide(SlideArgs) with Flags;

@@ -69,35 +69,35 @@ macro_rules! by_map {
     ($($(#[$meta:meta])* $name:ident, $map:ident, $kind:literal;)*) => {
         mirror! {$(
             $(#[$meta])*
-            $name = $kind, in "moves.cuh" {
+            $name = $kind, in "mover.cuh" {
                 Address: data;
                 GlobalFlags: flags;
                 u64: units;
-                u32: lanes, vectors;
+                u32: lanes, vectors, word, pad;
                 $map: map;
             }
         )*}
     };
 }
 by_map! {
-    /// Slots.
+    /// Moves of slots, 32-bit numbers.
     MoveSlots32, SlotMap32, "MoveArgs<SlotMap<u32>>";
-    /// The same by wide numbers.
+    /// Moves of slots, 64-bit numbers.
     MoveSlots64, SlotMap64, "MoveArgs<SlotMap<u64>>";
-    /// Rows of tiles.
+    /// Moves of rows of tiles.
     MoveRuns, TileRunMap, "MoveArgs<TileRuns>";
-    /// Axes in any order.
+    /// Moves along any permutation of axes, 32-bit numbers.
     MoveAxes32, Axes32, "MoveArgs<Axes<u32>>";
-    /// The same by wide numbers.
+    /// Moves along any permutation of axes, 64-bit numbers.
     MoveAxes64, Axes64, "MoveArgs<Axes<u64>>";
 }
 
 mirror! {
-    /// PTTWAC with flags on chip.
+    /// PTTWAC with flags in shared memory.
     OnChipArgs, in "moves_on_chip.cu" {
         Address: data;
         u64: instances, instance_bytes;
-        u32: flag_words, units, lanes, vectors;
+        u32: flag_words, units, lanes, vectors, word, pad;
         SmallSwap: map;
     }
 }

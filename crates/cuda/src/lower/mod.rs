@@ -13,9 +13,9 @@
 //! | records between AoS and tiles, barrier | `retile` |
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
 //! | fields' slots gathered, a block a run, and PTTWAC | `fields` |
-//! | PTTWAC, flags in memory: axes; slots | `moves`; `moves_slots`; either `moves_shared` |
+//! | PTTWAC, flags in device memory: axes; slots | `moves`; `moves_slots` |
 //! | rows of tiles between pitches, PTTWAC | `moves_runs` |
-//! | PTTWAC, flags on chip | `moves_on_chip` |
+//! | PTTWAC, flags in shared memory | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 //! | columns cut off | `out_of_place` or `pitched`, `pad` |
