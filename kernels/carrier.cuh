@@ -37,16 +37,8 @@ template <int Bytes> __device__ __forceinline__ void load_shared(uint4 &x, const
         x.x = word;
 }
 
-// Access width in bytes: known to the compiler, or an argument of the launch (1, 2, 4, 8 or 16).
-template <int Bytes> struct FixedWidth {
-    enum : u32 { bytes = Bytes };
-};
-struct AnyWidth {
-    u32 bytes;
-};
-
-// Evaluates an expression with V = `bytes` as a constant. All threads have the same width, so no warp diverges.
-// Comparisons, since a `switch` becomes an indirect branch through a table.
+// Evaluates an expression with V = BYTES as a constant: 1, 2, 4, 8 or 16. All threads have the same width, so no warp
+// diverges. Comparisons, since a `switch` becomes an indirect branch through a table.
 #define BY_WIDTH(BYTES, EXPRESSION)                                                                    \
     if (BYTES > 8) { enum { V = 16 }; EXPRESSION; }                                                    \
     else if (BYTES > 4) { enum { V = 8 }; EXPRESSION; }                                                \
@@ -55,17 +47,16 @@ struct AnyWidth {
     else { enum { V = 1 }; EXPRESSION; }
 
 // Super-elements in registers: at most K accesses per lane.
-template <class Access, int K> struct InRegisters {
-    Access access;
-    u32 vectors, sub, lanes; // accesses that make a super-element; this lane; lanes of the worker
+template <int K> struct InRegisters {
+    u32 word, vectors, sub, lanes; // bytes of an access; accesses of a super-element; this lane; lanes of the worker
     uint4 carried[K], fetched[K];
 
-    __device__ InRegisters(Access access_, u32 vectors_, u32 lanes_)
-        : access(access_), vectors(vectors_), sub(threadIdx.x & (lanes_ - 1)), lanes(lanes_) {}
+    __device__ InRegisters(u32 word_, u32 vectors_, u32 lanes_)
+        : word(word_), vectors(vectors_), sub(threadIdx.x & (lanes_ - 1)), lanes(lanes_) {}
 
-    __device__ void fetch(const char *place) { BY_WIDTH(access.bytes, load<V>(place + sub * access.bytes)); }
+    __device__ void fetch(const char *place) { BY_WIDTH(word, load<V>(place + sub * word)); }
     __device__ void arrive() {}
-    __device__ void put(char *place) const { BY_WIDTH(access.bytes, store<V>(place + sub * access.bytes)); }
+    __device__ void put(char *place) const { BY_WIDTH(word, store<V>(place + sub * word)); }
     __device__ void advance() {
 #pragma unroll
         for (int k = 0; k < K; k++) carried[k] = fetched[k];
@@ -85,21 +76,20 @@ template <class Access, int K> struct InRegisters {
 
 // Super-elements of any length in shared memory ("local memory tiling", thesis figure 4.14). A fetch whose value a
 // starter discards may race with a winner's put.
-template <class Access> struct InShared {
-    Access access;
-    u32 vectors, sub, lanes;
+struct InShared {
+    u32 word, vectors, sub, lanes;
     char *carried, *fetched;
 
-    __device__ InShared(Access access_, u32 vectors_, u32 lanes_, char *both)
-        : access(access_), vectors(vectors_), sub(threadIdx.x & (lanes_ - 1)), lanes(lanes_), carried(both),
-          fetched(both + vectors_ * access_.bytes) {}
+    __device__ InShared(u32 word_, u32 vectors_, u32 lanes_, char *both)
+        : word(word_), vectors(vectors_), sub(threadIdx.x & (lanes_ - 1)), lanes(lanes_), carried(both),
+          fetched(both + vectors_ * word_) {}
 
-    __device__ void fetch(const char *place) { BY_WIDTH(access.bytes, load<V>(place)); }
+    __device__ void fetch(const char *place) { BY_WIDTH(word, load<V>(place)); }
     __device__ void arrive() {
         copy_async_wait();
         __syncwarp();
     }
-    __device__ void put(char *place) const { BY_WIDTH(access.bytes, store<V>(place)); }
+    __device__ void put(char *place) const { BY_WIDTH(word, store<V>(place)); }
     __device__ void advance() {
         char *free = carried;
         carried = fetched;

@@ -17,6 +17,7 @@ static_assert(sizeof(MoveArgs<SlotMap<u64>>) == 256);
 static_assert(sizeof(MoveArgs<TileRuns>) == 96);
 static_assert(sizeof(MoveArgs<Axes<u32>>) == 232);
 static_assert(sizeof(MoveArgs<Axes<u64>>) == 336);
+static_assert(sizeof(MoveArgs<FieldMap>) == 840);
 
 // Follows chains until every super-element has moved. A worker is `lanes` neighbouring threads of a warp. All workers
 // of a warp run the same code path whether they start a chain or continue one, so that their loads overlap.
@@ -81,9 +82,9 @@ __device__ void follow_chains(const Map &map, const Flags &flags, Carrier &carri
 }
 
 // Moves all super-elements of a launch.
-template <class Args, class Flags, class Carrier>
-static __device__ void move_all(const Args &a, const Flags &flags, Carrier carrier) {
-    using I = typename decltype(a.map)::Index;
+template <class Map, class Flags, class Carrier>
+static __device__ void move_all(const MoveArgs<Map> &a, const Flags &flags, Carrier carrier) {
+    using I = typename Map::Index;
     const u32 each = blockDim.x / a.lanes;
     const I first = I(blockIdx.x) * each + threadIdx.x / a.lanes;
     follow_chains(a.map, flags, carrier, a.data, I(a.units), first, I(gridDim.x) * each, a.lanes);
@@ -91,14 +92,14 @@ static __device__ void move_all(const Args &a, const Flags &flags, Carrier carri
 
 // Moves them through registers, at most K accesses per lane.
 template <int K, class Map> static __device__ void move_in_registers(const MoveArgs<Map> &a) {
-    move_all(a, a.flags, InRegisters<AnyWidth, K>({a.word}, a.vectors, a.lanes));
+    move_all(a, a.flags, InRegisters<K>(a.word, a.vectors, a.lanes));
 }
 
 // Moves them through shared memory: two super-elements per worker.
 template <class Map> static __device__ void move_in_shared(const MoveArgs<Map> &a) {
     extern __shared__ uint4 shared[];
     char *both = (char *)shared + threadIdx.x / a.lanes * (2 * a.vectors * a.word);
-    move_all(a, a.flags, InShared<AnyWidth>({a.word}, a.vectors, a.lanes, both));
+    move_all(a, a.flags, InShared(a.word, a.vectors, a.lanes, both));
 }
 
 // Kernels with at most K accesses per lane, compiled for BLOCKS blocks per multiprocessor. `lower/moves.rs` launches as

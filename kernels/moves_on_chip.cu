@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(1024) move_on_chip(const __grid_con
     for (u64 i = blockIdx.x; i < a.instances; i += gridDim.x) {
         for (u32 w = threadIdx.x; w < a.flag_words; w += blockDim.x) words[w] = 0;
         __syncthreads();
-        InRegisters<AnyWidth, 4> carrier({a.word}, a.vectors, a.lanes);
+        InRegisters<4> carrier(a.word, a.vectors, a.lanes);
         follow_chains(a.map, SharedFlags{words}, carrier, a.data + i * a.instance_bytes, a.units,
                       threadIdx.x / a.lanes, blockDim.x / a.lanes, a.lanes);
         __syncthreads();

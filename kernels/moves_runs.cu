@@ -12,7 +12,7 @@ struct RunFlags {
 };
 
 template <int K> static __device__ void move_runs(const MoveArgs<TileRuns> &a) {
-    move_all(a, RunFlags{a.flags, a.map}, InRegisters<AnyWidth, K>({a.word}, a.vectors, a.lanes));
+    move_all(a, RunFlags{a.flags, a.map}, InRegisters<K>(a.word, a.vectors, a.lanes));
 }
 
 extern "C" __global__ void __launch_bounds__(256, 8) move_runs_1(const __grid_constant__ MoveArgs<TileRuns> a) {

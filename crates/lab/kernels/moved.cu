@@ -19,17 +19,17 @@ extern "C" __global__ void __launch_bounds__(256) moved_clear(const __grid_const
 }
 
 // Puts super-elements down transposed, words of V bytes as elements.
-template <int V> struct Turning : InShared<FixedWidth<V>> {
+template <int V> struct Turning : InShared {
     u32 rows, cols;
 
     __device__ Turning(const MovedArgs &a, char *both)
-        : InShared<FixedWidth<V>>({}, a.vectors, a.lanes, both), rows(a.rows), cols(a.cols) {}
+        : InShared(V, a.vectors, a.lanes, both), rows(a.rows), cols(a.cols) {}
 
     __device__ void put(char *place) const {
-        for (u32 v = this->sub; v < this->vectors; v += this->lanes) {
+        for (u32 v = sub; v < vectors; v += lanes) {
             const u32 from = rows > 1 ? v % rows * cols + v / rows : v;
             uint4 x;
-            load_shared<V>(x, this->carried + from * V);
+            load_shared<V>(x, carried + from * V);
             store_relaxed<V>(place + u64(v) * V, x);
         }
     }

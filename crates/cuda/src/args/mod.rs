@@ -233,7 +233,7 @@ args! {
     /// `field_keep`, `field_gather`.
     FieldGather(FieldGatherArgs) with Kept;
     /// `move_fields_1`.
-    FieldMove(FieldMoveArgs) with Flags;
+    MoveFields(MoveFields) with Flags;
     /// `gaps_keep`, `gaps_restore`.
     Gaps(GapArgs) with Kept;
     /// `scale_*`.

@@ -55,7 +55,24 @@ mirror! {
     }
 }
 
-// Super-elements along cycles.
+mirror! {
+    /// Slots of one field of records.
+    FieldSlot, in "index.cuh" {
+        u32: first, place, last;
+    }
+    /// The slot pass of records of any fields.
+    FieldMap, in "index.cuh" {
+        u32: fields, chunks, backward, unit_bytes;
+        Divisor32: per_chunk;
+        [FieldSlot; MOST_FIELD_COLUMNS]: field;
+    }
+}
+
+impl Mirrored for [FieldSlot; MOST_FIELD_COLUMNS] {
+    const KIND: &'static str = "FieldSlot[64]";
+}
+
+// Moves of super-elements along cycles.
 
 mirror! {
     /// Flags of a whole launch.
@@ -90,6 +107,8 @@ by_map! {
     MoveAxes32, Axes32, "MoveArgs<Axes<u32>>";
     /// Moves along any permutation of axes, 64-bit numbers.
     MoveAxes64, Axes64, "MoveArgs<Axes<u64>>";
+    /// Moves of slots of records.
+    MoveFields, FieldMap, "MoveArgs<FieldMap>";
 }
 
 mirror! {
@@ -409,32 +428,10 @@ mirror! {
         Divisor32: row, tile, tile_bytes;
         [FieldColumn; MOST_FIELD_COLUMNS]: field;
     }
-    /// A field's slots.
-    FieldSlot, in "fields.cu" {
-        u32: first, place, last;
-    }
-    /// The slot pass of fields.
-    FieldMap, in "fields.cu" {
-        u32: fields, chunks, backward, unit_bytes;
-        Divisor32: per_chunk;
-        [FieldSlot; MOST_FIELD_COLUMNS]: field;
-    }
-    /// The same along cycles.
-    FieldMoveArgs, in "fields.cu" {
-        Address: data;
-        GlobalFlags: flags;
-        u64: units;
-        u32: lanes, vectors;
-        FieldMap: map;
-    }
 }
 
 impl Mirrored for [FieldColumn; MOST_FIELD_COLUMNS] {
     const KIND: &'static str = "FieldColumn[64]";
-}
-
-impl Mirrored for [FieldSlot; MOST_FIELD_COLUMNS] {
-    const KIND: &'static str = "FieldSlot[64]";
 }
 
 // Numbers multiplied and conjugated.

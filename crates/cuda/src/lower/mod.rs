@@ -171,12 +171,6 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (&StageMap::RecordMove { ref slots, direction }, Way::Moves, _) => {
-            along_cycles(fields::moves(slots, direction, at)?, Operation::Moves)
-        }
-        (&StageMap::TileRows(runs), Way::Moves, _) => {
-            along_cycles(moves::runs(&runs, at)?, Operation::Moves)
-        }
         (_, Way::OnChipMoves { threads }, Some(SwapKind::Transpose(e))) => {
             let call = moves::on_chip(e, threads, at)?;
             (call, of(&call).of(Operation::OnChipMoves))

@@ -1,13 +1,13 @@
 //! Moves of super-elements along the cycles of an index map.
 
-use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, SlotOrder, TileRows};
+use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, FieldSlots, SlotOrder, TileRows};
 use turntile_plan::{Direction, StageMap};
 
 use super::fit::{At, Lowered, Size, field};
-use super::maps;
+use super::{fields, maps};
 use crate::args::{
-    Args, Divisor32, MoveAxes32, MoveAxes64, MoveRuns, MoveSlots32, MoveSlots64, OnChipArgs,
-    SmallSwap, TileRunMap, zeroed,
+    Args, Divisor32, MoveAxes32, MoveAxes64, MoveFields, MoveRuns, MoveSlots32, MoveSlots64,
+    OnChipArgs, SmallSwap, zeroed,
 };
 use crate::call::{WorkspacePart, widest_word};
 use crate::error::LowerError;
@@ -26,11 +26,12 @@ type Held = (usize, usize, &'static str);
 
 const SLOTS32: &[Held] =
     &[(1, 8, "move_slots32_1"), (2, 6, "move_slots32_2"), (4, 4, "move_slots32_4")];
-const SLOTS64: &[Held] = &[(1, 5, "move_slots64_1"), (4, 3, "move_slots64_4")];
+const SLOTS64: &[Held] = &[(1, 5, "move_slots64_1")];
 const AXES32: &[Held] =
     &[(1, 8, "move_axes32_1"), (2, 6, "move_axes32_2"), (4, 4, "move_axes32_4")];
-const AXES64: &[Held] = &[(1, 6, "move_axes64_1"), (4, 3, "move_axes64_4")];
+const AXES64: &[Held] = &[(1, 6, "move_axes64_1")];
 const RUNS: &[Held] = &[(1, 8, "move_runs_1"), (4, 4, "move_runs_4")];
+const FIELDS: &[Held] = &[(1, 8, "move_fields_1")];
 
 /// Threads that move one super-element of `vectors` accesses together.
 fn lanes(vectors: usize) -> usize {
@@ -43,22 +44,26 @@ fn in_registers(kernels: &[Held], vectors: usize) -> Option<Held> {
 }
 
 /// Super-elements and their index map.
-struct Moved {
+struct Moved<'a> {
     /// Number of super-elements, all instances.
     units: usize,
     /// Bytes of a super-element.
     unit_bytes: usize,
     /// Bytes of an access.
     word: usize,
-    map: Map,
+    map: Map<'a>,
 }
 
 /// Index map.
-enum Map {
+enum Map<'a> {
     /// Slots of a batch of matrices.
     Slots(usize, AlignedSlots, Direction),
     /// Axes, except the last one, which is not permuted.
     Axes(AxisPermutation),
+    /// Rows of tiles between two pitches.
+    Runs(TileRows),
+    /// Slots of records.
+    Fields(&'a FieldSlots, Direction),
 }
 
 /// Number of 32-bit words that store one flag per super-element.
@@ -71,8 +76,8 @@ pub fn carried(unit: usize, at: At) -> bool {
     at.limits.shared_bytes / (unit * at.elem_bytes) >= 2
 }
 
-impl Moved {
-    fn new(shape: &StageMap, at: At) -> Lowered<Self> {
+impl<'a> Moved<'a> {
+    fn new(shape: &'a StageMap, at: At) -> Lowered<Self> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         match *shape {
@@ -87,6 +92,25 @@ impl Moved {
                 let word = widest_word(&[unit_bytes, at.alignment, stride]);
                 Ok(Moved { units, unit_bytes, word, map: Map::Slots(batch, slots, direction) })
             }
+            StageMap::TileRows(runs) => {
+                let [from, to] = runs.pitches();
+                let places = [runs.rows().checked_mul(from), runs.cols().checked_mul(to)];
+                if places.iter().any(|places| places.is_none_or(|places| places >= FEW)) {
+                    return Err(LowerError::NoKernel);
+                }
+                let (word, vectors) = at.words(runs.side());
+                let (units, unit_bytes) = (runs.places(), word * vectors);
+                Ok(Moved { units, unit_bytes, word, map: Map::Runs(runs) })
+            }
+            StageMap::RecordMove { ref slots, direction } => {
+                fields::check(slots, at)?;
+                let (units, (word, vectors)) = (slots.count(), at.words(slots.slot()));
+                if units > FEW {
+                    return Err(LowerError::NoKernel);
+                }
+                let map = Map::Fields(slots, direction);
+                Ok(Moved { units, unit_bytes: word * vectors, word, map })
+            }
             _ => Err(LowerError::NoKernel),
         }
     }
@@ -99,8 +123,8 @@ impl Moved {
     fn narrow(&self) -> bool {
         self.units < FEW
             && match self.map {
-                Map::Axes(_) => true,
                 Map::Slots(_, slots, _) => slots.len() + 2 * slots.rows() < u32::MAX as usize,
+                _ => true,
             }
     }
 
@@ -135,6 +159,10 @@ impl Moved {
                     moved!(MoveAxes64, maps::axes64(&digits, batch, self.unit_bytes)?)
                 }
             }
+            Map::Runs(runs) => moved!(MoveRuns, maps::tile_rows(runs, self.unit_bytes)?),
+            &Map::Fields(slots, direction) => {
+                moved!(MoveFields, maps::field_slots(slots, direction, self.unit_bytes)?)
+            }
         })
     }
 }
@@ -144,10 +172,12 @@ pub fn global(shape: &StageMap, at: At) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (vectors, narrow) = (moved.vectors(), moved.narrow());
     let (family, kernels, in_shared) = match (&moved.map, narrow) {
-        (Map::Slots(..), true) => (Family::MovesSlots, SLOTS32, "move_shared_slots"),
-        (Map::Slots(..), false) => (Family::MovesSlots, SLOTS64, "move_shared_slots"),
-        (Map::Axes(_), true) => (Family::Moves, AXES32, "move_shared_axes"),
-        (Map::Axes(_), false) => (Family::Moves, AXES64, "move_shared_axes"),
+        (Map::Slots(..), true) => (Family::MovesSlots, SLOTS32, Some("move_shared_slots")),
+        (Map::Slots(..), false) => (Family::MovesSlots, SLOTS64, Some("move_shared_slots")),
+        (Map::Axes(_), true) => (Family::Moves, AXES32, Some("move_shared_axes")),
+        (Map::Axes(_), false) => (Family::Moves, AXES64, Some("move_shared_axes")),
+        (Map::Runs(_), _) => (Family::MovesRuns, RUNS, None),
+        (Map::Fields(..), _) => (Family::Fields, FIELDS, None),
     };
     let held = in_registers(kernels, vectors);
     let (entry, narrow, blocks, threads, shared_bytes) = match held {
@@ -161,48 +191,13 @@ pub fn global(shape: &StageMap, at: At) -> Lowered {
             let shared_bytes = threads / lanes * each;
             let blocks =
                 (at.limits.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
-            (in_shared, false, blocks, threads, shared_bytes)
+            (in_shared.ok_or(LowerError::NoKernel)?, false, blocks, threads, shared_bytes)
         }
     };
     let blocks = moved.blocks(threads, at.limits.units * blocks);
     let flags = WorkspacePart::Flags(flag_words(moved.units) * 4);
     let launch = at.launch((family, moved.word, entry), Size { blocks, threads, shared_bytes })?;
     Ok(launch.using(flags, moved.params(narrow)?))
-}
-
-/// Rows of tiles between two pitches by PTTWAC, flags in device memory.
-pub fn runs(runs: &TileRows, at: At) -> Lowered {
-    let [from, to] = runs.pitches();
-    let places = [runs.rows().checked_mul(from), runs.cols().checked_mul(to)];
-    if places.iter().any(|places| places.is_none_or(|places| places >= FEW)) {
-        return Err(LowerError::NoKernel);
-    }
-    let (word, vectors) = at.words(runs.side());
-    let lanes = lanes(vectors);
-    let (_, blocks, entry) = in_registers(RUNS, vectors).ok_or(LowerError::NoKernel)?;
-    let most = runs.places().div_ceil(THREADS / lanes).max(1);
-    let blocks = most.min(at.limits.units * blocks);
-    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
-    let flags = WorkspacePart::Flags(flag_words(runs.places()) * 4);
-    Ok(at.launch((Family::MovesRuns, word, entry), size)?.using(
-        flags,
-        MoveRuns {
-            units: runs.places() as u64,
-            lanes: lanes as u32,
-            vectors: field(vectors)?,
-            word: word as u32,
-            map: TileRunMap {
-                from: Divisor32::new(field(from)?),
-                side: Divisor32::new(field(runs.side())?),
-                to: field(to)?,
-                rows: field(runs.rows())?,
-                cols: field(runs.cols())?,
-                unit_bytes: (runs.side() * at.elem_bytes) as u64,
-                ..zeroed()
-            },
-            ..zeroed()
-        },
-    ))
 }
 
 /// PTTWAC with flags in shared memory, one block per instance.
@@ -241,6 +236,7 @@ pub fn per_cycle(shape: &StageMap, at: At) -> Lowered {
         Map::Slots(..) => ("per_cycle_slots", false),
         Map::Axes(_) if moved.narrow() => ("per_cycle_axes32", true),
         Map::Axes(_) => ("per_cycle_axes64", false),
+        Map::Runs(_) | Map::Fields(..) => return Err(LowerError::NoKernel),
     };
     let blocks = moved.blocks(THREADS, at.limits.units * 32);
     let size = Size { blocks, threads: THREADS, shared_bytes: 0 };

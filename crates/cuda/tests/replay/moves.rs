@@ -47,10 +47,7 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
             }
             moved!(a, a.map)
         }
-        Args::FieldMove(a) if one_of("move_fields_", &[]) => {
-            let (units, lanes, vectors) = (a.units, u64::from(a.lanes), u64::from(a.vectors));
-            by_kernel(call, &a.map, Mover { units, lanes, vectors, word: 16 }, offset)
-        }
+        Args::MoveFields(a) if one_of("move_fields_", &[]) => moved!(a, a.map),
         Args::OnChip(a) if one_of("move_on_chip", &[]) => {
             threads(call, 1024)?;
             let (vectors, word) = (u64::from(a.vectors), u64::from(a.word));
