@@ -6,7 +6,7 @@
 // last ones of the chunk before. Of every field, `lead` bytes lie across: those of the first chunk of every run, and of the last
 // chunk, are copied to `kept` by a launch before. The last chunk, whose fields have slots of no one number,
 // is copied too, and made of that.
-#include "chain.cuh"
+#include "mover.cuh"
 
 // A field, listed in the order of slots (forward) or of records (backward).
 struct FieldColumn {
@@ -30,18 +30,6 @@ struct FieldGatherArgs {
     FieldColumn field[64];
 };
 static_assert(sizeof(FieldGatherArgs) == 2168);
-
-// The last entry of a table of `step` numbers each whose first is at or below this one; the first entry's is 0.
-static __device__ u32 last_below(const u32 *table, u32 step, u32 count, u32 value) {
-    u32 low = 0;
-#pragma unroll 1
-    for (u32 left = count; left > 1;) {
-        const u32 half = left / 2;
-        low += table[(low + half) * step] <= value ? half : 0;
-        left -= half;
-    }
-    return low;
-}
 
 static __device__ u32 first_chunk(const FieldGatherArgs &a, u32 run) { return run * a.each + min(run, a.more); }
 static __device__ u32 chunk_bytes(const FieldGatherArgs &a) { return a.chunk * a.record; }
@@ -307,44 +295,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4) field_gather(const __g
     chunks.walk();
 }
 
-// The slot pass: which slot goes where.
-struct FieldSlot {
-    u32 first, place, last; // the final number of a field's first slot; slots before it in a chunk, and in the last one
-};
-static_assert(sizeof(FieldSlot) == 12);
-
-struct FieldMap {
-    using Index = u32;
-    u32 fields, chunks;      // chunks but the last
-    u32 backward, unit_bytes;
-    Divisor<u32> per_chunk;  // slots
-    FieldSlot field[64];
-
-    __device__ u32 of_chunk(u32 f) const { return (f + 1 < fields ? field[f + 1].place : per_chunk.divisor) - field[f].place; }
-    __device__ u32 succ(u32 s) const {
-        u32 c = min(per_chunk.div(s), chunks), before = c * per_chunk.divisor;
-        const u32 which = backward ? 0 : c == chunks ? 2 : 1;
-        const u32 f = last_below(&field[0].first + which, 3, fields, backward ? s : s - before), of_field = field[f].first;
-        if (backward) c = min((s - of_field) / of_chunk(f), chunks), before = c * per_chunk.divisor;
-        const u32 slot = of_field + c * of_chunk(f), place = before + (c == chunks ? field[f].last : field[f].place);
-        return backward ? s - slot + place : s - place + slot;
-    }
-    __device__ u64 offset(u32 s) const { return u64(s) * unit_bytes; }
-    __device__ u32 pick(u32 k) const { return k; }
-};
-static_assert(sizeof(FieldMap) == 800);
-
-struct FieldMoveArgs {
-    char *data;
-    GlobalFlags flags;
-    u64 units;          // slots
-    u32 lanes, vectors; // threads of a worker, a power of two; accesses that make a slot
-    FieldMap map;
-};
-static_assert(sizeof(FieldMoveArgs) == 832);
-
-extern "C" __global__ void __launch_bounds__(256, 8) move_fields_1(const __grid_constant__ FieldMoveArgs a) {
-    InRegisters<DeviceScope, 16, 1> carrier(a.vectors, threadIdx.x & (a.lanes - 1), a.lanes);
-    const u32 each = blockDim.x / a.lanes;
-    follow_chains(a.map, a.flags, carrier, a.data, u32(a.units), blockIdx.x * each + threadIdx.x / a.lanes, gridDim.x * each, a.lanes);
+// The slot pass, by PTTWAC with flags in device memory. Slots are whole vectors of 16 bytes.
+extern "C" __global__ void __launch_bounds__(256, 8) move_fields_1(const __grid_constant__ MoveArgs<FieldMap> a) {
+    move_all(a, a.flags, InRegisters<1>(16, a.vectors, a.lanes));
 }

@@ -1,19 +1,19 @@
-// PTTWAC's flags: which bit belongs to a super-element, and in which order they are written and read.
+// Flags of PTTWAC: the bit of a super-element, and the memory order of flags and data.
 //
-// A flag says that the content of its place has been *taken* by a worker. The content of place q ends
-// in succ(q), so whoever takes q is the only worker that ever writes succ(q). A worker that carries
-// content for p claims p: the winner takes p's content and goes on, the loser met a place whose
-// content a *starter* has taken; it stores what it carries there all the same, and its chain ends.
+// A flag says that a worker has *claimed* the content of a position. The content of position q moves to succ(q), so
+// the worker that claims q is the only one that ever writes succ(q). A worker that carries content for p claims p. If
+// it wins, it takes p's content and continues. If it loses, a *starter* has claimed p's content: the worker still
+// stores what it carries, and its chain ends.
 //
-// Writing p must follow the reading of p. The winner has read p itself. The loser relies on the
-// starter's order: it reads p first, then passes a fence, then claims; the loser claims after it
-// (that is what losing means), passes a fence, then writes. Both fences and the two atomic
-// operations between them make "starter's read happens before loser's write". A starter that loses has
-// read what a winner may be writing: it drops it, and both accesses are relaxed, so nothing is undefined.
+// The write of p must follow the read of p. A winner has read p itself. A loser relies on the starter's order: the
+// starter reads p, passes a fence, then claims p. The loser's claim follows the starter's claim; the loser passes a
+// fence, then writes p. The two fences and the two atomic operations between them order the starter's read before the
+// loser's write. A starter that loses may have read what a winner is writing: it discards the value, and both accesses
+// are relaxed, so the behaviour is defined.
 #pragma once
 #include "index.cuh"
 
-// A bit of position `p`'s word, which is word p / 32.
+// Bit of position `p` within its word, which is word p / 32.
 template <class I> static __device__ u32 flag_bit(I p) { return 1u << (u32(p) & 31u); }
 
 // Flags of a whole launch, in device memory.
@@ -26,7 +26,7 @@ struct GlobalFlags {
                      : "=r"(x) : "l"(__cvta_generic_to_global(words + (p >> 5))) : "memory");
         return (x & flag_bit(p)) != 0;
     }
-    // Whether this claim is the first.
+    // Claims `p`. Returns whether this claim is the first.
     template <class I> __device__ bool claim(I p) const {
         u32 x;
         asm volatile("atom.relaxed.gpu.global.or.b32 %0, [%1], %2;"

@@ -166,3 +166,48 @@ template <class I> struct SlotMap {
 };
 static_assert(sizeof(SlotMap<u32>) == 144);
 static_assert(sizeof(SlotMap<u64>) == 216);
+
+// Finds the last of `count` entries, of `step` numbers each, whose first number is at most `value`. The first entry's
+// number is 0, and the numbers ascend.
+static __device__ u32 last_below(const u32 *table, u32 step, u32 count, u32 value) {
+    u32 low = 0;
+#pragma unroll 1
+    for (u32 left = count; left > 1;) {
+        const u32 half = left / 2;
+        low += table[(low + half) * step] <= value ? half : 0;
+        left -= half;
+    }
+    return low;
+}
+
+// Slots of one field of records.
+struct FieldSlot {
+    u32 first, place, last; // final number of the first slot; slots before the field in a chunk, and in the last chunk
+};
+static_assert(sizeof(FieldSlot) == 12);
+
+// The slot pass of records of any fields.
+struct FieldMap {
+    using Index = u32;
+    u32 fields, chunks; // chunks without the last one
+    u32 backward, unit_bytes;
+    Divisor<u32> per_chunk; // slots of a chunk
+    FieldSlot field[64];
+
+    // Slots of a field in a chunk.
+    __device__ u32 of_chunk(u32 f) const {
+        return (f + 1 < fields ? field[f + 1].place : per_chunk.divisor) - field[f].place;
+    }
+    __device__ u32 succ(u32 s) const {
+        u32 c = min(per_chunk.div(s), chunks), before = c * per_chunk.divisor;
+        const u32 which = backward ? 0 : c == chunks ? 2 : 1;
+        const u32 f = last_below(&field[0].first + which, 3, fields, backward ? s : s - before);
+        const u32 of_field = field[f].first;
+        if (backward) c = min((s - of_field) / of_chunk(f), chunks), before = c * per_chunk.divisor;
+        const u32 slot = of_field + c * of_chunk(f), place = before + (c == chunks ? field[f].last : field[f].place);
+        return backward ? s - slot + place : s - place + slot;
+    }
+    __device__ u64 offset(u32 s) const { return u64(s) * unit_bytes; }
+    __device__ u32 pick(u32 k) const { return k; }
+};
+static_assert(sizeof(FieldMap) == 800);

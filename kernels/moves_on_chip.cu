@@ -1,6 +1,6 @@
-// 010!, 0100! by PTTWAC, an instance a block, flags in shared memory (thesis Algorithm 1).
-#include "chain.cuh"
-
+// Transposes matrices of super-elements (010!, 0100!) by PTTWAC, one block per matrix, flags in shared memory (thesis
+// Algorithm 1).
+#include "mover.cuh"
 
 struct OnChipArgs {
     char *data;
@@ -8,28 +8,19 @@ struct OnChipArgs {
     u32 flag_words;
     u32 units; // super-elements of an instance
     u32 lanes, vectors;
+    u32 word, pad; // bytes of an access
     SmallSwap map;
 };
-static_assert(sizeof(OnChipArgs) == 64);
+static_assert(sizeof(OnChipArgs) == 72);
 
-template <bool Single, int K> static __device__ void on_chip(const OnChipArgs &a) {
+extern "C" __global__ void __launch_bounds__(1024) move_on_chip(const __grid_constant__ OnChipArgs a) {
     extern __shared__ u32 words[];
-    const SharedFlags flags = {words};
-    const u32 lanes = Single ? 1 : a.lanes, workers = blockDim.x / lanes;
     for (u64 i = blockIdx.x; i < a.instances; i += gridDim.x) {
         for (u32 w = threadIdx.x; w < a.flag_words; w += blockDim.x) words[w] = 0;
         __syncthreads();
-        InRegisters<BlockScope, WORD, K> carrier(a.vectors, threadIdx.x & (lanes - 1), lanes);
-        follow_chains<Single>(a.map, flags, carrier, a.data + i * a.instance_bytes, a.units, threadIdx.x / lanes,
-                              workers, lanes);
+        InRegisters<4> carrier(a.word, a.vectors, a.lanes);
+        follow_chains(a.map, SharedFlags{words}, carrier, a.data + i * a.instance_bytes, a.units,
+                      threadIdx.x / a.lanes, blockDim.x / a.lanes, a.lanes);
         __syncthreads();
     }
 }
-
-#define ON_CHIP(NAME, SINGLE, K)                                                                       \
-    extern "C" __global__ void __launch_bounds__(1024) move_on_chip_##NAME(const __grid_constant__ OnChipArgs a) { \
-        on_chip<SINGLE, K>(a);                                                                         \
-    }
-ON_CHIP(words, true, 1)
-ON_CHIP(1, false, 1)
-ON_CHIP(4, false, 4)

@@ -1,8 +1,8 @@
-// The slot pass of the aligned-slot route, by the same movers.
-#include "moves.cuh"
+// Slot pass of the aligned-slot route, by PTTWAC with flags in device memory.
+#include "mover.cuh"
 
 MOVE(slots32, SlotMap<u32>, 1, 8)
 MOVE(slots32, SlotMap<u32>, 2, 6)
 MOVE(slots32, SlotMap<u32>, 4, 4)
-MOVE(slots64, SlotMap<u64>, 1, 6)
-MOVE(slots64, SlotMap<u64>, 4, 3)
+MOVE(slots64, SlotMap<u64>, 1, 5)
+MOVE_SHARED(slots, SlotMap<u64>, 5)

@@ -1,9 +1,10 @@
-// P-IPT: one worker a cycle, no flags, no workspace. The cycle of every candidate is walked, and moved only if the candidate
-// is its least; where the extents are equal that is a swap.
-#include "moves.cuh"
+// P-IPT: one worker per cycle, without flags and workspace. Walks the cycle of every candidate, and moves it if the
+// candidate is its smallest position.
+#include "mover.cuh"
 
 constexpr int kAhead = 4;
 
+// Whether `s` is the smallest position of a cycle that moves.
 template <class Map> static __device__ bool leads(const Map &map, typename Map::Index s) {
     typename Map::Index p = map.succ(s);
     if (p == s) return false;
@@ -11,15 +12,15 @@ template <class Map> static __device__ bool leads(const Map &map, typename Map::
     return p == s;
 }
 
-// Moves the cycle of `s`, a vector at a time, kAhead fetched before the first is put down: nothing but these is held, whatever
-// the lengths.
+// Moves the cycle of `s`, one access of the super-elements after another. Loads from up to kAhead positions at once, so
+// that registers do not depend on lengths.
 template <class Map> static __device__ void move_cycle(const MoveArgs<Map> &a, u32 sub, typename Map::Index s) {
     for (u32 v = sub; v < a.vectors; v += a.lanes) {
-        char *base = a.data + u64(v) * WORD;
-        Word<WORD> carried = *(Word<WORD> *)(base + a.map.offset(s));
+        char *base = a.data + u64(v) * a.word;
+        uint4 carried, fetched[kAhead];
+        BY_WIDTH(a.word, load_relaxed<V>(carried, base + a.map.offset(s)));
         auto p = s;
         do {
-            Word<WORD> fetched[kAhead];
             u64 place[kAhead];
             int count = 0;
 #pragma unroll
@@ -27,20 +28,20 @@ template <class Map> static __device__ void move_cycle(const MoveArgs<Map> &a, u
                 if (k > 0 && p == s) continue;
                 p = a.map.succ(p);
                 place[k] = a.map.offset(p);
-                fetched[k] = *(Word<WORD> *)(base + place[k]);
+                BY_WIDTH(a.word, load_relaxed<V>(fetched[k], base + place[k]));
                 count = k + 1;
             }
 #pragma unroll
             for (int k = 0; k < kAhead; k++) {
                 if (k >= count) continue;
-                *(Word<WORD> *)(base + place[k]) = carried;
+                BY_WIDTH(a.word, store_relaxed<V>(base + place[k], carried));
                 carried = fetched[k];
             }
         } while (p != s);
     }
 }
 
-// A worker's lanes look at candidates of their own, as far apart as there are workers, and move together those that lead.
+// The lanes of a worker test different candidates, `workers` apart, then move together the cycles of those that lead.
 template <class Map> static __device__ void per_cycle(const MoveArgs<Map> &a) {
     using I = typename Map::Index;
     const u32 sub = threadIdx.x & (a.lanes - 1), lead = threadIdx.x % kWarp - sub;
@@ -54,10 +55,10 @@ template <class Map> static __device__ void per_cycle(const MoveArgs<Map> &a) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) per_cycle_slots(const __grid_constant__ MoveArgs<SlotMap<u64>> a) {
+extern "C" __global__ void __launch_bounds__(256, 3) per_cycle_slots(const __grid_constant__ MoveArgs<SlotMap<u64>> a) {
     per_cycle(a);
 }
-extern "C" __global__ void __launch_bounds__(256) per_cycle_axes32(const __grid_constant__ MoveArgs<Axes<u32>> a) {
+extern "C" __global__ void __launch_bounds__(256, 5) per_cycle_axes32(const __grid_constant__ MoveArgs<Axes<u32>> a) {
     per_cycle(a);
 }
 extern "C" __global__ void __launch_bounds__(256) per_cycle_axes64(const __grid_constant__ MoveArgs<Axes<u64>> a) {

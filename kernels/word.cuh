@@ -1,4 +1,4 @@
-// Words by size, never by type, and the accesses that the movers make.
+// Words by size, never by type, and their copies to and from shared memory.
 #pragma once
 
 // Bytes of the words that a family is compiled for.
@@ -23,61 +23,6 @@ template <> struct WordOf<4> { using type = u32; };
 template <> struct WordOf<8> { using type = uint2; };
 template <> struct WordOf<16> { using type = uint4; };
 template <int Bytes> using Word = typename WordOf<Bytes>::type;
-
-// Loads and stores that many workers may make of one place at a time: "strong" in the memory model, so
-// that no pair of them is a data race. At the scope of the device they pass by the first-level cache,
-// which is not coherent; at the scope of a block they use it.
-struct DeviceScope;
-struct BlockScope;
-
-template <class Scope, int Bytes> struct Relaxed;
-
-#define RELAXED_WORD(SCOPE, NAME, BYTES, TYPE, REG, CONSTRAINT, PTX)                                      \
-    template <> struct Relaxed<SCOPE, BYTES> {                                                         \
-        static __device__ __forceinline__ TYPE load(const char *at) {                                  \
-            REG x;                                                                                     \
-            asm volatile("ld.relaxed." NAME ".global." PTX " %0, [%1];"                                \
-                         : "=" CONSTRAINT(x) : "l"(__cvta_generic_to_global(at)) : "memory");          \
-            return TYPE(x);                                                                            \
-        }                                                                                              \
-        static __device__ __forceinline__ void store(char *at, TYPE x) {                               \
-            asm volatile("st.relaxed." NAME ".global." PTX " [%0], %1;"                                \
-                         ::"l"(__cvta_generic_to_global(at)), CONSTRAINT(REG(x)) : "memory");          \
-        }                                                                                              \
-    };
-
-#define RELAXED_SCOPE(SCOPE, NAME)                                                                     \
-    RELAXED_WORD(SCOPE, NAME, 1, u8, u32, "r", "u8")                                                   \
-    RELAXED_WORD(SCOPE, NAME, 2, u16, u16, "h", "u16")                                                 \
-    RELAXED_WORD(SCOPE, NAME, 4, u32, u32, "r", "u32")                                                 \
-    template <> struct Relaxed<SCOPE, 8> {                                                             \
-        static __device__ __forceinline__ uint2 load(const char *at) {                                 \
-            uint2 x;                                                                                   \
-            asm volatile("ld.relaxed." NAME ".global.v2.u32 {%0, %1}, [%2];"                           \
-                         : "=r"(x.x), "=r"(x.y) : "l"(__cvta_generic_to_global(at)) : "memory");       \
-            return x;                                                                                  \
-        }                                                                                              \
-        static __device__ __forceinline__ void store(char *at, uint2 x) {                              \
-            asm volatile("st.relaxed." NAME ".global.v2.u32 [%0], {%1, %2};"                           \
-                         ::"l"(__cvta_generic_to_global(at)), "r"(x.x), "r"(x.y) : "memory");          \
-        }                                                                                              \
-    };                                                                                                 \
-    template <> struct Relaxed<SCOPE, 16> {                                                            \
-        static __device__ __forceinline__ uint4 load(const char *at) {                                 \
-            uint4 x;                                                                                   \
-            asm volatile("ld.relaxed." NAME ".global.v4.u32 {%0, %1, %2, %3}, [%4];"                   \
-                         : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)                                  \
-                         : "l"(__cvta_generic_to_global(at)) : "memory");                              \
-            return x;                                                                                  \
-        }                                                                                              \
-        static __device__ __forceinline__ void store(char *at, uint4 x) {                              \
-            asm volatile("st.relaxed." NAME ".global.v4.u32 [%0], {%1, %2, %3, %4};"                   \
-                         ::"l"(__cvta_generic_to_global(at)), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory"); \
-        }                                                                                              \
-    };
-
-RELAXED_SCOPE(DeviceScope, "gpu")
-RELAXED_SCOPE(BlockScope, "cta")
 
 // Who else wants a line of 128 bytes: `kParts`, neighbours on this multiprocessor, who find it in the first-level cache;
 // `kWholeLines`, others elsewhere too, so that all of it is asked for; `kOnce`, none: it bypasses that cache; `kTwoLines`, none, and the

@@ -61,23 +61,24 @@ pub(crate) fn machine(architecture: usize) -> Option<&'static Archive> {
 }
 
 impl Archive {
-    fn codes(&self, family: &str) -> Option<&[Code]> {
-        let families = self.families.get_or_init(|| families(self.packed).unwrap_or_default());
-        Some(&families.iter().find(|packed| packed.family == family)?.codes)
-    }
-
-    /// Returns `true` if the family has one code for all words.
-    pub fn is_compiled_once(&self, family: &str) -> bool {
-        self.codes(family).is_some_and(|codes| codes.len() == 1)
-    }
-
-    /// A family's code for words of that many bytes, if there is any. One that is compiled once has the same for all.
+    /// Returns a family's code for words of `word` bytes. A family that is compiled once has one code for all words.
     pub fn code(&self, family: &str, word: usize) -> Option<&[u8]> {
-        let codes = self.codes(family)?;
-        let first = codes.first()?;
-        let code = codes.iter().find(|code| code.word == word || codes.len() == 1)?;
+        let (first, code) = self.find(family, word)?;
         let unpacked = code.unpacked.get_or_init(|| code.unpack(first).ok()).as_ref()?;
         bytemuck::cast_slice(unpacked).get(..code.bytes)
+    }
+
+    /// Returns the word that a family's code for words of `word` bytes was compiled with: equal words have equal code.
+    pub fn compiled_word(&self, family: &str, word: usize) -> Option<usize> {
+        self.find(family, word).map(|(_, code)| code.word)
+    }
+
+    /// Finds a family's first code and its code for words of `word` bytes.
+    fn find(&self, family: &str, word: usize) -> Option<(&Code, &Code)> {
+        let families = self.families.get_or_init(|| families(self.packed).unwrap_or_default());
+        let codes = &families.iter().find(|packed| packed.family == family)?.codes;
+        let code = codes.iter().find(|code| code.word == word || codes.len() == 1)?;
+        Some((codes.first()?, code))
     }
 }
 
@@ -131,6 +132,13 @@ mod tests {
             }
         }
         assert_eq!(PTX.code(Family::Tiles.name(), 3), None);
+    }
+
+    #[test]
+    fn compiled_word_is_equal_for_all_words_when_the_family_is_compiled_once() {
+        let words = |family: Family| WORDS.map(|word| family.compiled_word(word));
+        assert_eq!(words(Family::Tiles), WORDS);
+        assert_eq!(words(Family::Moves), [4; 5]);
     }
 
     #[test]

@@ -65,17 +65,15 @@ families! {
     Retile = "retile";
     /// Records to columns by aligned slots.
     Fields = "fields";
-    /// PTTWAC through registers, axes in any order.
+    /// PTTWAC of any permutation of axes.
     Moves = "moves";
-    /// The same for aligned slots.
+    /// PTTWAC of aligned slots.
     MovesSlots = "moves_slots";
-    /// The same for rows of tiles between pitches.
+    /// PTTWAC of rows of tiles between two pitches.
     MovesRuns = "moves_runs";
-    /// PTTWAC through shared memory.
-    MovesShared = "moves_shared";
-    /// PTTWAC with flags on chip.
+    /// PTTWAC with flags in shared memory.
     MovesOnChip = "moves_on_chip";
-    /// P-IPT.
+    /// P-IPT of axes and of aligned slots.
     PerCycle = "per_cycle";
     /// Rows padded and unpadded.
     Pad = "pad";
@@ -94,11 +92,6 @@ families! {
 }
 
 impl Family {
-    /// Returns `true` if the same code is for all words.
-    pub(crate) fn is_compiled_once(self) -> bool {
-        archive::PTX.is_compiled_once(self.name())
-    }
-
     /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
     ///
     /// # Panics
@@ -106,6 +99,11 @@ impl Family {
     pub fn ptx(self, word: usize) -> &'static str {
         let text = archive::PTX.code(self.name(), word).expect("there is PTX for every word");
         str::from_utf8(text).expect("PTX is ASCII")
+    }
+
+    /// Returns the word that the code for words of `word` bytes was compiled with: one module serves all words with that code.
+    pub(crate) fn compiled_word(self, word: usize) -> usize {
+        archive::PTX.compiled_word(self.name(), word).unwrap_or(word)
     }
 
     pub(crate) fn image(self, word: usize) -> &'static CStr {

@@ -141,8 +141,7 @@ impl Gpu {
     }
 
     fn module(&self, family: Family, word: usize) -> Result<Arc<Module>, CudaError> {
-        // A family that is compiled once has the same code for all words.
-        let key = (family, if family.is_compiled_once() { 1 } else { word });
+        let key = (family, family.compiled_word(word));
         let slot = {
             let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
             modules.entry(key).or_default().clone()

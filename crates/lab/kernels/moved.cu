@@ -1,6 +1,6 @@
 // The sources' other movers of super-elements: by a block and its barriers (thesis Algorithm 2), through shared memory
 // whatever their length, with tiles transposed on the way (4.8.3, "+fusion"), and flags on chip in every layout (4.5.1).
-#include "chain.cuh"
+#include "mover.cuh"
 
 struct MovedArgs {
     char *data;
@@ -19,16 +19,18 @@ extern "C" __global__ void __launch_bounds__(256) moved_clear(const __grid_const
 }
 
 // Puts super-elements down transposed, words of V bytes as elements.
-template <int V> struct Turning : InShared<V> {
+template <int V> struct Turning : InShared {
     u32 rows, cols;
 
     __device__ Turning(const MovedArgs &a, char *both)
-        : InShared<V>(a.vectors, threadIdx.x & (a.lanes - 1), a.lanes, both), rows(a.rows), cols(a.cols) {}
+        : InShared(V, a.vectors, a.lanes, both), rows(a.rows), cols(a.cols) {}
 
     __device__ void put(char *place) const {
-        for (u32 v = this->sub; v < this->vectors; v += this->lanes) {
+        for (u32 v = sub; v < vectors; v += lanes) {
             const u32 from = rows > 1 ? v % rows * cols + v / rows : v;
-            Relaxed<DeviceScope, V>::store(place + u64(v) * V, *(const Word<V> *)(this->carried + from * V));
+            uint4 x;
+            load_shared<V>(x, carried + from * V);
+            store_relaxed<V>(place + u64(v) * V, x);
         }
     }
 };
@@ -65,7 +67,6 @@ template <int V> static __device__ void block_moves(const MovedArgs &a) {
     const GlobalFlags flags = {a.flags};
     const bool mine = threadIdx.x < a.vectors;
     const u64 lane_offset = u64(threadIdx.x) * V;
-    using Access = Relaxed<DeviceScope, V>;
     const auto all_hear = [&](bool said) {
         if (threadIdx.x == 0) decision = said;
         __syncthreads();
@@ -75,20 +76,20 @@ template <int V> static __device__ void block_moves(const MovedArgs &a) {
     };
     for (u32 s = blockIdx.x; s < a.units; s += gridDim.x) {
         if (all_hear(threadIdx.x == 0 && (flags.taken(s) || a.map.succ(s) == s))) continue;
-        Word<V> carried, fetched;
-        if (mine) carried = Access::load(a.data + a.map.offset(s) + lane_offset);
+        uint4 carried, fetched;
+        if (mine) load_relaxed<V>(carried, a.data + a.map.offset(s) + lane_offset);
         __syncthreads();
         if (threadIdx.x == 0) GlobalFlags::fence();
         if (!all_hear(threadIdx.x == 0 && flags.claim(s))) continue;
         for (u32 at = a.map.succ(s);; at = a.map.succ(at)) {
             char *place = a.data + a.map.offset(at) + lane_offset;
-            if (mine) fetched = Access::load(place);
+            if (mine) load_relaxed<V>(fetched, place);
             const bool won = all_hear(threadIdx.x == 0 && flags.claim(at));
             if (!won) {
                 if (threadIdx.x == 0) GlobalFlags::fence();
                 __syncthreads();
             }
-            if (mine) Access::store(place, carried);
+            if (mine) store_relaxed<V>(place, carried);
             if (!won) break;
             carried = fetched;
         }
@@ -151,15 +152,31 @@ struct LaidOutArgs {
 };
 static_assert(sizeof(LaidOutArgs) == 88);
 
-// Elements of 4 bytes, an instance a block (thesis Algorithm 1).
+// An element of 4 bytes in a register. Accesses at the scope of a block go through the first-level cache.
+struct OneElement {
+    u32 carried, fetched;
+
+    __device__ void fetch(const char *place) {
+        asm volatile("ld.relaxed.cta.global.u32 %0, [%1];"
+                     : "=r"(fetched) : "l"(__cvta_generic_to_global(place)) : "memory");
+    }
+    __device__ void arrive() {}
+    __device__ void put(char *place) const {
+        asm volatile("st.relaxed.cta.global.u32 [%0], %1;"
+                     ::"l"(__cvta_generic_to_global(place)), "r"(carried) : "memory");
+    }
+    __device__ void advance() { carried = fetched; }
+};
+
+// Transposes matrices of elements of 4 bytes, one block per matrix (thesis Algorithm 1).
 extern "C" __global__ void __launch_bounds__(1024) moved_on_chip(const __grid_constant__ LaidOutArgs a) {
     extern __shared__ u32 words[];
     const LaidOut flags = {words, a.layout};
     for (u64 i = blockIdx.x; i < a.instances; i += gridDim.x) {
         for (u32 w = threadIdx.x; w < a.flag_words; w += blockDim.x) words[w] = 0;
         __syncthreads();
-        InRegisters<BlockScope, 4, 1> carrier(1, 0, 1);
-        follow_chains<true>(a.map, flags, carrier, a.data + i * a.instance_bytes, a.units, threadIdx.x, blockDim.x, 1);
+        OneElement carrier;
+        follow_chains(a.map, flags, carrier, a.data + i * a.instance_bytes, a.units, threadIdx.x, blockDim.x, 1);
         __syncthreads();
     }
 }

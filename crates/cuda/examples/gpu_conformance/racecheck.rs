@@ -18,7 +18,7 @@ const BLOCK: Way = Way::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 33] = [
+const WITHIN: [&str; 31] = [
     "barrier_block",
     "barrier_band",
     "barrier_micro",
@@ -44,9 +44,7 @@ const WITHIN: [&str; 33] = [
     "move_axes32_4",
     "move_shared_axes",
     "move_shared_slots",
-    "move_on_chip_words",
-    "move_on_chip_1",
-    "move_on_chip_4",
+    "move_on_chip",
     "per_cycle_slots",
     "per_cycle_axes32",
     "pad_rows_alone",

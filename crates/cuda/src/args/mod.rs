@@ -204,7 +204,7 @@ args! {
     MoveAxes32(MoveAxes32) with Flags;
     /// `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
     MoveAxes64(MoveAxes64) with Flags;
-    /// `move_on_chip_*`.
+    /// `move_on_chip`.
     OnChip(OnChipArgs);
     /// `pad_slide`.
     Slide(SlideArgs) with Flags;
@@ -233,7 +233,7 @@ args! {
     /// `field_keep`, `field_gather`.
     FieldGather(FieldGatherArgs) with Kept;
     /// `move_fields_1`.
-    FieldMove(FieldMoveArgs) with Flags;
+    MoveFields(MoveFields) with Flags;
     /// `gaps_keep`, `gaps_restore`.
     Gaps(GapArgs) with Kept;
     /// `scale_*`.

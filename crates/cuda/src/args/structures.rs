@@ -55,7 +55,24 @@ mirror! {
     }
 }
 
-// Super-elements along cycles.
+mirror! {
+    /// Slots of one field of records.
+    FieldSlot, in "index.cuh" {
+        u32: first, place, last;
+    }
+    /// The slot pass of records of any fields.
+    FieldMap, in "index.cuh" {
+        u32: fields, chunks, backward, unit_bytes;
+        Divisor32: per_chunk;
+        [FieldSlot; MOST_FIELD_COLUMNS]: field;
+    }
+}
+
+impl Mirrored for [FieldSlot; MOST_FIELD_COLUMNS] {
+    const KIND: &'static str = "FieldSlot[64]";
+}
+
+// Moves of super-elements along cycles.
 
 mirror! {
     /// Flags of a whole launch.
@@ -69,35 +86,37 @@ macro_rules! by_map {
     ($($(#[$meta:meta])* $name:ident, $map:ident, $kind:literal;)*) => {
         mirror! {$(
             $(#[$meta])*
-            $name = $kind, in "moves.cuh" {
+            $name = $kind, in "mover.cuh" {
                 Address: data;
                 GlobalFlags: flags;
                 u64: units;
-                u32: lanes, vectors;
+                u32: lanes, vectors, word, pad;
                 $map: map;
             }
         )*}
     };
 }
 by_map! {
-    /// Slots.
+    /// Moves of slots, 32-bit numbers.
     MoveSlots32, SlotMap32, "MoveArgs<SlotMap<u32>>";
-    /// The same by wide numbers.
+    /// Moves of slots, 64-bit numbers.
     MoveSlots64, SlotMap64, "MoveArgs<SlotMap<u64>>";
-    /// Rows of tiles.
+    /// Moves of rows of tiles.
     MoveRuns, TileRunMap, "MoveArgs<TileRuns>";
-    /// Axes in any order.
+    /// Moves along any permutation of axes, 32-bit numbers.
     MoveAxes32, Axes32, "MoveArgs<Axes<u32>>";
-    /// The same by wide numbers.
+    /// Moves along any permutation of axes, 64-bit numbers.
     MoveAxes64, Axes64, "MoveArgs<Axes<u64>>";
+    /// Moves of slots of records.
+    MoveFields, FieldMap, "MoveArgs<FieldMap>";
 }
 
 mirror! {
-    /// PTTWAC with flags on chip.
+    /// PTTWAC with flags in shared memory.
     OnChipArgs, in "moves_on_chip.cu" {
         Address: data;
         u64: instances, instance_bytes;
-        u32: flag_words, units, lanes, vectors;
+        u32: flag_words, units, lanes, vectors, word, pad;
         SmallSwap: map;
     }
 }
@@ -409,32 +428,10 @@ mirror! {
         Divisor32: row, tile, tile_bytes;
         [FieldColumn; MOST_FIELD_COLUMNS]: field;
     }
-    /// A field's slots.
-    FieldSlot, in "fields.cu" {
-        u32: first, place, last;
-    }
-    /// The slot pass of fields.
-    FieldMap, in "fields.cu" {
-        u32: fields, chunks, backward, unit_bytes;
-        Divisor32: per_chunk;
-        [FieldSlot; MOST_FIELD_COLUMNS]: field;
-    }
-    /// The same along cycles.
-    FieldMoveArgs, in "fields.cu" {
-        Address: data;
-        GlobalFlags: flags;
-        u64: units;
-        u32: lanes, vectors;
-        FieldMap: map;
-    }
 }
 
 impl Mirrored for [FieldColumn; MOST_FIELD_COLUMNS] {
     const KIND: &'static str = "FieldColumn[64]";
-}
-
-impl Mirrored for [FieldSlot; MOST_FIELD_COLUMNS] {
-    const KIND: &'static str = "FieldSlot[64]";
 }
 
 // Numbers multiplied and conjugated.

@@ -1,14 +1,10 @@
-//! Records to columns and back by aligned slots, both passes. Kernels count in bytes.
+//! The gather pass of records to columns and back by aligned slots. Kernels count in bytes.
 
 use turntile_perm::FieldSlots;
 use turntile_plan::Direction;
 
 use super::fit::{At, Lowered, Size, field};
-use super::moves::flag_words;
-use crate::args::{
-    Divisor32, FieldColumn, FieldGatherArgs, FieldMap, FieldMoveArgs, FieldSlot,
-    MOST_FIELD_COLUMNS, zeroed,
-};
+use crate::args::{Divisor32, FieldColumn, FieldGatherArgs, MOST_FIELD_COLUMNS, zeroed};
 use crate::call::{Call, WorkspacePart};
 use crate::error::LowerError;
 use crate::family::Family;
@@ -21,8 +17,6 @@ pub const SLOT_BYTES: usize = 512;
 /// Chunks on chip: one is read while another is written, which needs the one beside it.
 const HELD: usize = 3;
 const THREADS: usize = 256;
-/// Blocks of movers that share a multiprocessor.
-const MOVERS: usize = 8;
 /// Groups that share a multiprocessor at most, as the kernels' registers are counted.
 const MOST_GROUPS: usize = 4;
 /// Shared memory of a multiprocessor that each group takes for the system.
@@ -79,8 +73,8 @@ fn kept_bytes(slots: &FieldSlots, runs: usize, at: At) -> usize {
     words.saturating_mul(at.elem_bytes)
 }
 
-/// Slots and the memory's place are whole packs, and chunks are gathered at once.
-fn check(slots: &FieldSlots, at: At) -> Lowered<()> {
+/// Rejects slots and addresses that are not multiples of 16 bytes, slots that are too long, and gathers by sections.
+pub fn check(slots: &FieldSlots, at: At) -> Lowered<()> {
     let slot_bytes = slots.slot() * at.elem_bytes;
     let suits = slot_bytes.is_multiple_of(PACK)
         && slot_bytes <= SLOT_BYTES
@@ -153,42 +147,4 @@ pub fn gather(slots: &FieldSlots, direction: Direction, runs: usize, at: At) -> 
         launch("field_keep", runs + 1, on_chip.table)?,
         launch("field_gather", runs, on_chip.bytes())?,
     ])
-}
-
-/// The slot pass, by PTTWAC with flags in memory.
-pub fn moves(slots: &FieldSlots, direction: Direction, at: At) -> Lowered<Call> {
-    check(slots, at)?;
-    let unit_bytes = slots.slot() * at.elem_bytes;
-    let vectors = unit_bytes / PACK;
-    let lanes = vectors.next_power_of_two();
-    let most = slots.count().div_ceil(THREADS / lanes).max(1);
-    let blocks = most.min(at.limits.units * MOVERS);
-    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
-    // Numbers of 32 bits leave room for the search for candidates.
-    if slots.count() > 1 << 31 {
-        return Err(LowerError::NoKernel);
-    }
-    let (fields, last) = (slots.schema(), slots.chunks() - 1);
-    let place = |f: usize| slots.chunk() / slots.slot() * fields.field_start(f);
-    let mut map = FieldMap {
-        fields: fields.count() as u32,
-        chunks: field(last)?,
-        backward: u32::from(direction == Direction::Backward),
-        unit_bytes: field(unit_bytes)?,
-        per_chunk: Divisor32::new(field(place(fields.count()))?),
-        ..zeroed()
-    };
-    for (f, entry) in (0..fields.count()).zip(&mut map.field) {
-        let (number, _, last_place) = slots.column(last, f);
-        let of_chunk = place(f + 1) - place(f);
-        *entry = FieldSlot {
-            first: field(number - last * of_chunk)?,
-            place: field(place(f))?,
-            last: field(last_place)?,
-        };
-    }
-    let flags = WorkspacePart::Flags(flag_words(slots.count()) * 4);
-    let launch = at.launch((Family::Fields, PACK, "move_fields_1"), size)?;
-    let (units, lanes, vectors) = (slots.count() as u64, lanes as u32, vectors as u32);
-    Ok(launch.using(flags, FieldMoveArgs { units, lanes, vectors, map, ..zeroed() }))
 }

@@ -1,24 +1,27 @@
-//! Index maps as the device has them.
+//! Index maps of the device code.
 
-use turntile_perm::{AlignedSlots, AxisPermutation};
+use turntile_perm::{AlignedSlots, AxisPermutation, FieldSlots, TileRows};
 use turntile_plan::Direction;
 
-use super::fit::Lowered;
-use crate::args::{Axes32, Axes64, Digit32, Digit64, Divisor32, Divisor64, SlotMap32, SlotMap64};
+use super::fit::{Lowered, field};
+use crate::args::{
+    Axes32, Axes64, Digit32, Digit64, Divisor32, Divisor64, FieldMap, FieldSlot, SlotMap32,
+    SlotMap64, TileRunMap, zeroed,
+};
 use crate::error::LowerError;
 
-/// Axes that kernels take.
+/// Most axes that kernels take.
 const MOST_AXES: usize = 8;
 
-/// An axis: its extent, and what each of it counts elsewhere.
+/// An axis: its extent, and its stride in the result.
 pub type AxisDigit = (usize, usize);
 
-/// The axes of the source from the last one on, each with what it counts in the result.
+/// Returns the axes of the source, the last one first.
 pub fn digits(axes: &AxisPermutation) -> Vec<AxisDigit> {
     axes.strided_axes().rev().map(|axis| (axis.extent, axis.dst_stride)).collect()
 }
 
-/// Axes as digits by numbers of either width, the last axis first; one that stands first is not divided off.
+/// Axes as digits, the last axis first. The first axis needs no division.
 macro_rules! axes_map {
     ($name:ident, $map:ident, $digit:ident, $number:ty, $divisor:ident) => {
         pub fn $name(digits: &[AxisDigit], batch: usize, unit_bytes: usize) -> Lowered<$map> {
@@ -47,7 +50,7 @@ macro_rules! axes_map {
 axes_map!(axes32, Axes32, Digit32, u32, Divisor32);
 axes_map!(axes64, Axes64, Digit64, u64, Divisor64);
 
-/// The maps of aligned slots by numbers of either width.
+/// Aligned slots of a batch of matrices.
 macro_rules! slot_map {
     ($name:ident, $map:ident, $number:ty, $divisor:ident) => {
         pub fn $name(
@@ -83,3 +86,45 @@ macro_rules! slot_map {
 }
 slot_map!(slots32, SlotMap32, u32, Divisor32);
 slot_map!(slots64, SlotMap64, u64, Divisor64);
+
+/// Rows of square tiles between two pitches.
+pub fn tile_rows(runs: &TileRows, unit_bytes: usize) -> Lowered<TileRunMap> {
+    let [from, to] = runs.pitches();
+    Ok(TileRunMap {
+        from: Divisor32::new(field(from)?),
+        side: Divisor32::new(field(runs.side())?),
+        to: field(to)?,
+        rows: field(runs.rows())?,
+        cols: field(runs.cols())?,
+        unit_bytes: unit_bytes as u64,
+        ..zeroed()
+    })
+}
+
+/// Aligned slots of records.
+pub fn field_slots(
+    slots: &FieldSlots,
+    direction: Direction,
+    unit_bytes: usize,
+) -> Lowered<FieldMap> {
+    let (fields, last) = (slots.schema(), slots.chunks() - 1);
+    let place = |f: usize| slots.chunk() / slots.slot() * fields.field_start(f);
+    let mut map = FieldMap {
+        fields: fields.count() as u32,
+        chunks: field(last)?,
+        backward: u32::from(direction == Direction::Backward),
+        unit_bytes: field(unit_bytes)?,
+        per_chunk: Divisor32::new(field(place(fields.count()))?),
+        ..zeroed()
+    };
+    for (f, entry) in (0..fields.count()).zip(&mut map.field) {
+        let (number, _, last_place) = slots.column(last, f);
+        let of_chunk = place(f + 1) - place(f);
+        *entry = FieldSlot {
+            first: field(number - last * of_chunk)?,
+            place: field(place(f))?,
+            last: field(last_place)?,
+        };
+    }
+    Ok(map)
+}

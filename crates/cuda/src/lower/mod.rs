@@ -13,9 +13,9 @@
 //! | records between AoS and tiles, barrier | `retile` |
 //! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
 //! | fields' slots gathered, a block a run, and PTTWAC | `fields` |
-//! | PTTWAC, flags in memory: axes; slots | `moves`; `moves_slots`; either `moves_shared` |
+//! | PTTWAC, flags in device memory: axes; slots | `moves`; `moves_slots` |
 //! | rows of tiles between pitches, PTTWAC | `moves_runs` |
-//! | PTTWAC, flags on chip | `moves_on_chip` |
+//! | PTTWAC, flags in shared memory | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 //! | columns cut off | `out_of_place` or `pitched`, `pad` |
@@ -170,12 +170,6 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
         (&StageMap::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
-        }
-        (&StageMap::RecordMove { ref slots, direction }, Way::Moves, _) => {
-            along_cycles(fields::moves(slots, direction, at)?, Operation::Moves)
-        }
-        (&StageMap::TileRows(runs), Way::Moves, _) => {
-            along_cycles(moves::runs(&runs, at)?, Operation::Moves)
         }
         (_, Way::OnChipMoves { threads }, Some(SwapKind::Transpose(e))) => {
             let call = moves::on_chip(e, threads, at)?;

@@ -1,72 +1,83 @@
-//! Super-elements along cycles.
+//! Moves of super-elements along the cycles of an index map.
 
-use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, SlotOrder, TileRows};
+use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, FieldSlots, SlotOrder, TileRows};
 use turntile_plan::{Direction, StageMap};
 
 use super::fit::{At, Lowered, Size, field};
-use super::maps;
+use super::{fields, maps};
 use crate::args::{
-    Args, Divisor32, MoveAxes32, MoveAxes64, MoveRuns, MoveSlots32, MoveSlots64, OnChipArgs,
-    SmallSwap, TileRunMap, zeroed,
+    Args, Divisor32, MoveAxes32, MoveAxes64, MoveFields, MoveRuns, MoveSlots32, MoveSlots64,
+    OnChipArgs, SmallSwap, zeroed,
 };
 use crate::call::{WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
 
-/// Threads of a block that moves super-elements.
+/// Threads per block.
 const THREADS: usize = 256;
-/// Super-elements below which 32 bits number them, with room for the search for candidates.
+/// Number of super-elements from which 64 bits number them. Below, 32 bits leave room for the search for start candidates.
 const FEW: usize = 1 << 31;
+/// Most accesses per lane of `move_on_chip`.
+const ON_CHIP_HELD: usize = 4;
 
-/// Kernels that hold super-elements in registers: vectors a lane, blocks that fit a multiprocessor, for slots and for axes.
-type Held = (usize, usize, [&'static str; 2]);
+/// Kernel that carries super-elements in registers: most accesses per lane, blocks per multiprocessor, entry point. The
+/// device code is compiled for that number of blocks.
+type Held = (usize, usize, &'static str);
 
-const NARROW: [Held; 3] = [
-    (1, 8, ["move_slots32_1", "move_axes32_1"]),
-    (2, 6, ["move_slots32_2", "move_axes32_2"]),
-    (4, 4, ["move_slots32_4", "move_axes32_4"]),
-];
-const WIDE: [Held; 2] =
-    [(1, 6, ["move_slots64_1", "move_axes64_1"]), (4, 3, ["move_slots64_4", "move_axes64_4"])];
+const SLOTS32: &[Held] =
+    &[(1, 8, "move_slots32_1"), (2, 6, "move_slots32_2"), (4, 4, "move_slots32_4")];
+const SLOTS64: &[Held] = &[(1, 5, "move_slots64_1")];
+const AXES32: &[Held] =
+    &[(1, 8, "move_axes32_1"), (2, 6, "move_axes32_2"), (4, 4, "move_axes32_4")];
+const AXES64: &[Held] = &[(1, 6, "move_axes64_1")];
+const RUNS: &[Held] = &[(1, 8, "move_runs_1"), (4, 4, "move_runs_4")];
+const FIELDS: &[Held] = &[(1, 8, "move_fields_1")];
 
-/// A shape as the movers see it.
-struct Moved {
-    /// Super-elements, all instances.
+/// Threads that move one super-element of `vectors` accesses together.
+fn lanes(vectors: usize) -> usize {
+    vectors.next_power_of_two().min(32)
+}
+
+/// The first kernel whose registers fit a super-element.
+fn in_registers(kernels: &[Held], vectors: usize) -> Option<Held> {
+    kernels.iter().copied().find(|(each, ..)| each * lanes(vectors) >= vectors)
+}
+
+/// Super-elements and their index map.
+struct Moved<'a> {
+    /// Number of super-elements, all instances.
     units: usize,
+    /// Bytes of a super-element.
     unit_bytes: usize,
     /// Bytes of an access.
     word: usize,
-    map: Map,
+    map: Map<'a>,
 }
 
-enum Map {
+/// Index map.
+enum Map<'a> {
+    /// Slots of a batch of matrices.
     Slots(usize, AlignedSlots, Direction),
-    /// Axes without the one that stays last.
+    /// Axes, except the last one, which is not permuted.
     Axes(AxisPermutation),
+    /// Rows of tiles between two pitches.
+    Runs(TileRows),
+    /// Slots of records.
+    Fields(&'a FieldSlots, Direction),
 }
 
-/// Words of 32 flags.
+/// Number of 32-bit words that store one flag per super-element.
 pub fn flag_words(units: usize) -> usize {
     units.div_ceil(32)
 }
 
-/// Whether a super-element of so many elements fits on chip twice, so that it can be carried while another is fetched.
+/// Returns `true` if shared memory fits two super-elements of `unit` elements: one is carried while the next is fetched.
 pub fn carried(unit: usize, at: At) -> bool {
     at.limits.shared_bytes / (unit * at.elem_bytes) >= 2
 }
 
-impl Map {
-    /// The first of these for slots, the second for axes.
-    fn either<T>(&self, [slots, axes]: [T; 2]) -> T {
-        match self {
-            Map::Slots(..) => slots,
-            Map::Axes(_) => axes,
-        }
-    }
-}
-
-impl Moved {
-    fn new(shape: &StageMap, at: At) -> Lowered<Self> {
+impl<'a> Moved<'a> {
+    fn new(shape: &'a StageMap, at: At) -> Lowered<Self> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         match *shape {
@@ -74,12 +85,31 @@ impl Moved {
                 let (word, _) = at.words(shape.unit());
                 Ok(Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()) })
             }
-            // The kernels know slots column by column.
+            // The kernels number slots column by column.
             StageMap::SlotMove { batch, slots, direction } if slots.order() != SlotOrder::Rows => {
                 let instance_bytes = shape.instance_len() * at.elem_bytes;
                 let stride = if batch == 1 { 0 } else { instance_bytes };
                 let word = widest_word(&[unit_bytes, at.alignment, stride]);
                 Ok(Moved { units, unit_bytes, word, map: Map::Slots(batch, slots, direction) })
+            }
+            StageMap::TileRows(runs) => {
+                let [from, to] = runs.pitches();
+                let places = [runs.rows().checked_mul(from), runs.cols().checked_mul(to)];
+                if places.iter().any(|places| places.is_none_or(|places| places >= FEW)) {
+                    return Err(LowerError::NoKernel);
+                }
+                let (word, vectors) = at.words(runs.side());
+                let (units, unit_bytes) = (runs.places(), word * vectors);
+                Ok(Moved { units, unit_bytes, word, map: Map::Runs(runs) })
+            }
+            StageMap::RecordMove { ref slots, direction } => {
+                fields::check(slots, at)?;
+                let (units, (word, vectors)) = (slots.count(), at.words(slots.slot()));
+                if units > FEW {
+                    return Err(LowerError::NoKernel);
+                }
+                let map = Map::Fields(slots, direction);
+                Ok(Moved { units, unit_bytes: word * vectors, word, map })
             }
             _ => Err(LowerError::NoKernel),
         }
@@ -89,27 +119,27 @@ impl Moved {
         self.unit_bytes / self.word
     }
 
-    /// Threads that move one super-element together.
-    fn lanes(&self) -> usize {
-        self.vectors().next_power_of_two().min(32)
-    }
-
-    /// Whether 32 bits number the super-elements, and for slots the elements too.
+    /// Returns `true` if 32 bits number the super-elements, and for slots the elements.
     fn narrow(&self) -> bool {
         self.units < FEW
             && match self.map {
-                Map::Axes(_) => true,
                 Map::Slots(_, slots, _) => slots.len() + 2 * slots.rows() < u32::MAX as usize,
+                _ => true,
             }
     }
 
-    /// The parameter, numbers in 32 bits if `narrow`.
+    /// Blocks of `threads` threads, enough for all super-elements, at most `most`.
+    fn blocks(&self, threads: usize, most: usize) -> usize {
+        self.units.div_ceil(threads / lanes(self.vectors())).clamp(1, most)
+    }
+
+    /// The kernel's parameter, with 32-bit numbers if `narrow`.
     fn params(&self, narrow: bool) -> Lowered<Args> {
-        let (units, lanes) = (self.units as u64, self.lanes() as u32);
-        let vectors = field(self.vectors())?;
+        let (units, lanes) = (self.units as u64, lanes(self.vectors()) as u32);
+        let (vectors, word) = (field(self.vectors())?, self.word as u32);
         macro_rules! moved {
             ($type:ident, $map:expr) => {
-                $type { units, lanes, vectors, map: $map, ..zeroed() }.into()
+                $type { units, lanes, vectors, word, map: $map, ..zeroed() }.into()
             };
         }
         Ok(match &self.map {
@@ -129,95 +159,59 @@ impl Moved {
                     moved!(MoveAxes64, maps::axes64(&digits, batch, self.unit_bytes)?)
                 }
             }
+            Map::Runs(runs) => moved!(MoveRuns, maps::tile_rows(runs, self.unit_bytes)?),
+            &Map::Fields(slots, direction) => {
+                moved!(MoveFields, maps::field_slots(slots, direction, self.unit_bytes)?)
+            }
         })
     }
 }
 
-/// PTTWAC with flags in memory: in registers where a super-element fits them, else in shared memory.
+/// PTTWAC with flags in device memory: in registers if a super-element fits, otherwise in shared memory.
 pub fn global(shape: &StageMap, at: At) -> Lowered {
     let moved = Moved::new(shape, at)?;
-    let (lanes, vectors) = (moved.lanes(), moved.vectors());
-    let table = if moved.narrow() { &NARROW[..] } else { &WIDE };
-    let in_registers = table.iter().find(|(each, ..)| each * lanes >= vectors);
-    let (family, entry, narrow, blocks, threads, shared_bytes) = match in_registers {
-        Some(&(_, blocks, entries)) => {
-            let family = moved.map.either([Family::MovesSlots, Family::Moves]);
-            (family, moved.map.either(entries), moved.narrow(), blocks, THREADS, 0)
-        }
+    let (vectors, narrow) = (moved.vectors(), moved.narrow());
+    let (family, kernels, in_shared) = match (&moved.map, narrow) {
+        (Map::Slots(..), true) => (Family::MovesSlots, SLOTS32, Some("move_shared_slots")),
+        (Map::Slots(..), false) => (Family::MovesSlots, SLOTS64, Some("move_shared_slots")),
+        (Map::Axes(_), true) => (Family::Moves, AXES32, Some("move_shared_axes")),
+        (Map::Axes(_), false) => (Family::Moves, AXES64, Some("move_shared_axes")),
+        (Map::Runs(_), _) => (Family::MovesRuns, RUNS, None),
+        (Map::Fields(..), _) => (Family::Fields, FIELDS, None),
+    };
+    let held = in_registers(kernels, vectors);
+    let (entry, narrow, blocks, threads, shared_bytes) = match held {
+        Some((_, blocks, entry)) => (entry, narrow, blocks, THREADS, 0),
         None => {
-            // As many warps as hold two super-elements each in half the shared memory, one at least.
+            // The number of warps, at least one, whose pairs of super-elements fit half the shared memory.
             let each = 2 * moved.unit_bytes;
+            let lanes = lanes(vectors);
             let workers = (at.limits.shared_bytes / 2 / each).clamp(1, THREADS / lanes);
             let threads = ((workers + 1).next_power_of_two() / 2 * lanes).max(32);
             let shared_bytes = threads / lanes * each;
             let blocks =
                 (at.limits.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
-            let entry = moved.map.either(["move_shared_slots", "move_shared_axes"]);
-            (Family::MovesShared, entry, false, blocks, threads, shared_bytes)
+            (in_shared.ok_or(LowerError::NoKernel)?, false, blocks, threads, shared_bytes)
         }
     };
-    let most = moved.units.div_ceil(threads / lanes).max(1);
-    let size = Size { blocks: most.min(at.limits.units * blocks), threads, shared_bytes };
+    let blocks = moved.blocks(threads, at.limits.units * blocks);
     let flags = WorkspacePart::Flags(flag_words(moved.units) * 4);
-    Ok(at.launch((family, moved.word, entry), size)?.using(flags, moved.params(narrow)?))
+    let launch = at.launch((family, moved.word, entry), Size { blocks, threads, shared_bytes })?;
+    Ok(launch.using(flags, moved.params(narrow)?))
 }
 
-/// Kernels of rows of tiles: vectors a lane, blocks that fit a multiprocessor.
-const RUNS: [(usize, usize, &str); 2] = [(1, 8, "move_runs_1"), (4, 4, "move_runs_4")];
-
-/// Rows of tiles by PTTWAC, flags in memory.
-pub fn runs(runs: &TileRows, at: At) -> Lowered {
-    let [from, to] = runs.pitches();
-    let places = [runs.rows().checked_mul(from), runs.cols().checked_mul(to)];
-    if places.iter().any(|places| places.is_none_or(|places| places >= FEW)) {
-        return Err(LowerError::NoKernel);
-    }
-    let (word, vectors) = at.words(runs.side());
-    let lanes = vectors.next_power_of_two().min(32);
-    let held = RUNS.into_iter().find(|(each, ..)| each * lanes >= vectors);
-    let (_, blocks, entry) = held.ok_or(LowerError::NoKernel)?;
-    let most = runs.places().div_ceil(THREADS / lanes).max(1);
-    let blocks = most.min(at.limits.units * blocks);
-    let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
-    let flags = WorkspacePart::Flags(flag_words(runs.places()) * 4);
-    Ok(at.launch((Family::MovesRuns, word, entry), size)?.using(
-        flags,
-        MoveRuns {
-            units: runs.places() as u64,
-            lanes: lanes as u32,
-            vectors: field(vectors)?,
-            map: TileRunMap {
-                from: Divisor32::new(field(from)?),
-                side: Divisor32::new(field(runs.side())?),
-                to: field(to)?,
-                rows: field(runs.rows())?,
-                cols: field(runs.cols())?,
-                unit_bytes: (runs.side() * at.elem_bytes) as u64,
-                ..zeroed()
-            },
-            ..zeroed()
-        },
-    ))
-}
-
-/// PTTWAC with flags on chip, a block an instance.
+/// PTTWAC with flags in shared memory, one block per instance.
 pub fn on_chip(e: Elementary, threads: usize, at: At) -> Lowered {
     let (instance_bytes, unit_bytes) = (e.instance_len() * at.elem_bytes, e.unit * at.elem_bytes);
     let (word, vectors) = at.words(e.unit);
-    let lanes = vectors.next_power_of_two().min(32);
-    if instance_bytes > u32::MAX as usize {
+    let lanes = lanes(vectors);
+    if instance_bytes > u32::MAX as usize || vectors > ON_CHIP_HELD * lanes {
         return Err(LowerError::NoKernel);
     }
-    let entry = match vectors.div_ceil(lanes) {
-        1 if vectors == 1 => "move_on_chip_words",
-        1 => "move_on_chip_1",
-        2..=4 => "move_on_chip_4",
-        _ => return Err(LowerError::NoKernel),
-    };
     let words = flag_words(e.instance_units());
     let threads = threads.next_multiple_of(32).clamp(32, 1024);
     let size = Size { blocks: e.batch, threads, shared_bytes: words * 4 };
-    let launch = at.launch((Family::MovesOnChip, word, entry), size)?;
+    let launch = at.launch((Family::MovesOnChip, word, "move_on_chip"), size)?;
     Ok(launch.with(OnChipArgs {
         instances: e.batch as u64,
         instance_bytes: instance_bytes as u64,
@@ -225,6 +219,7 @@ pub fn on_chip(e: Elementary, threads: usize, at: At) -> Lowered {
         units: field(e.instance_units())?,
         lanes: lanes as u32,
         vectors: vectors as u32,
+        word: word as u32,
         map: SmallSwap {
             cols: Divisor32::new(field(e.cols)?),
             rows: field(e.rows)?,
@@ -234,15 +229,16 @@ pub fn on_chip(e: Elementary, threads: usize, at: At) -> Lowered {
     }))
 }
 
-/// P-IPT.
+/// P-IPT, one worker per cycle.
 pub fn per_cycle(shape: &StageMap, at: At) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (entry, narrow) = match moved.map {
         Map::Slots(..) => ("per_cycle_slots", false),
         Map::Axes(_) if moved.narrow() => ("per_cycle_axes32", true),
         Map::Axes(_) => ("per_cycle_axes64", false),
+        Map::Runs(_) | Map::Fields(..) => return Err(LowerError::NoKernel),
     };
-    let blocks = moved.units.div_ceil(THREADS / moved.lanes()).clamp(1, at.limits.units * 32);
+    let blocks = moved.blocks(THREADS, at.limits.units * 32);
     let size = Size { blocks, threads: THREADS, shared_bytes: 0 };
     Ok(at.launch((Family::PerCycle, moved.word, entry), size)?.with(moved.params(narrow)?))
 }

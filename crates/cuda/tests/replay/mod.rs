@@ -98,7 +98,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         | Args::MoveAxes32(_)
         | Args::MoveAxes64(_)
         | Args::MoveRuns(_)
-        | Args::FieldMove(_)
+        | Args::MoveFields(_)
         | Args::OnChip(_) => moves::moves(call, offset),
         Args::Slide(args) => pad::slide(call, args, offset),
         Args::Rows(args) => pad::rows(call, args, offset),

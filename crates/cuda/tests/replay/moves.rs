@@ -10,13 +10,14 @@ struct Mover {
     units: u64,
     lanes: u64,
     vectors: u64,
+    word: u64,
 }
 
 pub fn moves(call: &Launch, offset: u64) -> Moved {
     macro_rules! moved {
         ($a:ident, $map:expr) => {{
-            let (units, lanes, vectors) = ($a.units, u64::from($a.lanes), u64::from($a.vectors));
-            by_kernel(call, &$map, Mover { units, lanes, vectors }, offset)
+            let [lanes, vectors, word] = [$a.lanes, $a.vectors, $a.word].map(u64::from);
+            by_kernel(call, &$map, Mover { units: $a.units, lanes, vectors, word }, offset)
         }};
     }
     let entry = call.entry;
@@ -46,20 +47,15 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
             }
             moved!(a, a.map)
         }
-        Args::FieldMove(a) if one_of("move_fields_", &[]) => moved!(a, a.map),
-        Args::OnChip(a) => {
+        Args::MoveFields(a) if one_of("move_fields_", &[]) => moved!(a, a.map),
+        Args::OnChip(a) if one_of("move_on_chip", &[]) => {
             threads(call, 1024)?;
-            let held = match entry {
-                "move_on_chip_words" => u64::from(a.lanes == 1),
-                "move_on_chip_1" => u64::from(a.lanes),
-                "move_on_chip_4" => 4 * u64::from(a.lanes),
-                other => panic!("{other}"),
-            };
-            let vectors = u64::from(a.vectors);
+            let (vectors, word) = (u64::from(a.vectors), u64::from(a.word));
+            let held = 4 * u64::from(a.lanes);
             need(vectors <= held, || format!("{vectors} vectors, {held} held"))?;
             flags(u64::from(a.units), u64::from(a.flag_words))?;
             on_chip(call, 4 * u64::from(a.flag_words))?;
-            aligned(call.word as u64, &[a.instance_bytes])?;
+            aligned(word, &[a.instance_bytes])?;
             let (instance, rest) = (offset / a.instance_bytes, offset % a.instance_bytes);
             if instance >= a.instances {
                 return Ok(None);
@@ -67,7 +63,7 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
             let (units, lanes) = (u64::from(a.units), u64::from(a.lanes));
             // A block goes on to other instances, so that any number of blocks will do.
             need(call.groups > 0, || "no block".into())?;
-            let moved = go(call, &a.map, Mover { units, lanes, vectors }, rest)?;
+            let moved = go(call, &a.map, Mover { units, lanes, vectors, word }, rest)?;
             Ok(moved.map(|to| instance * a.instance_bytes + to))
         }
         other => panic!("{entry} does not take {other:?}"),
@@ -90,7 +86,7 @@ fn by_kernel(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved 
         "move_shared_slots" | "move_shared_axes" => {
             // Each worker carries one and fetches another.
             let workers = u64::from(call.threads) / mover.lanes;
-            on_chip(call, workers * 2 * mover.vectors * call.word as u64)?;
+            on_chip(call, workers * 2 * mover.vectors * mover.word)?;
             mover.vectors
         }
         entry => last_number(entry) * mover.lanes,
@@ -100,7 +96,11 @@ fn by_kernel(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved 
 }
 
 fn go(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved {
-    let (word, Mover { units, lanes, vectors }) = (call.word as u64, mover);
+    let Mover { units, lanes, vectors, word } = mover;
+    // The kernel accesses what the launch says, and has code for these widths only.
+    need(word == call.word as u64 && matches!(word, 1 | 2 | 4 | 8 | 16), || {
+        format!("{}: accesses of {word} bytes", call.kernel())
+    })?;
     need(lanes.is_power_of_two() && lanes <= 32, || format!("{lanes} lanes"))?;
     need(call.groups > 0, || "no block".into())?;
     // 32-bit numbers leave room for the search for candidates.
