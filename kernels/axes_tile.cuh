@@ -1,12 +1,12 @@
-// A tile of an array whose axes change their order, read in runs of the source and written in runs of the result.
+// A tile of an array whose axes are permuted, read in runs of the source and written in runs of the result.
 //
-// A tile has of every axis a part, perhaps all of it, perhaps one. Its *rows* lie together in the source, its *columns* in the
-// result; every axis of more than one is in one of the two or in both. On chip rows lie one after the other, each as it lies in
-// memory to 16 bytes, so that whatever its address it is read by 16 bytes. Word k of column j lies at `column_at[j] + place[k]`.
+// A tile has a part of every axis. Its *rows* are contiguous in the source, its *columns* in the result; every axis of
+// more than one value is in one of the two or in both. In shared memory a row keeps its address modulo 16, so that it
+// is read by 16 bytes whatever its address. Word k of column j is at `column_at[j] + place[k]`.
 #pragma once
 #include "index.cuh"
 
-// An axis, and a tile's part of it.
+// An axis, and the part of it that a tile has.
 struct TileAxis {
     Divisor<u32> group, groups; // tiles of a group along it, and groups, of which the last may be less
     u64 from, to;               // bytes from each of it to the next, in the source and in the result
@@ -17,7 +17,8 @@ struct TileAxis {
 };
 static_assert(sizeof(TileAxis) == 72);
 
-// Blocks take tiles group by group, so that those at work lie near each other in the source and in the result.
+// How an array is cut into tiles. Blocks take tiles group by group, so that tiles in progress are near each other in
+// the source and in the result.
 struct TileMap {
     TileAxis a0, a1, a2, a3, a4, a5, a6, a7, a8; // from the result's last axis on; blocks count tiles, and groups, so
     Divisor<u32> group;                          // tiles of a group
@@ -26,7 +27,7 @@ struct TileMap {
     u32 run_axes;                                // the first so many are a column
     u32 across_axes;                             // numbers in `column_axes`
     u32 line_axis;                               // the first axis of those that a row has
-    u32 line_step, run_step;                     // bytes of a row, words of a column that each of their first axis counts
+    u32 line_step, run_step;                     // bytes of a row, words of a column per value of their first axis
     u32 rows, columns;                           // of a tile
     u32 run;                                     // words of a column
     u32 pitch;                                   // bytes from row to row on chip
@@ -40,7 +41,7 @@ static_assert(sizeof(TileMap) == 728);
 
 enum : u32 { kGranule = 16 };
 
-// Places on chip are numbers of type `Place`.
+// Offsets in shared memory are numbers of type `Place`.
 template <int W, class Place> struct AxesTile {
     static constexpr u32 P = kGranule / W;
     const TileMap &m;
@@ -53,16 +54,16 @@ template <int W, class Place> struct AxesTile {
         row_from = (u64 *)(shared + m.held);
         column_to = row_from + m.rows;
         place = (Place *)(column_to + m.columns);
-        // Packs of places are read as one.
+        // Packs of offsets are read as one.
         place = (Place *)(shared + (u32((char *)place - shared) + kGranule - 1) / kGranule * kGranule);
         column_at = (u32 *)(place + (m.run + 7) / 8 * 8);
         limits = column_at + m.columns;
     }
 
-    // One granule more after as many rows as a pack has words: lanes that read down neighbouring packs meet other banks.
+    // A granule of padding after as many rows as a pack has words: lanes that read neighbouring packs use other banks.
     __device__ u32 row_at(u32 row) const { return row * m.pitch + (P > 1 ? row / P * kGranule : 0); }
 
-    // Where rows of the tile at `from` come from.
+    // Finds the addresses of the rows of the tile at `from`.
     __device__ void find_rows(u64 from) {
 #pragma unroll 1
         for (u32 r = threadIdx.x; r < m.rows; r += blockDim.x) {
@@ -81,7 +82,7 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Where its columns go to, and where words lie.
+    // Finds the addresses of its columns, and the offsets of words.
     __device__ void find_columns(u64 from, u64 to) {
 #pragma unroll 1
         for (u32 j = threadIdx.x; j < m.columns; j += blockDim.x) {
@@ -118,7 +119,7 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Rows to the chip. Bytes before `first` and from `past` on are not the array's.
+    // Loads the rows. Bytes before `first` and from `past` on are not of the array.
     __device__ void load(const char *first, const char *past) const {
         const u32 line = limits[m.line_axis] * m.line_step, step = blockDim.x / m.granules;
         const u32 rest = blockDim.x - step * m.granules;
@@ -153,11 +154,11 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Words of a column from word `k` on, which lie in one granule of the result.
+    // Moves the words of a column from word `k` on that are in one granule of the result.
     __device__ void gather(const char *column, u32 k, char *to) const {
         u32 pack[4] = {};
         if (k % P == 0) {
-            // Places of the whole pack at once.
+            // Read the offsets of the whole pack at once.
             constexpr u32 bytes = P * sizeof(Place), each = bytes < kGranule ? bytes : u32(kGranule);
             Word<each> places[bytes / each];
 #pragma unroll
@@ -171,7 +172,7 @@ template <int W, class Place> struct AxesTile {
         *(uint4 *)to = make_uint4(pack[0], pack[1], pack[2], pack[3]);
     }
 
-    // Columns to the result: a warp writes a few side by side, 16 bytes a lane.
+    // Stores the columns: a warp writes adjacent ones, 16 bytes per lane.
     __device__ void store() const {
         const u32 run = limits[m.run_axes - 1] * m.run_step;
         const u32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp, warps = blockDim.x / kWarp;
@@ -183,7 +184,7 @@ template <int W, class Place> struct AxesTile {
             const u64 to = j < m.columns ? column_to[j] : 0;
             if (to) {
                 const char *column = tile + column_at[j];
-                // The column's first word within its granule.
+                // First word of the column in this granule.
                 const i32 k = i32((g * wide + lane % wide) * P) - i32(to % kGranule / W);
                 char *at = (char *)to + i64(k) * W;
                 if (k >= 0 && k + P <= run) {
@@ -200,10 +201,11 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Tile `number` of the array at `from`, to the one at `to`; where there is none, and its block only waits, it has no rows.
-    // `all_wait` orders all reads before all writes.
+    // Moves tile `number` of the array at `from` to the one at `to`, if there is any such tile; else the block only
+    // waits. `all_wait` orders all reads before all writes.
     template <class Wait>
-    __device__ void move(u32 number, bool any, const char *from, char *to, const char *first, const char *past, Wait all_wait) {
+    __device__ void move(u32 number, bool any, const char *from, char *to, const char *first, const char *past,
+                         Wait all_wait) {
         u64 source = u64(from), dest = u64(to);
         u32 which = m.group.div(number), within = number - which * m.group.divisor;
 #pragma unroll 1
@@ -223,7 +225,7 @@ template <int W, class Place> struct AxesTile {
             find_rows(source);
             __syncthreads();
             load(first, past);
-            // While rows are under way.
+            // While the copies are in flight.
             find_columns(source, dest);
         }
         copy_async_wait();
@@ -231,3 +233,24 @@ template <int W, class Place> struct AxesTile {
         if (any) store();
     }
 };
+
+// In place, `to` is `from`. An instance is permuted by a group of blocks, a tile each.
+struct AxesTileArgs {
+    char *to;
+    const char *from;
+    u64 bytes;          // of all instances
+    u64 instance_bytes; // from instance to instance
+    u32 tiles;          // of an instance; blocks beyond them only wait
+    u32 pad;
+    TileMap map;
+};
+static_assert(sizeof(AxesTileArgs) == 768);
+
+// Permutes the tile of block `block` of an instance. `wait` orders all reads of an instance before all writes.
+template <int W, class Place, class Wait>
+static __device__ void permute_tile(const AxesTileArgs &a, u32 instance, u32 block, Wait wait) {
+    extern __shared__ uint4 shared[];
+    const u64 at = instance * a.instance_bytes;
+    AxesTile<W, Place> tile(a.map, (char *)shared);
+    tile.move(block, block < a.tiles, a.from + at, a.to + at, a.from, a.from + a.bytes, wait);
+}

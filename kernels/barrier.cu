@@ -1,73 +1,77 @@
-// 010!, 0010!, 0210! by barrier-sync at block scope: a block reads whole instances, waits, and writes
-// them transposed (thesis section 4.5).
+// Barrier-synchronised transposition by blocks: a block reads a tile into shared memory, waits, and writes it
+// transposed (thesis section 4.5). In place, a tile is one or more whole instances (010!, 0010!, 0210!).
 #include "few.cuh"
 #include "micro_region.cuh"
 #include "region.cuh"
+#include "tile_order.cuh"
 
+// Tiles of a batch of matrices. Small contiguous matrices are stacked: they count as one matrix with all their rows,
+// and a tile is several of them.
+struct BlockArgs {
+    char *to;
+    const char *from;            // equal to `to` in place
+    u64 rows, cols;              // of a matrix, in super-elements
+    u64 from_pitch, to_pitch;    // bytes from row to row of the source, from column to column of the result
+    u64 from_down, from_across;  // bytes between tiles of a column and of a row of tiles, in the source
+    u64 to_down, to_across;      // the same distances in the result
+    u64 matrix_bytes;            // from matrix to matrix
+    TileOrder order;
+    u32 tile_rows, tile_cols;    // super-elements of a tile
+    u32 pitch;                   // bytes from row to row in shared memory
+    u32 wide;                    // flags of region.cuh
+    Divisor<u32> unit;           // words of a super-element
+    Stack stack;                 // of `kRuns` and `kSquares`
+};
+static_assert(sizeof(BlockArgs) == 192);
 
-struct BarrierArgs {
+// Moves single words: any shape, any alignment of words. Lowering starts more threads for words of 8 and 16 bytes, so
+// that a multiprocessor holds 1700 of them, 32 registers each; of 4-byte words 1200, which leaves enough registers.
+extern "C" __global__ void __launch_bounds__(1024, WORD == 4 ? 1 : 2)
+barrier_block(const __grid_constant__ BlockArgs a) {
+    extern __shared__ uint4 shared[];
+    char *tile = (char *)shared;
+    u32 which, i, j;
+    a.order.find(blockIdx.x, which, i, j);
+    const u32 rows = u32(min(u64(a.tile_rows), a.rows - u64(i) * a.tile_rows));
+    const u32 cols = u32(min(u64(a.tile_cols), a.cols - u64(j) * a.tile_cols));
+    const char *from = a.from + which * a.matrix_bytes + i * a.from_down + j * a.from_across;
+    if (a.wide & kRunLoads) {
+        load_run<WORD>(tile, from, rows * a.pitch);
+        tile += run_skew<WORD>(from);
+    } else {
+        load_region<WORD>(tile, a.pitch, from, a.from_pitch, rows, cols * a.unit.divisor, a.wide);
+    }
+    copy_async_wait();
+    __syncthreads();
+    char *to = a.to + which * a.matrix_bytes + i * a.to_down + j * a.to_across;
+    if (a.wide & kRuns)
+        store_run<WORD>(tile, a.pitch, to, rows * cols, cols, a.stack);
+    else if (a.wide & kSquares)
+        store_tiles<WORD>(tile, a.pitch, to, a.to_pitch, cols, a.stack.rows);
+    else
+        store_region<WORD>(tile, a.pitch, to, a.to_pitch, rows, cols, a.unit, a.wide);
+}
+
+// Instances in place, `stacked` of them to a block.
+struct MicroArgs {
     char *data;
     u64 instances;
     u32 rows, cols;              // of an instance
-    u32 stacked;                 // instances of a block: one after the other, or (barrier_band) side by side
-    u32 pitch;                   // bytes from row to row on chip
-    u32 mid;                     // instances side by side (0210!)
-    u32 wide;
+    u32 stacked;                 // contiguous instances of a block
+    u32 mid;                     // instances that are adjacent in a row (0210!)
     u32 down;                    // log2 of a swath's height in micro-blocks
     u32 pad;
-    u64 row_bytes, column_bytes; // from row to row in memory before, from column to column after
+    u64 row_bytes, column_bytes; // from row to row of the source, from column to column of the result
     u64 panel_bytes;             // from one set of `mid` instances to the next
-    u64 instance_bytes;          // from instance to instance within a set: a row's length where mid > 1
-    Divisor<u32> unit;           // words of a super-element
-    Stack stack;
+    u64 instance_bytes;          // from instance to instance within a set
+    Divisor<u32> vectors;        // 16-byte vectors along the longer side (barrier_few)
 };
-static_assert(sizeof(BarrierArgs) == 128);
-
-// Where an instance's first element lies.
-static __device__ u64 instance_offset(const BarrierArgs &a, u64 instance) {
-    const u64 panel = instance / a.mid;
-    return panel * a.panel_bytes + (instance - panel * a.mid) * a.instance_bytes;
-}
-
-// Word by word through shared memory: any shape, any alignment.
-extern "C" __global__ void __launch_bounds__(1024, 2) barrier_block(const __grid_constant__ BarrierArgs a) {
-    extern __shared__ uint4 shared[];
-    char *tile = (char *)shared;
-    const u64 first = u64(blockIdx.x) * a.stacked;
-    const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
-    char *at = a.data + instance_offset(a, first);
-    const u32 lines = stacked * a.rows, words = a.cols * a.unit.divisor;
-    if (a.wide & kRunLoads)
-        load_run<WORD>(tile, at, lines * a.pitch);
-    else
-        load_region<WORD>(tile, a.pitch, at, a.row_bytes, lines, words, a.wide);
-    copy_async_wait();
-    __syncthreads();
-    if (a.wide & kRuns)
-        store_run<WORD>(tile + (a.wide & kRunLoads ? u64(at) & 15 : 0), a.pitch, at, lines * words, a.cols,
-                        a.stack);
-    else
-        store_region<WORD>(tile, a.pitch, at, a.column_bytes, a.rows, a.cols, a.unit, a.wide);
-}
-
-// 0210! with tiles side by side in a block, as wide as the block holds: longer runs of memory.
-extern "C" __global__ void __launch_bounds__(1024, 2) barrier_band(const __grid_constant__ BarrierArgs a) {
-    extern __shared__ uint4 shared[];
-    char *tile = (char *)shared;
-    const u32 blocks = (a.mid + a.stacked - 1) / a.stacked;
-    const u64 number = blockIdx.x / blocks;
-    const u32 first = (blockIdx.x - u32(number) * blocks) * a.stacked, count = min(a.stacked, a.mid - first);
-    char *at = a.data + number * a.panel_bytes + first * a.instance_bytes;
-    load_region<WORD>(tile, a.pitch, at, a.row_bytes, a.rows, count * a.cols, a.wide);
-    copy_async_wait();
-    __syncthreads();
-    store_tiles<WORD>(tile, a.pitch, at, a.column_bytes, count, a.stack.rows);
-}
+static_assert(sizeof(MicroArgs) == 88);
 
 #if WORD <= 4
-// By micro-blocks, each in its thread's slots of shared memory: rows and columns are multiples of a
-// micro-block's, and everything lies on its alignment.
-extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_constant__ BarrierArgs a) {
+// Moves micro-blocks, each through slots of its thread in shared memory. Rows and columns are multiples of a
+// micro-block's, and all addresses and strides are multiples of a vector.
+extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_constant__ MicroArgs a) {
     extern __shared__ uint4 shared[];
     using Slots = MicroSlots<WORD>;
     constexpr u32 E = Slots::E;
@@ -75,7 +79,8 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
     const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
     MicroRegion g = {a.rows / E, a.cols / E, a.down, 0, 0, a.row_bytes, a.column_bytes};
     const u32 places = g.places(), total = stacked * places;
-    char *data = a.data + instance_offset(a, first);
+    const u64 panel = first / a.mid;
+    char *data = a.data + panel * a.panel_bytes + (first - panel * a.mid) * a.instance_bytes;
     u32 number = 0, p, q;
     for (u32 e = threadIdx.x; e < total; e += blockDim.x, number++) {
         const u32 i = e / places;
@@ -97,9 +102,9 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
 #endif
 
 #if WORD < 4
-// Two to four rows of whole vectors, or as many columns: `stack.rows` divides by the vectors of one. Everything begins on
-// a vector.
-extern "C" __global__ void __launch_bounds__(512, 2) barrier_few(const __grid_constant__ BarrierArgs a) {
+// Transposes instances of two to four rows of whole vectors, or as many columns. All addresses are multiples of a
+// vector.
+extern "C" __global__ void __launch_bounds__(512, 2) barrier_few(const __grid_constant__ MicroArgs a) {
     extern __shared__ uint4 shared[];
     char *tile = (char *)shared;
     const u64 first = u64(blockIdx.x) * a.stacked;
@@ -110,9 +115,9 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_few(const __grid_co
     __syncthreads();
     const bool apart = a.cols < a.rows;
     switch (min(a.rows, a.cols)) {
-    case 2: return store_few<WORD, 2>(apart, tile, at, stacked, a.stack.rows);
-    case 3: return store_few<WORD, 3>(apart, tile, at, stacked, a.stack.rows);
-    default: return store_few<WORD, 4>(apart, tile, at, stacked, a.stack.rows);
+    case 2: return store_few<WORD, 2>(apart, tile, at, stacked, a.vectors);
+    case 3: return store_few<WORD, 3>(apart, tile, at, stacked, a.vectors);
+    default: return store_few<WORD, 4>(apart, tile, at, stacked, a.vectors);
     }
 }
 #endif

@@ -1,5 +1,5 @@
-// Axes in any order by barrier-sync at block scope: a block reads instances as they lie in memory, waits, and writes them in the
-// order of the result, each thread its words of it wherever they lie on chip.
+// Permutes axes in place by blocks: a block reads instances in order, waits, and writes them in the order of the
+// result, each thread reading its words from anywhere in shared memory.
 #include "region.cuh"
 
 

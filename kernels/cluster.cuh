@@ -1,9 +1,9 @@
-// The barrier of a cluster.
+// Barrier over a cluster.
 #pragma once
 #include "word.cuh"
 
 static __device__ void cluster_wait() {
-    // Lanes come from loops of their own lengths.
+    // The barrier needs whole warps, and lanes leave the loops before it at different times.
     __syncwarp();
     asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

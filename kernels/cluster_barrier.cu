@@ -1,4 +1,4 @@
-// 010! by barrier-sync at cluster scope: an instance lies across the shared memories of a cluster.
+// Transposes matrices in place (010!): an instance is in the shared memories of a cluster.
 #include "cluster.cuh"
 #include "wide_barrier.cuh"
 

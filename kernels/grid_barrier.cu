@@ -1,5 +1,5 @@
-// A whole matrix on chip: shared memory and registers of all multiprocessors, one barrier over the
-// grid (cooperative launch), any shape.
+// Transposes a matrix in place that is in the shared memory and registers of all multiprocessors, with one barrier over
+// the grid (cooperative launch). Any shape.
 #include <cooperative_groups.h>
 
 #include "wide_barrier.cuh"
@@ -7,7 +7,7 @@
 
 static __device__ void wait_for_grid() { cooperative_groups::this_grid().sync(); }
 
-// 88 registers of data is the most that 512 threads hold beside the rest without spilling.
+// 88 registers of data per thread is the maximum for 512 threads without spills.
 extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid(const __grid_constant__ WideArgs a) {
     extern __shared__ uint4 shared[];
     transpose_together<WORD, WORD, 88>(a, a.data, blockIdx.x, (char *)shared, wait_for_grid);

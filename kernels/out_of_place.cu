@@ -1,31 +1,11 @@
-// Matrices transposed from one place to another.
+// Transposes matrices into another buffer. `barrier_block` (barrier.cu) does so for other shapes.
 //
 // | kernel | for |
 // |---|---|
-// | into_micro | rows and columns of whole 16-byte vectors: micro-blocks through registers |
-// | into_lines | any sides and any alignment that a word has: writes begin on sectors |
-// | into_band | matrices with a short side, super-elements of several words |
-// | into_stack | many small matrices |
-#include "region.cuh"
+// | into_micro | rows and columns of whole 16-byte vectors: micro-blocks in registers |
+// | into_lines | any sides and any alignment of words: writes start at sectors |
+#include "tile_order.cuh"
 #include "tiles.cuh"
-
-
-// Tiles of a batch of matrices, in the order in which blocks take them: swaths of `swath` rows of
-// tiles, column by column, so that neighbouring blocks write neighbouring places too.
-struct TileOrder {
-    Divisor<u32> matrix, swath; // tiles of a matrix, and of a swath
-    u32 down, high;             // rows of tiles of a matrix, and of a swath
-
-    __device__ void find(u32 number, u32 &which, u32 &i, u32 &j) const {
-        which = matrix.div(number);
-        number -= which * matrix.divisor;
-        const u32 s = swath.div(number), rows = min(high, down - s * high);
-        number -= s * swath.divisor;
-        j = number / rows;
-        i = s * high + number - j * rows;
-    }
-};
-static_assert(sizeof(TileOrder) == 40);
 
 struct IntoArgs {
     char *to;
@@ -95,11 +75,10 @@ template <int W, int N> struct Pack {
     }
 };
 
-// Tiles of R x C words whose columns are written in whole sectors: what column c holds of a tile begins up
-// to A - 1 rows above it, where the address of the destination is a multiple of A words. A warp writes a
-// column, P words a lane; rows that a lane packs together lie far apart on chip, so that the lanes of an
-// access meet different banks. Words of 1 and 2 bytes are read 4 bytes at a time, and rows lie on chip as
-// they lie in memory to 4 bytes.
+// Transposes tiles of R x C words whose columns are written in whole sectors: a column starts up to A - 1 rows above
+// the tile, where its address in the result is a multiple of A words. A warp writes a column, P words per lane. Rows
+// that a lane packs are far apart in shared memory, so that the lanes of an access use different banks. Words of 1 and
+// 2 bytes are read 4 bytes at a time, and rows keep their addresses modulo 4 in shared memory.
 template <int W, int R, int C, int A> static __device__ void into_lines(const IntoArgs &a) {
     extern __shared__ uint4 shared[];
     constexpr u32 P = R / kWarp, high = R + A - 1, apart = (high + P - 1) / P;
@@ -117,7 +96,7 @@ template <int W, int R, int C, int A> static __device__ void into_lines(const In
     const char *corner = a.from + matrix + col * W;
     {
         const u32 g = threadIdx.x % granules, r0 = threadIdx.x / granules;
-        // Rows of the tile that the matrix has.
+        // Rows of the tile that are inside the matrix.
         const u32 begin = first < 0 ? u32(-first) : 0, end = u32(min(i64(high), rows - first));
         char *to = tile + (r0 % P * apart + r0 / P) * pitch + g * G;
         const char *from = corner + (first + r0) * i64(a.from_pitch) + g * G;
@@ -179,83 +158,11 @@ template <int W, int R, int C, int A> static __device__ void into_lines(const In
     }
 }
 
-struct BandArgs {
-    char *to;
-    const char *from;
-    u64 rows, cols;
-    u64 from_pitch, to_pitch;
-    u64 matrix_bytes;
-    TileOrder order;
-    u32 tile_rows, tile_cols; // super-elements
-    u32 pitch;                // bytes from row to row on chip
-    u32 wide;
-    Divisor<u32> unit; // words of a super-element
-    Stack stack;       // rows, and more than a tile has
-};
-static_assert(sizeof(BandArgs) == 160);
-
-// Tiles of any form, word by word. Where a tile's columns follow one another in memory (`kRuns`) they
-// are written as one run, and read as one (`kRunLoads`) where its rows do.
-extern "C" __global__ void __launch_bounds__(512) into_band(const __grid_constant__ BandArgs a) {
-    extern __shared__ uint4 shared[];
-    char *tile = (char *)shared;
-    u32 which, i, j;
-    a.order.find(blockIdx.x, which, i, j);
-    const u64 row = u64(i) * a.tile_rows, col = u64(j) * a.tile_cols, matrix = which * a.matrix_bytes;
-    const u64 unit_bytes = u64(a.unit.divisor) * WORD;
-    const char *from = a.from + matrix + row * a.from_pitch + col * unit_bytes;
-    char *to = a.to + matrix + col * a.to_pitch + row * unit_bytes;
-    const u32 rows = u32(min(u64(a.tile_rows), a.rows - row)), cols = u32(min(u64(a.tile_cols), a.cols - col));
-    if (a.wide & kRunLoads) {
-        load_run<WORD>(tile, from, rows * a.pitch);
-        tile += u64(from) & 15;
-    } else {
-        load_region<WORD>(tile, a.pitch, from, a.from_pitch, rows, cols * a.unit.divisor, a.wide);
-    }
-    copy_async_wait();
-    __syncthreads();
-    if (a.wide & kRuns)
-        store_run<WORD>(tile, a.pitch, to, rows * cols, cols, a.stack);
-    else
-        store_region<WORD>(tile, a.pitch, to, a.to_pitch, rows, cols, a.unit, a.wide);
-}
-
-struct StackArgs {
-    char *to;
-    const char *from;
-    u64 matrices;
-    u32 rows, cols;
-    u32 stacked; // matrices of a block
-    u32 pitch;
-    u32 wide, pad;
-    Stack stack;
-};
-static_assert(sizeof(StackArgs) == 80);
-
-// Small matrices, several to a block.
-extern "C" __global__ void __launch_bounds__(512) into_stack(const __grid_constant__ StackArgs a) {
-    extern __shared__ uint4 shared[];
-    char *tile = (char *)shared;
-    const u64 first = u64(blockIdx.x) * a.stacked;
-    const u32 lines = u32(min(u64(a.stacked), a.matrices - first)) * a.rows;
-    const u64 offset = first * a.rows * a.cols * WORD;
-    const char *from = a.from + offset;
-    if (a.wide & kRunLoads) {
-        load_run<WORD>(tile, from, lines * a.pitch);
-        tile += u64(from) & 15;
-    } else {
-        load_region<WORD>(tile, a.pitch, from, u64(a.cols) * WORD, lines, a.cols, a.wide);
-    }
-    copy_async_wait();
-    __syncthreads();
-    store_run<WORD>(tile, a.pitch, a.to + offset, lines * a.cols, a.cols, a.stack);
-}
-
 #define MICRO(T)                                                                                       \
     extern "C" __global__ void __launch_bounds__(256) into_micro_##T(const __grid_constant__ IntoArgs a) { \
         into_micro<WORD, T>(a);                                                                        \
     }
-// Bytes of a tile's column and of its row. Columns align to 32 bytes, a sector.
+// COLUMN and ROW are the bytes of a column and of a row of a tile. Columns are aligned to 32 bytes, a sector.
 #define LINES(COLUMN, ROW)                                                                             \
     extern "C" __global__ void __launch_bounds__(256)                                                  \
         into_lines_##COLUMN##_##ROW(const __grid_constant__ IntoArgs a) {                              \

@@ -1,13 +1,13 @@
-// Rectangles of a matrix, read by rows onto the chip and written by columns, word by word: any shape
-// and any alignment that a word has. (See micro_region.cuh for the fast way, where 16 bytes align.)
+// Rectangles of a matrix, read by rows into shared memory and written by columns, word by word: any shape and any
+// alignment of words. micro_region.cuh is faster if vectors of 16 bytes are aligned.
 //
-// On chip, element (r, c) of a region lies at r * pitch + c * W bytes; the host picks the pitch so that
-// an odd number of granules separates rows, and reading down a column meets no bank twice.
+// Element (r, c) of a region is at r * pitch + c * W bytes in shared memory. The host picks the pitch so that an odd
+// number of granules separates rows, and reading down a column has no bank conflicts.
 #pragma once
 #include "index.cuh"
 
-// A pair of offsets that follow a position of mixed digits (outer, inner) in fixed steps, without
-// dividing: `a` on chip, `b` in memory.
+// Offsets of a position of mixed digits (outer, inner) that advances in fixed steps, without division: `a` in shared
+// memory, `b` in global memory.
 struct Walk {
     u32 inner, inners, step_inner;
     u32 a, a_step, a_wrap;
@@ -32,7 +32,7 @@ struct Walk {
     }
 };
 
-// Rows of a region to the chip: `rows` rows of `granules` granules of G bytes, `stride` bytes apart.
+// Loads `rows` rows of `granules` granules of G bytes, `stride` bytes apart, into shared memory.
 template <int G>
 __device__ void load_rows(char *tile, u32 pitch, const char *from, u64 stride, u32 rows, u32 granules) {
     const u32 total = rows * granules, step = blockDim.x;
@@ -61,7 +61,7 @@ __device__ void load_rows(char *tile, u32 pitch, const char *from, u64 stride, u
     }
 }
 
-// P words of a column, one from each of P rows, as one word.
+// Reads P words of a column, one from each of P rows, as one word.
 template <int W, int P> struct Column {
     static __device__ Word<W * P> read(const char *at, u32 pitch) {
         static_assert(P == 1, "narrow words only");
@@ -80,7 +80,7 @@ template <> struct Column<1, 4> {
     }
 };
 
-// Columns of a region to memory: column c, `rows` words long, to `to + c * stride`. P divides `rows`.
+// Stores the columns of a region: column c, `rows` words long, to `to + c * stride`. P divides `rows`.
 template <int W, int P>
 __device__ void store_columns(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols) {
     const u32 packs = rows / P, total = cols * packs, step = blockDim.x;
@@ -92,7 +92,7 @@ __device__ void store_columns(const char *tile, u32 pitch, char *to, u64 stride,
     }
 }
 
-// The same for super-elements of `unit` words, which stay whole. P divides a column's words.
+// Stores columns of super-elements of `unit` words, which stay whole. P divides a column's words.
 template <int W, int P>
 __device__ void store_unit_columns(const char *tile, u32 pitch, char *to, u64 stride, u32 rows, u32 cols,
                                    const Divisor<u32> &unit) {
@@ -120,31 +120,35 @@ __device__ void store_unit_columns(const char *tile, u32 pitch, char *to, u64 st
     }
 }
 
-// Bytes that lie together, `bytes` of them, to the chip at `tile + (address mod 16)`: vectors, and
-// single words before the first whole one and after the last.
+// Returns the bytes of an address beyond a multiple of 16.
+template <int W> __device__ u32 run_skew(const char *from) { return W < 16 ? u32(u64(from) & 15) : 0; }
+
+// Copies `bytes` contiguous bytes to shared memory at `tile + run_skew(from)`: vectors, and single words before the
+// first whole vector and after the last.
 template <int W> __device__ void load_run(char *tile, const char *from, u32 bytes) {
-    const u32 skew = u32(u64(from) & 15), head = min(bytes, (16 - skew) & 15u);
+    const u32 skew = run_skew<W>(from), head = min(bytes, (16 - skew) & 15u);
     const u32 vectors = (bytes - head) / 16, tail = head + vectors * 16;
     for (u32 v = threadIdx.x; v < vectors; v += blockDim.x)
         copy_async<16, kOnce>(tile + skew + head + v * 16, from + head + v * 16);
-    for (u32 b = threadIdx.x * W; b < head; b += blockDim.x * W) *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);
+    for (u32 b = threadIdx.x * W; b < head; b += blockDim.x * W)
+        *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);
     for (u32 b = tail + threadIdx.x * W; b < bytes; b += blockDim.x * W)
         *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);
 }
 
-// Where a word of the transposed instances, counted through them, lies on chip.
+// Positions in shared memory of the words of transposed instances, counted through all instances.
 struct Stack {
     Divisor<u32> rows, instance; // rows, and rows * cols, of an instance
 
     struct Place {
-        u32 row, col, first; // `first` line of its instance on chip
+        u32 row, col, first; // `first` row of its instance in shared memory
     };
     __device__ Place find(u32 word) const {
         const u32 i = instance.div(word), within = word - i * instance.divisor;
         const u32 col = rows.div(within);
         return {within - col * rows.divisor, col, i * rows.divisor};
     }
-    // The next word's place.
+    // Advances to the next word.
     __device__ void advance(Place &p, u32 cols) const {
         if (++p.row < rows.divisor) return;
         p.row = 0;
@@ -155,8 +159,8 @@ struct Stack {
 };
 static_assert(sizeof(Stack) == 32);
 
-// Transposed instances, `words` words that lie together, to memory: word by word, narrow ones sixteen
-// bytes at a time, which saves dividing for every word.
+// Stores transposed instances, `words` contiguous words: word by word, narrow ones 16 bytes at a time, which saves a
+// division per word.
 template <int W>
 __device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, u32 cols, const Stack &stack) {
     const auto held = [&](const Stack::Place &p) {
@@ -167,7 +171,7 @@ __device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, u32 
         for (u32 g = threadIdx.x; g < words; g += blockDim.x) *(Word<W> *)(to + u64(g) * W) = held(stack.find(g));
     } else {
         constexpr u32 P = 16 / W;
-        // Words before the first within its 16 bytes.
+        // Words of the first granule that precede the first word.
         const u32 lead = u32(u64(to) & 15) / W, packs = (words + lead + P - 1) / P;
         for (u32 g = threadIdx.x; g < packs; g += blockDim.x) {
             const u32 begin = g * P < lead ? lead - g * P : 0, end = min(P, words + lead - g * P);
@@ -191,22 +195,22 @@ __device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, u32 
     }
 }
 
-// Square tiles side by side, `count` of them, each transposed where it lies: row c of them all is one run.
+// Transposes square tiles in place: `cols` columns of tiles that are adjacent in a row. Row c of all tiles is one run.
 template <int W>
-__device__ void store_tiles(const char *tile, u32 pitch, char *to, u64 stride, u32 count, const Divisor<u32> &side) {
-    const u32 run = count * side.divisor, total = side.divisor * run, step = blockDim.x;
-    Walk w(threadIdx.x, step, run, W, 0, stride, W);
+__device__ void store_tiles(const char *tile, u32 pitch, char *to, u64 stride, u32 cols, const Divisor<u32> &side) {
+    const u32 total = side.divisor * cols, step = blockDim.x, back = side.divisor * (pitch - W);
+    Walk w(threadIdx.x, step, cols, W, pitch, stride, W);
 #pragma unroll 4
     for (u32 e = threadIdx.x; e < total; e += step) {
-        const u32 i = side.div(w.inner), r = w.inner - i * side.divisor;
-        *(Word<W> *)(to + w.b) = *(const Word<W> *)(tile + w.a + r * pitch + i * side.divisor * W);
+        *(Word<W> *)(to + w.b) = *(const Word<W> *)(tile + w.a - side.div(w.inner) * back);
         w.advance();
     }
 }
 
-// How the host found it best to move narrow words: in granules of 4 bytes where alignment allows.
-// `kRuns`: instances that lie together are written as one run, and `kRunLoads`: read as one too.
-enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8 };
+// Flags chosen by the host. `kWideLoads`, `kWideStores`: narrow words are moved in aligned granules of 4 bytes.
+// `kRuns`: contiguous instances are written as one run. `kRunLoads`: they are also read as one. `kSquares`: a tile is a
+// row of squares, each of which is transposed in place.
+enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8, kSquares = 16 };
 
 template <int W> constexpr int kPack = W < 4 ? 4 / W : 1;
 

@@ -1,9 +1,9 @@
-// Permutations of axes of order two: tiles that change places in pairs, whatever the rank. `turntile_perm::TilePairs` has the
-// index map, and what rows, columns, turned digits and squares are.
+// Involutive permutations of axes, of any rank: tiles are swapped in pairs. `turntile_perm::TilePairs` has the index
+// map, and defines rows, columns, turned digits and squares.
 #include "index.cuh"
 #include "micro.cuh"
 
-// A digit of a number: in words how far apart its values are, and those of the digit that it changes places with.
+// A digit of a number: its stride in words, and the stride of the digit that it is swapped with.
 struct TileDigit {
     u32 extent, before; // values; and those of the digits before it, multiplied
     u64 stride, partner;
@@ -27,8 +27,8 @@ struct Tile {
     u32 rows, cols;
 };
 
-// The tiles that a block has change places, if it has any: those in row y, column x and in row x, column y of a square of
-// tiles. Lanes share its digits out. Groups of tiles follow each other as in `tiles.cu`.
+// Finds the tiles that a block swaps: row y, column x and row x, column y of a square of tiles. Returns `false` if it
+// has none. Each lane computes one digit. The order of tiles is that of `tiles.cu`.
 static __device__ bool tiles_of(const SwapAxesArgs &a, Tile (&tiles)[2], bool &one) {
     const u32 number = blockIdx.x % a.blocks, square = blockIdx.x / a.blocks, each = a.group * a.group;
     u32 y, x;
@@ -61,7 +61,7 @@ static __device__ bool tiles_of(const SwapAxesArgs &a, Tile (&tiles)[2], bool &o
     return true;
 }
 
-// Where a tile's rows begin, in bytes from its first.
+// Computes the offsets of a tile's rows, in bytes from its first.
 static __device__ void row_offsets(const SwapAxesArgs &a, u64 *offsets) {
     for (u32 r = threadIdx.x; r < a.rows; r += blockDim.x) {
         u64 at = 0;
@@ -70,7 +70,7 @@ static __device__ void row_offsets(const SwapAxesArgs &a, u64 *offsets) {
     }
 }
 
-// Tiles whose rows are whole vectors and whose columns are each other's rows: through registers.
+// Swaps tiles whose rows are whole vectors and whose columns are the rows of the other tile: through registers.
 extern "C" __global__ void __launch_bounds__(512) swap_axes_vectors(const __grid_constant__ SwapAxesArgs a) {
     constexpr u32 E = kMicro<WORD>, V = kVector<WORD>;
     using Vec = Word<V>;
@@ -81,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_vectors(const __grid
     u64 *offsets = (u64 *)shared;
     row_offsets(a, offsets);
     __syncthreads();
-    // One vector more after every E rows keeps lanes that write down a column off each other's banks.
+    // A vector of padding after every E rows: lanes that write down a column use different banks.
     Vec *held = (Vec *)(offsets + (a.rows + 1) / 2 * 2);
     const u32 size = a.cols * a.row + a.cols / E;
 #pragma unroll
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_vectors(const __grid
     }
 }
 
-// Any rows: in granules of 16 bytes. A row lies on chip at the place within a granule that it has in memory, as in
+// Swaps tiles of any rows in granules of 16 bytes. In shared memory a row keeps its address modulo 16, as in
 // `granules.cuh`.
 extern "C" __global__ void __launch_bounds__(512) swap_axes_granules(const __grid_constant__ SwapAxesArgs a) {
     constexpr u32 kGranule = 16, E = kGranule / WORD, kLanes = 8;
@@ -121,8 +121,7 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_granules(const __gri
     Tile tiles[2];
     bool one;
     if (!tiles_of(a, tiles, one)) return;
-    // Of each row where it begins, and by how many words its elements are shifted; of each column of a tile where its words
-    // lie on chip.
+    // Offset of each row and the shift of its elements in bytes; offset of each column of a tile in shared memory.
     u64 *offsets = (u64 *)shared;
     u32 *shifts = (u32 *)(offsets + a.rows), *places = shifts + a.rows;
     const u32 tables = (a.rows * 12 + 2 * a.cols * 4 + kGranule - 1) / kGranule;
@@ -132,7 +131,8 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_granules(const __gri
     row_offsets(a, offsets);
     for (u32 r = threadIdx.x; r < a.rows; r += blockDim.x) {
         u32 shift = 0;
-        for (u32 k = 0; k < a.turned; k++) shift += r / a.digits[k].before % a.digits[k].extent * u32(a.digits[k].stride);
+        for (u32 k = 0; k < a.turned; k++)
+            shift += r / a.digits[k].before % a.digits[k].extent * u32(a.digits[k].stride);
         shifts[r] = shift * WORD;
     }
     __syncthreads();
@@ -144,7 +144,8 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_granules(const __gri
         const Tile &tile = tiles[k];
         for (u32 c = threadIdx.x; c < tiles[1 - k].cols; c += blockDim.x) {
             u32 r = 0, from = 0;
-            for (u32 d = 0; d < a.turned; d++) r += c / u32(a.digits[d].stride) % a.digits[d].extent * a.digits[d].before;
+            for (u32 d = 0; d < a.turned; d++)
+                r += c / u32(a.digits[d].stride) % a.digits[d].extent * a.digits[d].before;
             for (u32 d = a.turned; d < a.turned + a.within; d++)
                 from += c / u32(a.digits[d].stride) % a.digits[d].extent * u32(a.digits[d].partner);
             places[k * a.cols + c] = begin(r) + u32(u64(tile.at + offsets[r]) % kGranule) + from * WORD;
@@ -156,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_granules(const __gri
             from -= before;
 #pragma unroll 4
             for (u32 at = lane * kGranule; at < stop; at += kLanes * kGranule) {
-                // Words of other tiles are read too and not used; what lies beyond the array may be nobody's memory.
+                // Words of other tiles are read too and not used. Memory beyond the array is not read.
                 if (from + at >= a.data && from + at + kGranule <= end) {
                     copy_async<16>(to + at, from + at);
                 } else {
@@ -188,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_granules(const __gri
                 for (u32 e = 0; e < E; e++) x.words[e] = word(c + e);
                 *(uint4 *)(to + c * WORD) = x.whole;
             }
-            // Words before the first whole granule and behind the last, each by a lane of its own.
+            // Words before the first whole granule and after the last, one per lane.
 #pragma unroll
             for (u32 l = lane; l < 2 * (E - 1); l += kLanes) {
                 const bool in_head = l < E - 1;

@@ -1,5 +1,5 @@
-// Barrier-sync where several blocks hold a matrix together: every block reads a rectangle of it onto
-// the chip, all wait for each other, every block writes its rectangle transposed.
+// Barrier-synchronised transposition by several blocks: every block reads a rectangle of a matrix into shared memory
+// and registers, all blocks wait, every block writes its rectangle transposed.
 #pragma once
 #include "region.cuh"
 
@@ -8,36 +8,47 @@ struct WideArgs {
     u64 instance_bytes;
     u32 rows, cols;             // of an instance, in super-elements
     u32 block_rows, block_cols; // of a rectangle
-    u32 across;                 // rectangles across
+    u32 across;                 // rectangles in a row
     u32 pitch;
-    u32 shared_rows;            // rows of a rectangle held in shared memory; the others in registers
+    u32 shared_rows;            // rows of a rectangle in shared memory; the others are in registers
     u32 wide;
     Divisor<u32> unit;          // words of a super-element
 };
 static_assert(sizeof(WideArgs) == 64);
 
-// `K` registers of 4 bytes a thread hold the rows that shared memory does not; narrow words share one.
+// `K` registers of 4 bytes per thread hold the rows that shared memory does not; narrow words share a register.
 template <int W, int K> struct Held {
     static constexpr int packed = W < 4 ? 4 / W : 1;
     static constexpr int slots = K * 4 / (W < 4 ? 4 : W);
     using Slot = Word<(W < 4 ? 4 : W)>;
     Slot x[slots > 0 ? slots : 1];
 
-    // visit(k, shift, walk) for each of `total` words that this thread holds: in slot k, `shift` bits up.
+    // Calls visit(k, shift, walk) for each of `total` words that this thread holds: in slot k, `shift` bits up. All
+    // slots are passed once for each shift, so that the code is no longer for narrow words.
     template <class Visit> static __device__ void each(u32 total, Walk w, Visit visit) {
+u32 word = threadIdx.x;
+#pragma unroll 1
+        for (u32 pass = 0; pass < packed && word < total; pass++) {
 #pragma unroll
-        for (int k = 0; k < slots * packed; k++) {
-            if (threadIdx.x + k * blockDim.x < total) visit(k / packed, k % packed * (8 * W), w);
-            w.advance();
+            for (int k = 0; k < slots; k++, word += blockDim.x) {
+                if (word < total) visit(k, pass * (8 * W), w);
+                w.advance();
+            }
         }
     }
-    __device__ void put(int k, int shift, Word<W> word) {
+    __device__ void clear() {
+        if constexpr (W < 4) {
+#pragma unroll
+            for (int k = 0; k < slots; k++) x[k] = 0;
+        }
+    }
+    __device__ void put(int k, u32 shift, Word<W> word) {
         if constexpr (W >= 4)
             x[k] = word;
         else
-            x[k] = shift == 0 ? u32(word) : x[k] | u32(word) << shift;
+            x[k] |= u32(word) << shift;
     }
-    __device__ Word<W> get(int k, int shift) const {
+    __device__ Word<W> get(int k, u32 shift) const {
         if constexpr (W >= 4)
             return x[k];
         else
@@ -45,8 +56,8 @@ template <int W, int K> struct Held {
     }
 };
 
-// `block` is this block's number within its instance; `all_wait` orders all reads before all writes.
-// Words narrower than 4 bytes are held four bytes at a time where alignment allows (`wide`).
+// Transposes rectangle `block` of an instance; `all_wait` orders all reads before all writes. Granules of G bytes are
+// read: 4 bytes of narrow words if alignment allows (`wide`).
 template <int W, int G, int K, class Wait>
 __device__ void transpose_together(const WideArgs &a, char *instance, u32 block, char *tile, Wait all_wait) {
     const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;
@@ -62,8 +73,9 @@ __device__ void transpose_together(const WideArgs &a, char *instance, u32 block,
     Held<G, K> held;
     if (any) {
         load_rows<G>(tile, a.pitch, from, row_bytes, low, granules);
+        held.clear();
         if (K > 0 && high > 0)
-            held.each(high * granules, rest, [&](int k, int shift, const Walk &w) {
+            held.each(high * granules, rest, [&](int k, u32 shift, const Walk &w) {
                 held.put(k, shift, *(const Word<G> *)(from + low * row_bytes + w.b));
             });
     }
@@ -72,7 +84,7 @@ __device__ void transpose_together(const WideArgs &a, char *instance, u32 block,
     if (any) store_region<W>(tile, a.pitch, to, column_bytes, low, cols, a.unit, a.wide);
     if (K > 0 && any && high > 0) {
         __syncthreads();
-        held.each(high * granules, rest, [&](int k, int shift, const Walk &w) {
+        held.each(high * granules, rest, [&](int k, u32 shift, const Walk &w) {
             *(Word<G> *)(tile + w.a) = held.get(k, shift);
         });
         __syncthreads();

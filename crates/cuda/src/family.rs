@@ -39,6 +39,8 @@ macro_rules! families {
 families! {
     /// Square tiles: swapped in pairs, or each in place.
     Tiles = "tiles";
+    /// Squares swapped with their mirror images, between two GPUs.
+    PeerSquares = "peer_squares";
     /// Tiles of cubes, three at a time.
     Cube = "cube";
     /// The same, a cluster to three.

@@ -137,7 +137,7 @@ fn swap(e: &Elementary, at: At) -> Option<Way> {
 
 /// Side of the tiles in which a square of so many rows, `pitch` bytes apart, is swapped, two of which a block holds.
 fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
-    let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE).min(rows.max(1));
+    let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE);
     let (elem_bytes, larger, least) = LARGER;
     if at.elem_bytes == elem_bytes && !pitch.is_multiple_of(LINE) && rows >= least {
         tile = larger;

@@ -333,7 +333,8 @@ fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]>
                     _ => [places[1], own],
                 }
             }
-            _ if reads => [data, Spot::Source(0)],
+            (_, Method::OutOfPlace) => [data, Spot::Source(0)],
+            _ if reads => [data, data],
             _ => [data, own],
         }
     })

@@ -15,14 +15,14 @@ pub enum Scope {
     Grid,
 }
 
-/// A kernel of `kernels/out_of_place.cu`, `into_axes.cu` or `into_units.cu`, with its tiles.
+/// How a matrix or an array is cut into tiles that are moved into another buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tiling {
     /// Micro-blocks through registers, 16 bytes an access.
     Micro,
     /// Any sides and alignment, destinations written in whole sectors.
     Lines,
-    /// Tiles of any form: matrices with a short side, elements of several words.
+    /// Tiles of any shape: matrices with a short side, elements of several words.
     Band,
     /// Several small matrices to a block.
     Stack,

@@ -18,13 +18,12 @@ const BLOCK: Way = Way::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 31] = [
+const WITHIN: [&str; 30] = [
     "barrier_block",
-    "barrier_band",
     "barrier_micro",
     "barrier_few",
     "barrier_axes",
-    "square_swap_any",
+    "swap_axes_granules",
     "square_swap_granules",
     "square_swap_16",
     "square_swap_32",

@@ -98,7 +98,7 @@ pub enum Second {
     Flags,
     /// Room of the workspace.
     Kept,
-    /// What is transposed to the first address.
+    /// The source; in place, the first address once more.
     Source,
     /// What changes places with what is at the first.
     Mirror,
@@ -184,8 +184,10 @@ args! {
     Tiles(TilesArgs);
     /// `swap_axes_*`.
     SwapAxes(SwapAxesArgs);
-    /// `barrier_block`, `barrier_band`, `barrier_micro`, `barrier_few`.
-    Barrier(BarrierArgs);
+    /// `barrier_block`.
+    Block(BlockArgs) with Source;
+    /// `barrier_micro`, `barrier_few`.
+    Micro(MicroArgs);
     /// `barrier_axes`.
     Axes(AxesArgs);
     /// `barrier_cluster_*`, `barrier_grid*`.
@@ -214,16 +216,10 @@ args! {
     Rows(RowsArgs);
     /// `into_micro_*`, `into_lines_*`.
     Into(IntoArgs) with Source;
-    /// `into_band`.
-    Band(BandArgs) with Source;
-    /// `into_stack`.
-    Stack(StackArgs) with Source;
     /// `into_units`.
     Units(UnitArgs) with Source;
-    /// `barrier_cluster_axes_*`, `barrier_grid_axes`.
-    WideAxes(WideAxesArgs);
-    /// `into_axes`.
-    IntoAxes(IntoAxesArgs) with Source;
+    /// `into_axes`, `barrier_cluster_axes_*`, `barrier_grid_axes`.
+    AxesTile(AxesTileArgs) with Source;
     /// `pitched_swap`.
     UnitSwap(UnitSwapArgs);
     /// `pitched_turn`.

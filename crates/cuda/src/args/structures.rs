@@ -132,10 +132,10 @@ mirror! {
         Factor: factor;
     }
     /// Squares of a block, and of its mirror image elsewhere.
-    ApartArgs, in "tiles.cu" {
+    ApartArgs, in "peer_squares.cu" {
         Address: block, mirror;
         u64: pitch;
-        u32: side, across, squares, pairs, first, end;
+        u32: side, across, squares, pairs, first, end, word, pad;
     }
     /// Tiles of cubes, three at a time.
     CubeArgs, in "cube.cuh" {
@@ -181,14 +181,27 @@ mirror! {
     Stack, in "region.cuh" {
         Divisor32: rows, instance;
     }
-    /// Instances by a block.
-    BarrierArgs, in "barrier.cu" {
-        Address: data;
-        u64: instances;
-        u32: rows, cols, stacked, pitch, mid, wide, down, pad;
-        u64: row_bytes, column_bytes, panel_bytes, instance_bytes;
+    /// Order in which blocks take tiles: swaths of rows of tiles, column by column.
+    TileOrder, in "tile_order.cuh" {
+        Divisor32: matrix, swath;
+        u32: down, high;
+    }
+    /// Tiles of a batch of matrices, in place or into another buffer.
+    BlockArgs, in "barrier.cu" {
+        Address: to, from;
+        u64: rows, cols, from_pitch, to_pitch, from_down, from_across, to_down, to_across, matrix_bytes;
+        TileOrder: order;
+        u32: tile_rows, tile_cols, pitch, wide;
         Divisor32: unit;
         Stack: stack;
+    }
+    /// Instances in place, by vectors in registers.
+    MicroArgs, in "barrier.cu" {
+        Address: data;
+        u64: instances;
+        u32: rows, cols, stacked, mid, down, pad;
+        u64: row_bytes, column_bytes, panel_bytes, instance_bytes;
+        Divisor32: vectors;
     }
     /// Axes in any order, instances by a block.
     AxesArgs, in "barrier_axes.cu" {
@@ -233,17 +246,11 @@ mirror! {
         u32: axes, run_axes, across_axes, line_axis, line_step, run_step, rows, columns, run, pitch,
             granules, packs, held, across;
     }
-    /// Axes in any order, an instance by several blocks, a tile each.
-    WideAxesArgs, in "wide_axes.cuh" {
-        Address: data;
+    /// Axes in any order, an instance by a group of blocks, in place or into another buffer.
+    AxesTileArgs, in "axes_tile.cuh" {
+        Address: to, from;
         u64: bytes, instance_bytes;
         u32: tiles, pad;
-        TileMap: map;
-    }
-    /// Axes in any order from one place to another.
-    IntoAxesArgs, in "into_axes.cu" {
-        Address: to, from;
-        u64: bytes;
         TileMap: map;
     }
 }
@@ -298,32 +305,11 @@ mirror! {
 // From one place to another.
 
 mirror! {
-    /// The order in which blocks take tiles: swaths of rows of them, column by column.
-    TileOrder, in "out_of_place.cu" {
-        Divisor32: matrix, swath;
-        u32: down, high;
-    }
     /// Tiles of one form.
     IntoArgs, in "out_of_place.cu" {
         Address: to, from;
         u64: rows, cols, from_pitch, to_pitch, matrix_bytes, bytes;
         TileOrder: order;
-    }
-    /// Tiles of any form.
-    BandArgs, in "out_of_place.cu" {
-        Address: to, from;
-        u64: rows, cols, from_pitch, to_pitch, matrix_bytes;
-        TileOrder: order;
-        u32: tile_rows, tile_cols, pitch, wide;
-        Divisor32: unit;
-        Stack: stack;
-    }
-    /// Several matrices to a block.
-    StackArgs, in "out_of_place.cu" {
-        Address: to, from;
-        u64: matrices;
-        u32: rows, cols, stacked, pitch, wide, pad;
-        Stack: stack;
     }
     /// Long super-elements, straight across.
     UnitArgs, in "into_units.cu" {
@@ -363,14 +349,14 @@ mirror! {
     }
 }
 
-// Rows a pitch apart: squares of any elements, and what lies in gaps.
+// Rows a pitch apart: squares of elements of any size, and the contents of gaps.
 
 mirror! {
     /// Pairs of tiles of elements of several words.
     UnitSwapArgs, in "pitched.cu" {
         Address: data;
         u64: pitch;
-        u32: side, across, pairs, tile, row, pad;
+        u32: side, across, pairs, tile, row, word;
         Divisor32: unit;
     }
     /// A matrix of long elements, word by word.
@@ -378,12 +364,14 @@ mirror! {
         Address: to, from;
         u64: words, from_pitch, to_pitch;
         Divisor64: row, unit;
+        u32: word, pad;
     }
-    /// What is kept of gaps, all in words.
+    /// Contents of gaps that are saved, lengths in words.
     GapArgs, in "pitched.cu" {
         Address: data, kept;
         u64: len, windows, cols, pitch, other_cols, total;
         Divisor64: other, other_gap;
+        u32: word, pad;
     }
 }
 

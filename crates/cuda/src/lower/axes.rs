@@ -1,12 +1,12 @@
-//! Axes in any order by tiles: across a cluster or the grid with a barrier, or from one place to another; long super-elements
-//! straight to another place.
+//! Axes in any order by tiles: in place over a cluster or the grid with a barrier, or into another buffer; long
+//! super-elements straight into another buffer.
 
 use turntile_perm::AxisPermutation;
 
 use super::axes_tile::{Tile, Words};
 use super::fit::{At, Lowered, Size, field, threads_for};
 use super::maps::{axes32, digits};
-use crate::args::{Divisor32, Divisor64, IntoAxesArgs, UnitArgs, WideAxesArgs, zeroed};
+use crate::args::{AxesTileArgs, Divisor32, Divisor64, UnitArgs, zeroed};
 use crate::call::widest_word;
 use crate::error::LowerError;
 use crate::family::Family;
@@ -31,7 +31,7 @@ const GRANULE: usize = 16;
 /// Longest rows and columns that are tried.
 const LONGEST: usize = 16 << 10;
 
-/// An instance across the shared memories of a cluster, or all across those of the grid.
+/// In place: an instance in the shared memories of a cluster, or a whole array in those of the grid.
 pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
     at.barrier(scope)?;
     let (family, entry, most) = match scope {
@@ -59,7 +59,7 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
     let shared_bytes = tile.shared_bytes;
     let size = Size { blocks, threads: threads_for(shared_bytes, 1024), shared_bytes };
     let launch = at.launch((family, words.word, entry), size)?;
-    Ok(launch.with(WideAxesArgs {
+    Ok(launch.with(AxesTileArgs {
         bytes: (instances * need) as u64,
         instance_bytes: need as u64,
         tiles: tile.tiles as u32,
@@ -68,7 +68,7 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
     }))
 }
 
-/// From one place to another, a tile of at most `held` bytes to a block, in groups within `near` bytes.
+/// Into another buffer: a tile of at most `held` bytes to a block, in groups within `near` bytes.
 pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: At) -> Lowered {
     let words = Words::of(axes, at)?;
     let most = held.min(MOST_HELD).min(at.limits.shared_bytes);
@@ -79,10 +79,11 @@ pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: At) -> Lowered
     let size = Size { blocks, threads: 256, shared_bytes: tile.shared_bytes };
     let launch = at.launch((Family::IntoAxes, words.word, "into_axes"), size)?;
     let bytes = (axes.len() * at.elem_bytes) as u64;
-    Ok(launch.with(IntoAxesArgs { bytes, map, ..zeroed() }))
+    let tiles = field(blocks)?;
+    Ok(launch.with(AxesTileArgs { bytes, instance_bytes: bytes, tiles, map, ..zeroed() }))
 }
 
-/// Super-elements from one place to another, in the result's order.
+/// Into another buffer: super-elements in the order of the result.
 pub fn units(axes: &AxisPermutation, at: At) -> Lowered {
     let (unit_bytes, bytes) = (axes.unit() * at.elem_bytes, axes.len() * at.elem_bytes);
     if unit_bytes < LEAST_UNIT {

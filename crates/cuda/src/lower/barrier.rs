@@ -1,20 +1,20 @@
-//! Barrier-sync at block scope.
+//! Barrier-synchronised transposition by single blocks.
 
 use turntile_perm::Elementary;
 
 use super::fit::{
-    At, Lowered, STACK_BYTES, Size, VECTOR_BYTES, field, pitch, region_flags, threads_for,
-    vector_bytes,
+    At, Lowered, SQUARES, STACK_BYTES, Size, VECTOR_BYTES, field, pitch, region_flags, threads_for,
+    tile_order, vector_bytes,
 };
 use super::tiles;
-use crate::args::{BarrierArgs, Divisor32, Stack, zeroed};
+use crate::args::{BlockArgs, Divisor32, MicroArgs, Stack, zeroed};
 use crate::family::Family;
 
 /// Bytes that small instances are stacked to in a block by micro-blocks: 100000 of 64x48 floats at 73% of copy with
 /// 24 KB, at 89 with 48 or 96.
 const MICRO_STACK_BYTES: usize = 48 << 10;
 
-/// Bytes of the tiles side by side that a block holds (0210!): longer runs of memory than one tile's.
+/// Bytes of the adjacent tiles of a block (0210!), for runs of memory longer than one tile's.
 const BESIDE_BYTES: usize = 56 << 10;
 
 /// The kernel of two to four rows.
@@ -27,57 +27,34 @@ fn few(e: &Elementary, word: usize) -> bool {
     word < 4 && e.mid == 1 && e.unit == 1 && (2..=4).contains(&least) && vectors
 }
 
-/// A block holds a whole instance, or several small ones: matrices, or squares side by side.
+/// Returns the launch in which a block holds a whole instance, or several small ones: matrices, or squares that are adjacent
+/// in a row.
 pub fn block(e: Elementary, at: At) -> Lowered {
-    // A super-element of a word's size is a word.
+    // A super-element of the size of a word is a word.
     let (e, word) = at.in_words(e);
     if let Some(call) = tiles::in_place(e, word, at)? {
         return Ok(call);
     }
     let instances = e.batch * e.mid;
-    let unit_bytes = e.unit * word;
-    let bytes = e.rows * e.cols * unit_bytes;
+    let bytes = e.rows * e.cols * e.unit * word;
     let side_by_side = e.mid > 1 && e.unit == 1;
     let stacked = |most: usize| match (e.mid, e.unit) {
         (1, 1) => (most / bytes).clamp(1, instances.max(1)),
         (mid, 1) => (BESIDE_BYTES / bytes).clamp(1, mid),
         _ => 1,
     };
-    let (row_bytes, column_bytes) = (e.mid * e.cols * unit_bytes, e.mid * e.rows * unit_bytes);
-    let instance_bytes = if e.mid > 1 { e.cols * unit_bytes } else { bytes };
+    let [row_bytes, column_bytes] = [e.cols, e.rows].map(|side| e.mid * side * e.unit * word);
     let one = |stacked| OnChip { e, word, stacked, side_by_side, row_bytes, column_bytes };
     let fits = |held: &Held| held.shared_bytes <= at.limits.shared_bytes;
-    let (micro, words) = (stacked(MICRO_STACK_BYTES), stacked(STACK_BYTES));
-    let (held, stacked) = match one(micro).micro(at).filter(fits) {
-        Some(held) if side_by_side => (held, 1),
-        Some(held) => (held, micro),
-        None => (one(words).few(at).filter(fits).unwrap_or_else(|| one(words).by_words(at)), words),
-    };
-    let blocks =
-        if side_by_side { e.batch * e.mid.div_ceil(stacked) } else { instances.div_ceil(stacked) };
-    let Held { entry, threads, shared_bytes, .. } = held;
-    let launch =
-        at.launch((Family::Barrier, word, entry), Size { blocks, threads, shared_bytes })?;
-    Ok(launch.with(BarrierArgs {
-        instances: instances as u64,
-        rows: field(e.rows)?,
-        cols: field(e.cols)?,
-        stacked: stacked as u32,
-        pitch: held.pitch as u32,
-        mid: field(e.mid)?,
-        wide: held.wide,
-        down: held.down,
-        row_bytes: row_bytes as u64,
-        column_bytes: column_bytes as u64,
-        panel_bytes: (e.mid * bytes) as u64,
-        instance_bytes: instance_bytes as u64,
-        unit: Divisor32::new(field(e.unit)?),
-        stack: match entry {
-            FEW => Stack::of(field(e.rows.max(e.cols) * word / VECTOR_BYTES)?, 1),
-            _ => Stack::of(field(e.rows)?, field(e.rows * e.cols)?),
-        },
-        ..zeroed()
-    }))
+    let (micro, words) = (one(stacked(MICRO_STACK_BYTES)), one(stacked(STACK_BYTES)));
+    if let Some(held) = micro.micro(at).filter(fits) {
+        let stacked = if side_by_side { 1 } else { micro.stacked };
+        return micro.in_vectors(stacked, held, at);
+    }
+    match words.few(at).filter(fits) {
+        Some(held) => words.in_vectors(words.stacked, held, at),
+        None => words.in_words(at),
+    }
 }
 
 /// Instances as a block holds them.
@@ -91,13 +68,11 @@ struct OnChip {
     column_bytes: usize,
 }
 
-/// A way to hold them: the kernel, and its parameters.
+/// A kernel that moves instances by vectors, and its parameters.
 struct Held {
     entry: &'static str,
     threads: usize,
     shared_bytes: usize,
-    pitch: usize,
-    wide: u32,
     down: u32,
 }
 
@@ -138,7 +113,7 @@ impl OnChip {
         let threads = threads_for(bytes, 512);
         let slots = places.div_ceil(threads) * threads;
         let shared_bytes = slots * micro * vector;
-        Some(Held { entry: "barrier_micro", threads, shared_bytes, pitch: 0, wide: 0, down })
+        Some(Held { entry: "barrier_micro", threads, shared_bytes, down })
     }
 
     /// By vectors, where narrow words lie in two to four rows of whole vectors, or in as many columns. Rows, once turned,
@@ -149,37 +124,83 @@ impl OnChip {
             if self.e.rows < self.e.cols { threads * self.e.rows * VECTOR_BYTES } else { 0 };
         let shared_bytes = self.bytes() + turned;
         let is_few = few(&self.e, self.word) && at.alignment >= VECTOR_BYTES;
-        is_few.then_some(Held { entry: FEW, threads, shared_bytes, pitch: 0, wide: 0, down: 0 })
+        is_few.then_some(Held { entry: FEW, threads, shared_bytes, down: 0 })
     }
 
-    /// Word by word, rows padded against bank conflicts where there is room.
-    fn by_words(&self, at: At) -> Held {
-        let Elementary { rows, cols, unit, .. } = self.e;
+    /// Returns the launch of a kernel that moves vectors, `stacked` instances to a block.
+    fn in_vectors(&self, stacked: usize, held: Held, at: At) -> Lowered {
+        let Elementary { batch, rows, mid, cols, .. } = self.e;
+        let (bytes, instances) = (rows * cols * self.word, batch * mid);
+        let Held { entry, threads, shared_bytes, down } = held;
+        let size = Size { blocks: instances.div_ceil(stacked), threads, shared_bytes };
+        let launch = at.launch((Family::Barrier, self.word, entry), size)?;
+        Ok(launch.with(MicroArgs {
+            instances: instances as u64,
+            rows: field(rows)?,
+            cols: field(cols)?,
+            stacked: stacked as u32,
+            mid: field(mid)?,
+            down,
+            row_bytes: self.row_bytes as u64,
+            column_bytes: self.column_bytes as u64,
+            panel_bytes: (mid * bytes) as u64,
+            instance_bytes: if mid > 1 { cols * self.word } else { bytes } as u64,
+            vectors: Divisor32::new(field(rows.max(cols) * self.word / VECTOR_BYTES)?.max(1)),
+            ..zeroed()
+        }))
+    }
+
+    /// Returns the launch that moves single words, rows padded against bank conflicts if they fit.
+    fn in_words(&self, at: At) -> Lowered {
+        let Elementary { batch, rows, mid, cols, unit } = self.e;
         let aligned = |quantities: [usize; 2]| {
             let whole = quantities.iter().all(|quantity| quantity.is_multiple_of(4));
             self.word < 4 && at.alignment >= 4 && whole
         };
-        let wide_loads = aligned([cols * unit * self.word, self.row_bytes]);
-        let wide_stores = aligned([rows * unit * self.word, self.column_bytes]);
+        let unit_bytes = unit * self.word;
+        let wide_loads = aligned([cols * unit_bytes, self.row_bytes]);
+        let wide_stores = aligned([rows * unit_bytes, self.column_bytes]);
+        // Several instances are adjacent in a row, or contiguous and count as one with all their rows.
         let (across, down) = if self.side_by_side { (self.stacked, 1) } else { (1, self.stacked) };
-        let row = across * cols * unit * self.word;
-        let lines = down * rows;
-        let together = self.e.mid == 1 && unit == 1;
-        // Narrow words in rows that are no whole granules of 4 bytes: everything as one run.
-        let run_loads = together && self.word < 4 && !wide_loads;
-        let runs = run_loads || (together && self.stacked > 1);
+        let (tile_rows, tile_cols) = (down * rows, across * cols);
+        let row = tile_cols * unit_bytes;
+        let contiguous = mid == 1 && unit == 1;
+        // Narrow words in rows that are not whole granules of 4 bytes: everything as one run.
+        let run_loads = contiguous && self.word < 4 && !wide_loads;
+        let runs = run_loads || (contiguous && self.stacked > 1);
         let padded = pitch(row, self.word);
-        let fits = lines * padded <= at.limits.shared_bytes;
+        let fits = tile_rows * padded <= at.limits.shared_bytes;
         let pitch = if fits && !run_loads { padded } else { row };
-        // The run begins where its address stands to 16.
+        // A run starts at its address modulo 16.
         let skew = if run_loads { 16 } else { 0 };
-        Held {
-            entry: if self.side_by_side { "barrier_band" } else { "barrier_block" },
-            threads: self.threads(),
-            shared_bytes: lines * pitch + skew,
-            pitch,
-            wide: region_flags([wide_loads, wide_stores, runs, run_loads]),
-            down: 0,
-        }
+        let (batch, tiles, rows_of_all) = match mid {
+            1 => (1, [batch.div_ceil(down), 1], batch * rows),
+            _ => (batch, [1, mid.div_ceil(across)], rows),
+        };
+        let (order, blocks) = tile_order(batch, tiles, 1)?;
+        let (threads, shared_bytes) = (self.threads(), tile_rows * pitch + skew);
+        let size = Size { blocks, threads, shared_bytes };
+        let launch = at.launch((Family::Barrier, self.word, "barrier_block"), size)?;
+        let (step_down, step_across) = ((tile_rows * self.row_bytes) as u64, row as u64);
+        let squares = if self.side_by_side { SQUARES } else { 0 };
+        Ok(launch.with(BlockArgs {
+            rows: rows_of_all as u64,
+            cols: (mid * cols) as u64,
+            from_pitch: self.row_bytes as u64,
+            to_pitch: self.column_bytes as u64,
+            from_down: step_down,
+            from_across: step_across,
+            to_down: step_down,
+            to_across: step_across,
+            matrix_bytes: (rows_of_all * mid * cols * unit_bytes) as u64,
+            order,
+            tile_rows: field(tile_rows)?,
+            tile_cols: field(tile_cols)?,
+            pitch: field(pitch)?,
+            wide: region_flags([wide_loads, wide_stores, runs, run_loads]) | squares,
+            unit: Divisor32::new(field(unit)?),
+            stack: Stack::of(field(rows)?, field(rows * cols)?),
+            ..zeroed()
+        }))
     }
 }

@@ -4,9 +4,9 @@ use turntile_perm::{AlignedSlots, Elementary, FieldSlots, PitchedRows};
 use turntile_plan::{Direction, StageMap};
 
 use super::fit::{At, VECTOR_BYTES};
-use super::tiles::{LINE, any_tile};
+use super::tiles::{LINE, small_tile};
 use super::{barrier, teams};
-use crate::args::{Args, IntoAxesArgs, WideAxesArgs};
+use crate::args::{Args, AxesTileArgs};
 use crate::call::{Call, widest_word};
 use crate::family::Family;
 use crate::names::{Operation, Quantity as Q};
@@ -79,15 +79,15 @@ impl Quantities {
     pub fn swap(self, e: &Elementary, call: &Call, at: At) -> Cost {
         let across = match call.params {
             Args::Square(args) => args.across.max(1) as usize,
+            Args::SwapAxes(args) => args.across.max(1) as usize,
             _ => 1,
         };
-        // Tiles' sides add up to more than the matrix's by what the last one has beyond it; small squares leave most of a
-        // block idle, as much as where they are swapped word by word.
-        let side = e.rows.div_ceil(across).next_power_of_two().max(any_tile(at.elem_bytes));
+        // Share of the tiles' sides that is inside the matrix; small squares leave most of a block idle.
+        let side = e.rows.div_ceil(across).next_power_of_two().max(small_tile(at.elem_bytes));
         let used = e.rows as f64 / e.rows.next_multiple_of(side) as f64;
         let pitch = e.mid * e.cols * at.elem_bytes;
         self.with(Q::Used, used)
-            .is(Q::Vectors, !matches!(call.entry, "square_swap_granules" | "square_swap_any"))
+            .is(Q::Vectors, !call.entry.ends_with("_granules"))
             .with(Q::Straddle, if pitch.is_multiple_of(LINE) { 0 } else { 2 })
             .of(Operation::Swap)
     }
@@ -232,11 +232,7 @@ impl Quantities {
 
     /// How long a tile's rows and columns are, and whether they begin and end with whole vectors.
     pub fn tiled_axes(self, call: &Call) -> Self {
-        let (Args::IntoAxes(IntoAxesArgs { map, .. }) | Args::WideAxes(WideAxesArgs { map, .. })) =
-            call.params
-        else {
-            return self;
-        };
+        let Args::AxesTile(AxesTileArgs { map, .. }) = call.params else { return self };
         let (line, run) = (map.line_bytes(), map.run as usize * call.word);
         let stretch = map.stretch_words() * call.word;
         let vectors = map.granules as usize * VECTOR_BYTES == line

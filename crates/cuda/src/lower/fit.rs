@@ -2,7 +2,7 @@
 
 use turntile_perm::Elementary;
 
-use crate::args::Args;
+use crate::args::{Args, Divisor32, TileOrder};
 use crate::call::{Call, ChipLimits, Launch, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
@@ -131,12 +131,37 @@ pub fn pitch(row_bytes: usize, granule: usize) -> usize {
     (granules | 1) * granule
 }
 
-/// The flags of `kernels/region.cuh`: whether narrow words are loaded and stored by 4 bytes, and whether everything is stored
-/// and loaded as one run.
+/// Flags of `kernels/region.cuh`: contiguous instances are written as one run; a tile is a row of squares in place.
+pub const RUNS: u32 = 4;
+pub const SQUARES: u32 = 16;
+
+/// Returns the other flags of `kernels/region.cuh`: whether narrow words are loaded and stored by 4 bytes, and whether
+/// instances are stored and loaded as one run.
 pub fn region_flags([wide_loads, wide_stores, runs, run_loads]: [bool; 4]) -> u32 {
     let [wide_loads, wide_stores, runs, run_loads] =
         [wide_loads, wide_stores, runs, run_loads].map(u32::from);
-    wide_loads | wide_stores << 1 | runs << 2 | run_loads << 3
+    wide_loads | wide_stores << 1 | runs * RUNS | run_loads << 3
+}
+
+/// Returns the order in which blocks take `down` by `across` tiles per matrix in swaths of `swath` rows of tiles, and the
+/// number of blocks.
+pub fn tile_order(
+    batch: usize,
+    [down, across]: [usize; 2],
+    swath: usize,
+) -> Lowered<(TileOrder, usize)> {
+    let swath = swath.clamp(1, down.max(1));
+    let tiles = down.checked_mul(across).ok_or(LowerError::NoKernel)?;
+    let blocks =
+        tiles.checked_mul(batch).ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?;
+    groups(blocks)?;
+    let order = TileOrder {
+        matrix: Divisor32::new(field(tiles)?),
+        swath: Divisor32::new(field(swath * across)?),
+        down: field(down)?,
+        high: field(swath)?,
+    };
+    Ok((order, blocks))
 }
 
 /// Bytes of the widest access.

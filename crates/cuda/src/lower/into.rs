@@ -1,11 +1,11 @@
-//! From one place to another.
+//! Matrices transposed into another buffer.
 
 use turntile_perm::Elementary;
 
 use super::fit::{
-    At, Lowered, Size, Unfilled, field, groups, region_flags, threads_for, vector_bytes,
+    At, Lowered, RUNS, Size, Unfilled, field, region_flags, threads_for, tile_order, vector_bytes,
 };
-use crate::args::{BandArgs, Divisor32, IntoArgs, Stack, StackArgs, TileOrder, zeroed};
+use crate::args::{BlockArgs, Divisor32, IntoArgs, Stack, zeroed};
 use crate::banks::{BankConflicts, WARP};
 use crate::error::LowerError;
 use crate::family::Family;
@@ -122,8 +122,7 @@ impl Tiling {
         match self {
             Tiling::Micro => micro(word).map_or("", |tile| tile.1),
             Tiling::Lines => LINES[word.ilog2() as usize].2,
-            Tiling::Band => "into_band",
-            Tiling::Stack => "into_stack",
+            Tiling::Band | Tiling::Stack => "barrier_block",
             // Of `permutation.rs`.
             Tiling::Units | Tiling::Axes { .. } => "",
         }
@@ -174,7 +173,11 @@ impl Words<'_> {
     }
 
     fn launch(&self, tiling: Tiling, size: Size) -> Lowered<Unfilled> {
-        self.at.launch((Family::OutOfPlace, self.word, tiling.entry(self.word)), size)
+        let family = match tiling {
+            Tiling::Band | Tiling::Stack => Family::Barrier,
+            _ => Family::OutOfPlace,
+        };
+        self.at.launch((family, self.word, tiling.entry(self.word)), size)
     }
 
     fn has(&self, tiling: Tiling) -> bool {
@@ -185,23 +188,6 @@ impl Words<'_> {
             Tiling::Stack => self.unit == 1 && self.matrix_bytes() <= TILE_BYTES,
             Tiling::Units | Tiling::Axes { .. } => false,
         }
-    }
-
-    /// Which block takes which of `down` by `across` tiles a matrix, and how many blocks there are.
-    fn order(&self, [down, across]: [usize; 2], swath: usize) -> Lowered<(TileOrder, usize)> {
-        let swath = swath.clamp(1, down.max(1));
-        let tiles = down.checked_mul(across).ok_or(LowerError::NoKernel)?;
-        let blocks = tiles
-            .checked_mul(self.batch)
-            .ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?;
-        groups(blocks)?;
-        let order = TileOrder {
-            matrix: Divisor32::new(field(tiles)?),
-            swath: Divisor32::new(field(swath * across)?),
-            down: field(down)?,
-            high: field(swath)?,
-        };
-        Ok((order, blocks))
     }
 
     /// Rows, columns, bytes from row to row of the source and of the destination, bytes of a matrix.
@@ -218,7 +204,7 @@ impl Words<'_> {
         swath: usize,
         shared_bytes: usize,
     ) -> Lowered {
-        let (order, blocks) = self.order(tiles, swath)?;
+        let (order, blocks) = tile_order(self.batch, tiles, swath)?;
         let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
         let launch = self.launch(tiling, Size { blocks, threads: 256, shared_bytes })?;
         Ok(launch.with(IntoArgs {
@@ -271,16 +257,22 @@ impl Words<'_> {
         let tile @ [tile_rows, tile_cols] = self.band_tile();
         let held = self.held(tile, [tile_cols == self.cols, tile_rows == self.rows]);
         let tiles = [self.rows.div_ceil(tile_rows), self.cols.div_ceil(tile_cols)];
-        let (order, blocks) = self.order(tiles, swath)?;
+        let (order, blocks) = tile_order(self.batch, tiles, swath)?;
         let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
         let unit = Divisor32::new(field(self.unit)?);
         let threads = threads_for(tile_rows * tile_cols * self.unit_bytes(), 512);
         let size = Size { blocks, threads, shared_bytes: held.shared_bytes };
-        Ok(self.launch(Tiling::Band, size)?.with(BandArgs {
+        let (down, along) = (tile_rows as u64, tile_cols as u64);
+        let unit_bytes = self.unit_bytes() as u64;
+        Ok(self.launch(Tiling::Band, size)?.with(BlockArgs {
             rows,
             cols,
             from_pitch,
             to_pitch,
+            from_down: down * from_pitch,
+            from_across: along * unit_bytes,
+            to_down: down * unit_bytes,
+            to_across: along * to_pitch,
             matrix_bytes,
             order,
             tile_rows: tile_rows as u32,
@@ -293,21 +285,33 @@ impl Words<'_> {
         }))
     }
 
+    /// The batch as one matrix with all rows, several matrices to a tile.
     fn stack(&self) -> Lowered {
         let stacked = (TILE_BYTES / self.matrix_bytes().max(1)).clamp(1, self.batch.max(1));
-        let held = self.held([stacked * self.rows, self.cols], [true, true]);
+        let lines = stacked * self.rows;
+        let held = self.held([lines, self.cols], [true, true]);
+        let (order, blocks) = tile_order(1, [self.batch.div_ceil(stacked), 1], 1)?;
         let size = Size {
-            blocks: self.batch.div_ceil(stacked),
+            blocks,
             threads: threads_for(stacked * self.matrix_bytes(), 512),
             shared_bytes: held.shared_bytes,
         };
-        Ok(self.launch(Tiling::Stack, size)?.with(StackArgs {
-            matrices: self.batch as u64,
-            rows: field(self.rows)?,
-            cols: field(self.cols)?,
-            stacked: field(stacked)?,
+        let [rows, cols, from_pitch, to_pitch, matrix_bytes] = self.extents();
+        let step = stacked as u64 * matrix_bytes;
+        Ok(self.launch(Tiling::Stack, size)?.with(BlockArgs {
+            rows: self.batch as u64 * rows,
+            cols,
+            from_pitch,
+            to_pitch,
+            from_down: step,
+            to_down: step,
+            matrix_bytes: self.batch as u64 * matrix_bytes,
+            order,
+            tile_rows: field(lines)?,
+            tile_cols: field(self.cols)?,
             pitch: held.pitch as u32,
-            wide: held.wide,
+            wide: held.wide | RUNS,
+            unit: Divisor32::new(1),
             stack: Stack::of(field(self.rows)?, field(self.rows * self.cols)?),
             ..zeroed()
         }))

@@ -2,9 +2,9 @@
 //!
 //! | stage and method | kernels |
 //! |---|---|
-//! | square, squares side by side, tile-swap | `tiles`: `square_swap_*` |
+//! | square, adjacent squares, tile-swap | `tiles`: `square_swap_*`; small ones of any alignment `swap_axes` |
 //! | axes that change places in pairs, tile-swap | `swap_axes` |
-//! | squares apart, between GPUs | `tiles`: `square_swap_apart` |
+//! | squares between GPUs | `peer_squares` |
 //! | cubes, tile-swap | `cube`; by clusters `cube_cluster` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
 //! | any axes that fit a block, barrier | `barrier_axes` |
@@ -19,7 +19,7 @@
 //! | P-IPT | `per_cycle` |
 //! | rows, slide | `pad` |
 //! | columns cut off | `out_of_place` or `pitched`, `pad` |
-//! | out of place, matrices; any axes; long super-elements | `out_of_place`; `into_axes`; `into_units` |
+//! | out of place, matrices; any axes; long super-elements | `out_of_place`, `barrier`; `into_axes`; `into_units` |
 //! | leading dimensions, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
 pub(crate) mod axes;

@@ -1,4 +1,4 @@
-//! Rows a pitch apart: squares of any elements, long elements transposed, columns cut off, gaps kept and restored.
+//! Rows a pitch apart: squares of elements of any size, long elements transposed, columns cut off, gaps saved and restored.
 
 use turntile_perm::{Elementary, LeadingDims, PitchedRows};
 use turntile_plan::{Direction, SavedGaps, StageMap};
@@ -11,10 +11,10 @@ use crate::call::{Call, WorkspacePart};
 use crate::error::LowerError;
 use crate::family::Family;
 
-/// Elements of so many bytes are long runs of memory themselves: they are moved where they lie.
+/// Least bytes of an element that is swapped in place: it is a long run of memory itself.
 const LONG_BYTES: usize = 384;
 
-/// Elements of a side of the tiles in which these change places.
+/// Elements along a side of a tile of such elements.
 const LONG_TILE: usize = 8;
 
 /// Bytes of two tiles of shorter elements.
@@ -61,6 +61,7 @@ fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Lowered {
         pairs: field(pairs)?,
         tile: field(tile)?,
         row: field(row)?,
+        word: word as u32,
         unit: Divisor32::new(field(unit)?),
         ..zeroed()
     }))
@@ -76,7 +77,7 @@ fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
     turn_words([rows, cols], pitches, at)
 }
 
-/// The same straight across, word by word.
+/// Transposes long elements into another buffer, word by word.
 fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
     let (word, unit) = at.words(1);
     let words = rows * cols * unit;
@@ -88,6 +89,7 @@ fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered 
         to_pitch: pitches[1] as u64,
         row: Divisor64::new((rows * unit) as u64),
         unit: Divisor64::new(unit as u64),
+        word: word as u32,
         ..zeroed()
     }))
 }
@@ -150,7 +152,7 @@ pub fn cut(rows: PitchedRows, direction: Direction, block: usize, at: At) -> Low
     Ok(calls)
 }
 
-/// What is kept of a matrix's gaps, taken out of them or put back.
+/// Saves the contents of a matrix's gaps to the workspace, or restores them.
 pub fn gaps(gaps: &SavedGaps, direction: Direction, at: At) -> Lowered {
     let (word, unit) = at.words(1);
     let total = gaps.count() * unit;
@@ -171,6 +173,7 @@ pub fn gaps(gaps: &SavedGaps, direction: Direction, at: At) -> Lowered {
         total: total as u64,
         other: Divisor64::new(other.pitch() as u64),
         other_gap: Divisor64::new((other.pitch() - other.cols()) as u64),
+        word: word as u32,
         ..zeroed()
     };
     let entry = match direction {

@@ -97,7 +97,6 @@ fn factor(number: ScalarKind, scaling: Scaling) -> Factor {
 pub fn scaled_square(call: &Call, number: ScalarKind, scaling: Scaling) -> Option<Call> {
     let Args::Square(args) = call.params else { return None };
     let whole = call.word == number.bytes() && scaling != Scaling::Zeros;
-    let whole = whole && call.entry != "square_swap_any";
     let params = Args::Square(SquareArgs { factor: factor(number, scaling), ..args });
     whole.then_some(Call(Launch { params, ..call.0 }))
 }

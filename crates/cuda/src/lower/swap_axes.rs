@@ -1,7 +1,6 @@
-//! Permutations of axes of order two: tiles that change places in pairs.
+//! Involutive permutations of axes: tiles that are swapped in pairs.
 
-use turntile_perm::AxisPermutation;
-use turntile_perm::{StridedAxis, TilePairs};
+use turntile_perm::{AxisPermutation, Elementary, StridedAxis, TilePairs};
 
 use super::fit::{At, Lowered, Size, field, vector_bytes};
 use crate::args::{MOST_TILE_DIGITS, SwapAxesArgs, TileDigit, zeroed};
@@ -19,6 +18,8 @@ const TILE_BYTES: [(usize, [usize; 2]); 5] = [
 ];
 /// Threads by the bytes that a block holds at most, from the same measurements: some 1500 to a multiprocessor.
 const THREADS: [(usize, usize); 3] = [(28 << 10, 256), (45 << 10, 384), (usize::MAX, 512)];
+/// Kernel that moves rows of any alignment.
+const GRANULES: &str = "swap_axes_granules";
 /// Bytes of a granule.
 const GRANULE: usize = 16;
 /// Tiles across a group, and across a square from which groups are worth it (six axes of 20 floats: 68% and in groups 76).
@@ -45,18 +46,11 @@ pub fn swap(axes: &AxisPermutation, at: At) -> Lowered {
         let tile = (cols * row + row) * vector_bytes(word);
         ("swap_axes_vectors", row, rows.next_multiple_of(2) * 8 + 2 * tile)
     } else {
-        let row = (GRANULE - word + cols * word).div_ceil(GRANULE);
-        let tile = rows * row + rows / (GRANULE / word) + 1;
-        let tables = (rows * 12 + 2 * cols * 4).div_ceil(GRANULE);
-        ("swap_axes_granules", row, (tables + 2 * tile) * GRANULE)
+        let (row, shared_bytes) = granules_of([rows, cols], word);
+        (GRANULES, row, shared_bytes)
     };
-    let (across, squares) = (tiles.across(), tiles.squares());
-    let group = if across >= GROUPED_FROM { GROUP } else { 1 };
-    let groups = across.div_ceil(group);
-    let blocks = groups.checked_mul(groups + 1).map_or(usize::MAX, |twice| twice / 2);
-    let blocks = blocks.saturating_mul(group * group);
-    let threads = THREADS.iter().find(|row| shared_bytes <= row.0).map_or(512, |row| row.1);
-    let size = Size { blocks: squares.saturating_mul(blocks), threads, shared_bytes };
+    let across = tiles.across();
+    let Order { group, blocks, size } = order(across, tiles.squares(), shared_bytes);
     let launch = at.launch((Family::SwapAxes, word, entry), size)?;
     let split = tiles.split();
     let kinds = tiles.digits();
@@ -84,6 +78,69 @@ pub fn swap(axes: &AxisPermutation, at: At) -> Lowered {
         digits: all,
         ..zeroed()
     }))
+}
+
+/// Square matrices of words in place, rows of a matrix `pitch` bytes apart, any alignment: tiles of `tile` by `tile` words.
+pub fn squares(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered {
+    let Elementary { batch, rows: side, mid, .. } = e;
+    let (word, tile) = (at.elem_bytes, tile.min(side));
+    let pitch_words = pitch / word;
+    let (row, shared_bytes) = granules_of([tile; 2], word);
+    let across = side.div_ceil(tile);
+    let Order { group, blocks, size } = order(across, batch.saturating_mul(mid), shared_bytes);
+    let launch = at.launch((Family::SwapAxes, word, GRANULES), size)?;
+    let digit = |extent, before, [stride, partner]: [usize; 2]| {
+        let (stride, partner) = (stride as u64, partner as u64);
+        Ok(TileDigit { extent: field(extent)?, before: field(before)?, stride, partner })
+    };
+    let mut digits = [zeroed(); MOST_TILE_DIGITS];
+    digits[0] = digit(tile, 1, [1, pitch_words])?;
+    digits[1] = digit(across, 1, [tile, tile * pitch_words])?;
+    digits[2] = digit(mid, 1, [side, 0])?;
+    digits[3] = digit(batch, mid, [side * pitch_words, 0])?;
+    Ok(launch.with(SwapAxesArgs {
+        bytes: ((batch * side).saturating_sub(1) * pitch + mid * side * word) as u64,
+        rows: field(tile)?,
+        cols: field(tile)?,
+        piece: field(tile)?,
+        extent: field(side)?,
+        parts: field(across)?,
+        across: field(across)?,
+        blocks: field(blocks)?,
+        group: field(group)?,
+        row: field(row)?,
+        turned: 1,
+        pairs: 1,
+        fixed: 2,
+        digits,
+        ..zeroed()
+    }))
+}
+
+/// Granules of a row of a tile, and bytes of shared memory of two tiles with their tables.
+fn granules_of([rows, cols]: [usize; 2], word: usize) -> (usize, usize) {
+    let row = (GRANULE - word + cols * word).div_ceil(GRANULE);
+    let tile = rows * row + rows / (GRANULE / word) + 1;
+    let tables = (rows * 12 + 2 * cols * 4).div_ceil(GRANULE);
+    (row, (tables + 2 * tile) * GRANULE)
+}
+
+/// Tiles across a group, blocks of a square of tiles, and the launch's size.
+struct Order {
+    group: usize,
+    blocks: usize,
+    size: Size,
+}
+
+/// Returns the order of `squares` squares of `across` by `across` tiles, two tiles to a block.
+fn order(across: usize, squares: usize, shared_bytes: usize) -> Order {
+    let group = if across >= GROUPED_FROM { GROUP } else { 1 };
+    let groups = across.div_ceil(group);
+    let blocks = groups.checked_mul(groups + 1).map_or(usize::MAX, |twice| twice / 2);
+    let blocks = blocks.saturating_mul(group * group);
+    let threads = THREADS.iter().find(|row| shared_bytes <= row.0).map_or(512, |row| row.1);
+    let size = Size { blocks: squares.saturating_mul(blocks), threads, shared_bytes };
+    Order { group, blocks, size }
 }
 
 /// The same permutation of words, of which a super-element has so many.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use turntile_perm::Elementary;
 
 use super::fit::{At, Lowered, Size, field, groups, vector_bytes};
+use super::swap_axes;
 use crate::args::{ApartArgs, CubeArgs, SquareArgs, TilesArgs, zeroed};
 use crate::call::{Call, widest_word};
 use crate::error::LowerError;
@@ -17,8 +18,8 @@ type Compiled = (&'static str, &'static [usize]);
 /// Sides of tiles, what swaps two of them, and what transposes one where it lies.
 const SIDES: [(usize, Compiled, Compiled); 4] = [
     (16, ("square_swap_16", &[16]), ("tiles_16", &[16])),
-    (32, ("square_swap_32", &[4, 8, 16]), ("tiles_32", &[4, 8, 16])),
-    (64, ("square_swap_64", &[1, 2, 4, 8]), ("tiles_64", &[1, 2, 4, 8, 16])),
+    (32, ("square_swap_32", &[8]), ("tiles_32", &[4, 8, 16])),
+    (64, ("square_swap_64", &[4]), ("tiles_64", &[1, 2, 4, 8, 16])),
     (128, ("square_swap_128", &[1, 2, 4]), ("tiles_128", &[1, 2, 4, 8])),
 ];
 
@@ -63,17 +64,17 @@ fn granules(word: usize) -> Option<(usize, usize, usize)> {
     Some((tile, threads, 2 * held * GRANULE))
 }
 
-/// Side of the tiles that are swapped word by word.
-pub const fn any_tile(word: usize) -> usize {
+/// Side of the tiles of squares whose rows have any alignment and that are too small for tiles of [`GRANULES`].
+pub const fn small_tile(word: usize) -> usize {
     if word <= 4 { 64 } else { 32 }
 }
 
-/// Pairs of tiles across the diagonal, of matrices that lie side by side or one after the other.
+/// Square matrices in place by pairs of tiles, adjacent in a row or contiguous.
 pub fn swap(e: Elementary, tile: usize, at: At) -> Lowered {
     pitched_swap(e, e.mid * e.cols * at.elem_bytes, tile, at)
 }
 
-/// The same of matrices whose rows lie `pitch` bytes apart.
+/// Square matrices in place by pairs of tiles, rows `pitch` bytes apart.
 pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered {
     if e.rows != e.cols || e.unit != 1 {
         return Err(LowerError::NoKernel);
@@ -93,7 +94,7 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered
         }
         // Rows that do not align to vectors.
         (_, Some((tile, threads, shared))) => ("square_swap_granules", tile, threads, shared),
-        _ => ("square_swap_any", any_tile(word), 256, 0),
+        _ => return swap_axes::squares(e, pitch, small_tile(word), at),
     };
     let across = e.rows.div_ceil(tile);
     let grouped = !lines && 2 * tile * tile * word * across >= GROUPED_FROM;
@@ -160,9 +161,10 @@ pub fn apart(squares: Squares, at: At) -> Lowered<[Call; 3]> {
             pairs: field(pairs)?,
             first: field(start)?,
             end: field(end)?,
+            word: word as u32,
             ..zeroed()
         };
-        Ok(at.launch((Family::Tiles, word, "square_swap_apart"), size)?.with(params))
+        Ok(at.launch((Family::PeerSquares, word, "square_swap_apart"), size)?.with(params))
     };
     let [all, own] = [across.checked_mul(across), across.checked_mul(across + 1)];
     let [all, own] = [all.ok_or(LowerError::NoKernel)?, own.ok_or(LowerError::NoKernel)? / 2];

@@ -71,8 +71,8 @@ pub fn through(plan: &Plan, work: &Work, offset: usize) -> replay::Answer<Spot> 
     let mut at = if work.is_out_of_place() { Spot::Source(offset) } else { Spot::Data(offset) };
     let steps = work.calls().iter().zip(work.spots()).zip(reaches(plan));
     for ((call, &[first, second]), reach) in steps {
-        let elsewhere = call.params.second() == Some(Second::Source);
-        let from = if elsewhere { second } else { first };
+        let from = if call.params.second() == Some(Second::Source) { second } else { first };
+        let elsewhere = from != first;
         let ((to_memory, to), (from_memory, from)) = (memory(first), memory(from));
         let (lies_in, place) = memory(at);
         // In other memory, or not in what it reads.

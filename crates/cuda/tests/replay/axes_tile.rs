@@ -1,6 +1,6 @@
 //! `axes_tile.cuh`: a block reads rows of its tile, and writes its columns.
 
-use turntile_cuda::args::{IntoAxesArgs, TileAxis, TileMap, WideAxesArgs};
+use turntile_cuda::args::{AxesTileArgs, TileAxis, TileMap};
 use turntile_cuda::waits::Waits;
 
 use super::device::div32;
@@ -144,28 +144,33 @@ pub fn place(
     Ok(Some(Place { tile, to: to + w * word + offset % word }))
 }
 
-pub fn wide(call: &Launch, a: &WideAxesArgs, alignment: u64, offset: u64) -> Moved {
-    threads(call, 1024)?;
-    let grid = call.entry == "barrier_grid_axes";
-    assert!(grid || call.entry.starts_with("barrier_cluster_axes_"), "{}", call.entry);
-    let blocks = if grid { u64::from(call.groups) } else { last_number(call.entry) };
-    need(grid || call.waits() == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
+pub fn permute(call: &Launch, a: &AxesTileArgs, alignment: u64, offset: u64) -> Moved {
+    if call.entry == "into_axes" {
+        exactly(call, 256)?;
+    } else {
+        threads(call, 1024)?;
+    }
+    let tiles = u64::from(a.tiles);
+    let (blocks, place_bytes) = match call.entry {
+        // Blocks do not wait for others.
+        "into_axes" => (tiles, 2),
+        "barrier_grid_axes" => (u64::from(call.groups), 4),
+        _ => (last_number(call.entry), 4),
+    };
+    let waits = match call.entry {
+        "into_axes" => Waits::Nobody,
+        "barrier_grid_axes" => Waits::Grid,
+        _ => Waits::Cluster(blocks as u32),
+    };
+    need(call.waits() == waits, || format!("{call:?}"))?;
     let instance = offset / a.instance_bytes;
     if offset >= a.bytes || (instance + 1) * blocks > u64::from(call.groups) {
         return Ok(None);
     }
-    // Where an instance begins is known as well as its length lets it.
+    // The alignment of an instance is also that of its length.
     let known = if a.bytes > a.instance_bytes { a.instance_bytes } else { 0 };
     let alignment = 1 << (alignment | known).trailing_zeros();
-    let found = place(call, &a.map, (alignment, 4), offset % a.instance_bytes)?;
-    let read = |place: &Place| place.tile < blocks.min(a.tiles.into());
+    let found = place(call, &a.map, (alignment, place_bytes), offset % a.instance_bytes)?;
+    let read = |place: &Place| place.tile < blocks.min(tiles);
     Ok(found.filter(read).map(|place| instance * a.instance_bytes + place.to))
-}
-
-pub fn into(call: &Launch, a: &IntoAxesArgs, alignment: u64, offset: u64) -> Moved {
-    assert_eq!(call.entry, "into_axes");
-    exactly(call, 256)?;
-    need(offset < a.bytes, || format!("{} bytes", a.bytes))?;
-    let found = place(call, &a.map, (alignment, 2), offset)?;
-    Ok(found.filter(|place| place.tile < u64::from(call.groups)).map(|place| place.to))
 }

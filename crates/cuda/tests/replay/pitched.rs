@@ -12,6 +12,7 @@ pub fn swap(call: &Launch, a: &UnitSwapArgs, offset: u64) -> Moved {
     let (word, unit, tile) = (call.word as u64, u64::from(a.unit.divisor), u64::from(a.tile));
     let [side, across, row] = [a.side, a.across, a.row].map(u64::from);
     let elem = unit * word;
+    need(u64::from(a.word) == word, || format!("{call:?}"))?;
     aligned(word, &[a.pitch, row])?;
     on_chip(call, 2 * tile * row)?;
     need(row == 0 || row >= tile * elem, || format!("rows overlap on chip: {a:?}"))?;
@@ -34,6 +35,7 @@ pub fn turn(call: &Launch, a: &UnitTurnArgs, offset: u64) -> Moved {
     assert_eq!(call.entry, "pitched_turn");
     exactly(call, 256)?;
     let word = call.word as u64;
+    need(u64::from(a.word) == word, || format!("{call:?}"))?;
     aligned(word, &[a.from_pitch, a.to_pitch])?;
     need(call.groups > 0, || "no block".into())?;
     let (unit, row) = (a.unit.divisor, a.row.divisor);
@@ -55,6 +57,7 @@ pub fn gaps(call: &Launch, a: &GapArgs, offset: u64) -> Moved {
     assert!(["gaps_keep", "gaps_restore"].contains(&call.entry), "{}", call.entry);
     exactly(call, 512)?;
     let word = call.word as u64;
+    need(u64::from(a.word) == word, || format!("{call:?}"))?;
     let room = call.workspace.bytes() as u64;
     need(a.total * word <= room, || format!("{} words in {room} bytes", a.total))?;
     let before = |at: u64| {

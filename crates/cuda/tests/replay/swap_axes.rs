@@ -1,5 +1,7 @@
 //! `swap_axes.cu`: tiles of an array whose axes change places in pairs.
 
+use std::cell::Cell;
+
 use turntile_cuda::args::{SwapAxesArgs, TileDigit};
 
 use super::tiles::{number_of, vector};
@@ -37,7 +39,9 @@ fn sum(digits: &[TileDigit], number: u64, stride: fn(&TileDigit) -> u64) -> u64 
 pub fn swap(call: &Launch, a: &SwapAxesArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
     threads(call, 512)?;
-    need(offset < a.bytes, || format!("{offset} of {a:?}"))?;
+    if offset >= a.bytes {
+        return Ok(None);
+    }
     let [rows, cols, piece, extent, parts, row] =
         [a.rows, a.cols, a.piece, a.extent, a.parts, a.row].map(u64::from);
     let [turned, within, pairs, fixed] = kinds(a);
@@ -49,19 +53,33 @@ pub fn swap(call: &Launch, a: &SwapAxesArgs, alignment: u64, offset: u64) -> Mov
         let digits = if a.stays == 1 { within } else { turned };
         parts_of_split(digits.last().expect("a split axis is in the row"))
     });
+    let is_part = |digit: &TileDigit| split == Some(parts_of_split(digit));
+    let is_number = |digit: &TileDigit| {
+        split == Some((digit.stride / piece, digit.partner / piece)) && parts > 1
+    };
+    // Distances along the axes: a digit of a word's place is what the next larger distance leaves of it. Between rows there
+    // may be a gap.
+    let in_tile = turned.iter().chain(within).flat_map(|d| [d.stride, d.partner]);
+    let of_number = pairs.iter().chain(fixed).filter(|d| d.extent > 1).flat_map(|d| {
+        [d.stride, d.partner].map(|stride| if is_number(d) { stride / piece } else { stride })
+    });
+    let steps: Vec<u64> = in_tile.chain(of_number).filter(|&step| step > 0).collect();
+    let gap = Cell::new(false);
     let value = |stride: u64, size: u64, is_part: bool, is_number: bool| {
         let all = if is_part || is_number { extent } else { size };
         let stride = if is_number { stride / piece } else { stride };
-        let value = at / stride % all;
+        let next = steps.iter().copied().filter(|&step| step > stride).min();
+        let value = next.map_or(at, |next| at % next) / stride;
         match (is_part, is_number) {
+            _ if all == 1 => 0,
+            _ if value >= all => {
+                gap.set(true);
+                0
+            }
             (true, _) => value % piece,
             (_, true) => value / piece,
             _ => value,
         }
-    };
-    let is_part = |digit: &TileDigit| split == Some(parts_of_split(digit));
-    let is_number = |digit: &TileDigit| {
-        split == Some((digit.stride / piece, digit.partner / piece)) && parts > 1
     };
     let inside = |d: &TileDigit, stride| value(stride, u64::from(d.extent), is_part(d), false);
     let outside = |d: &TileDigit, stride| value(stride, u64::from(d.extent), false, is_number(d));
@@ -75,6 +93,9 @@ pub fn swap(call: &Launch, a: &SwapAxesArgs, alignment: u64, offset: u64) -> Mov
     let r = add(turned, &|d| inside(d, d.partner) * u64::from(d.before));
     let c = add(turned, &|d| inside(d, d.stride) * d.stride)
         + add(within, &|d| inside(d, d.stride) * d.stride);
+    if gap.get() {
+        return Ok(None);
+    }
     // The tiles as the kernel places and cuts them.
     let tile = |place: &Place| {
         let begin = sum(fixed, place.square, |d| d.stride)

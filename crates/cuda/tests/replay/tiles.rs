@@ -64,11 +64,7 @@ pub fn square(call: &Launch, a: &SquareArgs, alignment: u64, offset: u64) -> Mov
     let word = call.word as u64;
     let (side, across, pairs) = (u64::from(a.side), u64::from(a.across), u64::from(a.pairs));
     need(a.group > 0, || format!("no group: {a:?}"))?;
-    let tile = if call.entry == "square_swap_any" {
-        exactly(call, 256)?;
-        aligned(word, &[a.pitch, a.batch_bytes])?;
-        if word <= 4 { 64 } else { 32 }
-    } else if call.entry == "square_swap_granules" {
+    let tile = if call.entry == "square_swap_granules" {
         let (tile, threads, bytes) = granules(word);
         exactly(call, threads)?;
         aligned(word, &[a.pitch, a.batch_bytes])?;
