@@ -1,6 +1,18 @@
-// Barrier over a cluster.
+// Clusters: number, rank and barrier. The launch sets the number of blocks per cluster.
 #pragma once
 #include "word.cuh"
+
+// Number of this block's cluster within the grid, and of this block within its cluster.
+static __device__ u32 cluster_number() {
+    u32 number;
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(number));
+    return number;
+}
+static __device__ u32 cluster_rank() {
+    u32 rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
 
 static __device__ void cluster_wait() {
     // The barrier needs whole warps, and lanes leave the loops before it at different times.

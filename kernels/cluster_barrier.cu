@@ -2,21 +2,17 @@
 #include "cluster.cuh"
 #include "wide_barrier.cuh"
 
+template <int Granule> static __device__ void transpose_in_cluster(const WideArgs &a) {
+    extern __shared__ uint4 shared[];
+    char *instance = a.data + u64(cluster_number()) * a.instance_bytes;
+    transpose_together<WORD, Granule, 0>(a, instance, cluster_rank(), (char *)shared, cluster_wait);
+}
 
-#define CLUSTER(N, NAME, GRANULE)                                                                      \
-    extern "C" __global__ void __cluster_dims__(N, 1, 1) __launch_bounds__(1024, 1)                    \
-        barrier_cluster##NAME##_##N(const __grid_constant__ WideArgs a) {                              \
-        extern __shared__ uint4 shared[];                                                              \
-        transpose_together<WORD, GRANULE, 0>(a, a.data + u64(blockIdx.x / N) * a.instance_bytes,       \
-                                             blockIdx.x % N, (char *)shared, cluster_wait);            \
-    }
-#define CLUSTERS(NAME, GRANULE)                                                                        \
-    CLUSTER(2, NAME, GRANULE)                                                                          \
-    CLUSTER(4, NAME, GRANULE)                                                                          \
-    CLUSTER(8, NAME, GRANULE)                                                                          \
-    CLUSTER(16, NAME, GRANULE)
-
-CLUSTERS(, WORD)
+extern "C" __global__ void __launch_bounds__(1024, 1) barrier_cluster(const __grid_constant__ WideArgs a) {
+    transpose_in_cluster<WORD>(a);
+}
 #if WORD < 4
-CLUSTERS(_wide, 4)
+extern "C" __global__ void __launch_bounds__(1024, 1) barrier_cluster_wide(const __grid_constant__ WideArgs a) {
+    transpose_in_cluster<4>(a);
+}
 #endif

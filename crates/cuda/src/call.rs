@@ -5,7 +5,7 @@ use std::ops::Deref;
 use crate::args::Args;
 use crate::driver::LaunchDims;
 use crate::family::Family;
-use crate::waits::Waits;
+use crate::sync::BlockSync;
 
 /// The limits of a device that decide its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,8 @@ pub struct Launch {
     pub threads: u32,
     /// Dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
+    /// Blocks of a cluster; 1 without clusters.
+    pub cluster: u32,
     /// The parameter.
     pub params: Args,
     /// The part of the workspace that it uses.
@@ -79,9 +81,18 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Which blocks its blocks wait for.
-    pub fn waits(&self) -> Waits {
-        Waits::of(self.entry)
+    /// Returns the blocks that a block of the kernel waits for.
+    pub fn sync(&self) -> BlockSync {
+        BlockSync::of(self.entry)
+    }
+
+    /// Returns the number of blocks that must be resident on the device at the same time.
+    pub fn co_resident_blocks(&self) -> u32 {
+        match self.sync() {
+            BlockSync::None | BlockSync::Earlier => 1,
+            BlockSync::Grid => self.groups,
+            BlockSync::Cluster => self.cluster,
+        }
     }
 
     /// The kernel's full name: `moves.w16/move_axes32_1`.
@@ -90,18 +101,18 @@ impl Launch {
     }
 
     pub(crate) fn config(&self) -> LaunchDims {
-        let cooperative = self.waits() == Waits::Grid;
-        let &Launch { groups, threads, shared_bytes, .. } = self;
-        LaunchDims { groups, threads, shared_bytes, cluster: 1, cooperative }
+        let cooperative = self.sync() == BlockSync::Grid;
+        let &Launch { groups, threads, shared_bytes, cluster, .. } = self;
+        LaunchDims { groups, threads, shared_bytes, cluster, cooperative }
     }
 
     /// Whether a device that has room for `other` has room for this: the same kernel, blocks no larger, and no more of
     /// them where they must be at work together.
     pub(crate) fn needs_no_more_than(&self, other: &Launch) -> bool {
-        let together = |launch: &Launch| launch.waits().together(launch.groups);
         (self.family, self.word, self.entry) == (other.family, other.word, other.entry)
-            && (self.threads, self.shared_bytes) == (other.threads, other.shared_bytes)
-            && together(self) <= together(other)
+            && (self.threads, self.shared_bytes, self.cluster)
+                == (other.threads, other.shared_bytes, other.cluster)
+            && self.co_resident_blocks() <= other.co_resident_blocks()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::chip::Chip;
 use crate::driver::{Context, DeviceProperties, Function, Image, LaunchDims, Module};
 use crate::error::{CudaError, LowerError};
 use crate::family::{Family, NEEDED_ARCHITECTURE};
-use crate::waits::Waits;
+use crate::sync::BlockSync;
 
 /// A kernel that does nothing, of the version and the oldest architecture that the kernels for clusters are compiled for.
 const CLUSTER: &CStr =
@@ -191,19 +191,19 @@ impl Gpu {
         let kernel = self.function(call.family, call.word, call.entry)?;
         let config = call.config();
         kernel.allow_shared(config.shared_bytes)?;
-        let have = match call.waits() {
-            Waits::Cluster(blocks) => {
-                if blocks > 8 {
+        let have = match call.sync() {
+            BlockSync::Cluster => {
+                if config.cluster > 8 {
                     kernel.allow_large_clusters()?;
                 }
-                kernel.clusters(config)?.saturating_mul(blocks as usize)
+                kernel.clusters(config)?.saturating_mul(config.cluster as usize)
             }
             _ => {
                 let each = kernel.blocks_per_unit(config.threads, config.shared_bytes)?;
                 each.saturating_mul(self.0.chip.limits().units)
             }
         };
-        let need = call.waits().together(config.groups).max(1) as usize;
+        let need = call.co_resident_blocks().max(1) as usize;
         if have < need {
             let why = LowerError::Together { need, have };
             return Err(CudaError::Infeasible { stage: call.kernel(), why });

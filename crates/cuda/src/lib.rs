@@ -9,7 +9,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`call`] | a launch as data; what of a device decides it |
-//! | [`waits`] | which kernels' blocks wait for others, and what makes that right |
+//! | [`sync`] | which kernels synchronise across blocks, and what guarantees that the awaited blocks are running |
 //! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
 //! | [`buffers`] | the memory of a run, and where in it a launch has its addresses |
 //! | [`family`] | the embedded device code |
@@ -43,7 +43,7 @@ pub mod lower;
 mod names;
 mod offers;
 pub mod peers;
-pub mod waits;
+pub mod sync;
 pub mod way;
 
 mod driver;

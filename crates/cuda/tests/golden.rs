@@ -12,7 +12,7 @@ use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Factor, Layout, PARTS};
 use turntile_cuda::call::Call;
 use turntile_cuda::lower::{At, lower};
-use turntile_cuda::waits::Waits;
+use turntile_cuda::sync::BlockSync;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AlignedSlots, PitchedRows, RowSlide};
 use turntile_plan::StageMap;
@@ -76,10 +76,10 @@ fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, LowerError>) {
                 let (kernel, groups, threads) = (call.kernel(), call.groups, call.threads);
                 write!(text, "    {kernel} {groups} x {threads}, {} on chip", call.shared_bytes)
                     .unwrap();
-                match call.waits() {
-                    Waits::Grid => text.push_str(", cooperative"),
-                    Waits::Cluster(blocks) => write!(text, ", clusters of {blocks}").unwrap(),
-                    Waits::Nobody | Waits::Earlier => {}
+                match call.sync() {
+                    BlockSync::Grid => text.push_str(", cooperative"),
+                    BlockSync::Cluster => write!(text, ", clusters of {}", call.cluster).unwrap(),
+                    BlockSync::None | BlockSync::Earlier => {}
                 }
                 writeln!(text, ", {:?}", call.workspace).unwrap();
                 show_args(text, &call.params);

@@ -7,7 +7,7 @@ use turntile_cuda::call::{Call, ChipLimits, WorkspacePart};
 use turntile_cuda::family::Family;
 use turntile_cuda::lower::{At, lower};
 use turntile_cuda::peers::{Squares, Swap};
-use turntile_cuda::waits::Waits;
+use turntile_cuda::sync::BlockSync;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{Chip, LowerError, Work};
 use turntile_perm::PitchedRows;
@@ -27,12 +27,12 @@ pub fn check(call: &Call) {
     assert!(call.groups > 0, "{call:?}");
     assert!(call.shared_bytes as usize <= ChipLimits::H200.shared_bytes, "{call:?}");
     let per_unit = ((228 << 10) / (call.shared_bytes + 1024)).min(2048 / call.threads) as usize;
-    match call.waits() {
-        Waits::Grid => {
+    match call.sync() {
+        BlockSync::Grid => {
             assert!(call.groups as usize <= ChipLimits::H200.units * per_unit, "{call:?}");
         }
-        Waits::Cluster(blocks) => assert_eq!(call.groups % blocks, 0, "{call:?}"),
-        Waits::Nobody | Waits::Earlier => {}
+        BlockSync::Cluster => assert_eq!(call.groups % call.cluster, 0, "{call:?}"),
+        BlockSync::None | BlockSync::Earlier => {}
     }
 }
 

@@ -6,7 +6,7 @@ use std::ptr;
 
 use cust::sys::{self, CUcontext, CUresult};
 use turntile_cuda::kernels::LaunchDims;
-use turntile_cuda::waits::Waits;
+use turntile_cuda::sync::BlockSync;
 use turntile_cuda::way::{Scope, Way};
 use turntile_cuda::{CudaError, Gpu, LowerError, Stopwatch, Work};
 use turntile_perm::Elementary;
@@ -180,12 +180,12 @@ fn plans(gpu: &Gpu) -> usize {
             // What waits for ever has said what it is.
             print!("    {plan}: ");
             std::io::stdout().flush().expect("written");
-            let waits = |of: fn(&Waits) -> bool| {
+            let waits = |of: BlockSync| {
                 let work = Work::of_plan(&plan).expect("has kernels");
-                usize::from(work.calls().iter().any(|call| of(&call.waits())))
+                usize::from(work.calls().iter().any(|call| call.sync() == of))
             };
-            grids += waits(|waits| matches!(waits, Waits::Grid));
-            clusters += waits(|waits| matches!(waits, Waits::Cluster(_)));
+            grids += waits(BlockSync::Grid);
+            clusters += waits(BlockSync::Cluster);
             let wrong = gpu.prepare(&plan).and_then(|ready| watch.wrong_elements(&problem, &ready));
             println!("{wrong:?}");
             failed += usize::from(wrong != Ok(0));

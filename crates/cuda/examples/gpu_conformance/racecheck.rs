@@ -5,7 +5,7 @@
 //! with wider numbers.
 
 use turntile_cuda::Work;
-use turntile_cuda::waits::WAITING;
+use turntile_cuda::sync::SYNCHRONISED;
 use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, RowSlide};
 use turntile_plan::{Direction, StageMap};
@@ -17,7 +17,7 @@ use crate::{into_axes, leading, padding};
 const BLOCK: Way = Way::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// Kernels beside [`WAITING`] whose threads wait for each other, within a block or by flags.
+/// Kernels beside [`SYNCHRONISED`] whose threads wait for each other, within a block or by flags.
 const WITHIN: [&str; 30] = [
     "barrier_block",
     "barrier_micro",
@@ -169,7 +169,7 @@ pub fn racecheck(bench: &mut Bench) -> usize {
     failures += padded(bench, &mut met);
     failures += leading::few(bench, &mut met);
     failures += into_axes::few(bench, &mut met);
-    let all = WAITING.iter().map(|row| row.0).chain(WITHIN);
+    let all = SYNCHRONISED.iter().map(|row| row.0).chain(WITHIN);
     for entry in
         all.filter(|entry| !met.iter().any(|kernel| kernel.ends_with(&format!("/{entry}"))))
     {

@@ -35,8 +35,7 @@ const LONGEST: usize = 16 << 10;
 pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
     at.barrier(scope)?;
     let (family, entry, most) = match scope {
-        Scope::Cluster(8) => (Family::ClusterAxes, "barrier_cluster_axes_8", 8),
-        Scope::Cluster(16) => (Family::ClusterAxes, "barrier_cluster_axes_16", 16),
+        Scope::Cluster(most) => (Family::ClusterAxes, "barrier_cluster_axes", most),
         Scope::Grid if axes.batch() == 1 => {
             (Family::GridAxes, "barrier_grid_axes", at.limits.units)
         }
@@ -59,6 +58,7 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
     let shared_bytes = tile.shared_bytes;
     let size = Size { blocks, threads: threads_for(shared_bytes, 1024), shared_bytes };
     let launch = at.launch((family, words.word, entry), size)?;
+    let launch = if let Scope::Cluster(most) = scope { launch.in_clusters(most) } else { launch };
     Ok(launch.with(AxesTileArgs {
         bytes: (instances * need) as u64,
         instance_bytes: need as u64,

@@ -50,6 +50,7 @@ impl At<'_> {
             Scope::Cluster(blocks) if blocks > self.limits.cluster => {
                 Err(LowerError::NoBarrier { scope: "a cluster" })
             }
+            Scope::Cluster(..2) => Err(LowerError::NoKernel),
             _ => Ok(()),
         }
     }
@@ -62,7 +63,7 @@ impl At<'_> {
     ) -> Lowered<Unfilled> {
         let (groups, threads) = (groups(blocks)?, threads as u32);
         let shared_bytes = shared(shared_bytes, self.limits)?;
-        Ok(Unfilled { family, word, entry, groups, threads, shared_bytes })
+        Ok(Unfilled { family, word, entry, groups, threads, shared_bytes, cluster: 1 })
     }
 }
 
@@ -81,9 +82,15 @@ pub struct Unfilled {
     groups: u32,
     threads: u32,
     shared_bytes: u32,
+    cluster: u32,
 }
 
 impl Unfilled {
+    /// Sets the number of blocks per cluster, which divides the number of blocks.
+    pub fn in_clusters(self, cluster: usize) -> Self {
+        Unfilled { cluster: cluster as u32, ..self }
+    }
+
     /// With this parameter, and no workspace.
     pub fn with(self, params: impl Into<Args>) -> Call {
         self.using(WorkspacePart::None, params)
@@ -91,9 +98,19 @@ impl Unfilled {
 
     /// With this parameter and a part of the workspace.
     pub fn using(self, workspace: WorkspacePart, params: impl Into<Args>) -> Call {
-        let Unfilled { family, word, entry, groups, threads, shared_bytes } = self;
+        let Unfilled { family, word, entry, groups, threads, shared_bytes, cluster } = self;
         let params = params.into();
-        Call(Launch { family, word, entry, groups, threads, shared_bytes, params, workspace })
+        Call(Launch {
+            family,
+            word,
+            entry,
+            groups,
+            threads,
+            shared_bytes,
+            cluster,
+            params,
+            workspace,
+        })
     }
 }
 

@@ -261,7 +261,7 @@ pub fn rotate(e: Elementary, tile: usize, at: At) -> Lowered {
     let entry = if e.rows == side { forward } else { back };
     let CubeTiles { threads, shared_bytes, .. } = tiles;
     let size = Size { blocks: e.batch * orbits * tiles.blocks, threads, shared_bytes };
-    let launch = at.launch((family, word, entry), size)?;
+    let launch = at.launch((family, word, entry), size)?.in_clusters(tiles.blocks);
     Ok(launch.with(CubeArgs {
         batch_bytes: (e.rows * e.cols * word) as u64,
         side: field(side)?,

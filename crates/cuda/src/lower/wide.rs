@@ -9,15 +9,8 @@ use crate::error::LowerError;
 use crate::family::Family;
 use crate::way::Scope;
 
-/// Kernels of clusters of so many blocks, and those that load narrow words by 4 bytes.
-const CLUSTERS: [(usize, [&str; 2]); 4] = [
-    (2, ["barrier_cluster_2", "barrier_cluster_wide_2"]),
-    (4, ["barrier_cluster_4", "barrier_cluster_wide_4"]),
-    (8, ["barrier_cluster_8", "barrier_cluster_wide_8"]),
-    (16, ["barrier_cluster_16", "barrier_cluster_wide_16"]),
-];
-
-/// The same of the grid.
+/// Kernels over a cluster and over the grid: for words, and for narrow words loaded by 4 bytes.
+const CLUSTER: [&str; 2] = ["barrier_cluster", "barrier_cluster_wide"];
 const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
 
 /// Threads of a block of the grid and registers of 4 bytes that each holds data in; see
@@ -86,12 +79,8 @@ fn rectangles(
 pub fn call(e: Elementary, scope: Scope, at: At) -> Lowered {
     at.barrier(scope)?;
     let (e, word) = at.in_words(e);
-    let cluster = |most: usize| CLUSTERS.iter().find(|row| row.0 == most);
     let (family, entries, most, register_bytes) = match scope {
-        Scope::Cluster(most) => {
-            let (_, entries) = cluster(most).ok_or(LowerError::NoKernel)?;
-            (Family::ClusterBarrier, *entries, most, 0)
-        }
+        Scope::Cluster(most) => (Family::ClusterBarrier, CLUSTER, most, 0),
         Scope::Grid if e.batch == 1 => {
             (Family::GridBarrier, GRID, at.limits.units, GRID_THREADS * GRID_REGISTERS * 4)
         }
@@ -108,6 +97,7 @@ pub fn call(e: Elementary, scope: Scope, at: At) -> Lowered {
     let entry = entries[usize::from(wide_loads)];
     let shared_bytes = split.shared_rows * split.pitch;
     let launch = at.launch((family, word, entry), Size { blocks, threads, shared_bytes })?;
+    let launch = if let Scope::Cluster(most) = scope { launch.in_clusters(most) } else { launch };
     Ok(launch.with(WideArgs {
         instance_bytes: (e.rows * e.cols * e.unit * word) as u64,
         rows: field(e.rows)?,

@@ -1,10 +1,10 @@
 //! `axes_tile.cuh`: a block reads rows of its tile, and writes its columns.
 
 use turntile_cuda::args::{AxesTileArgs, TileAxis, TileMap};
-use turntile_cuda::waits::Waits;
+use turntile_cuda::sync::BlockSync;
 
 use super::device::div32;
-use super::{Answer, Launch, Moved, exactly, last_number, need, on_chip, threads};
+use super::{Answer, Launch, Moved, exactly, need, on_chip, threads};
 
 const GRANULE: u64 = 16;
 
@@ -155,14 +155,14 @@ pub fn permute(call: &Launch, a: &AxesTileArgs, alignment: u64, offset: u64) -> 
         // Blocks do not wait for others.
         "into_axes" => (tiles, 2),
         "barrier_grid_axes" => (u64::from(call.groups), 4),
-        _ => (last_number(call.entry), 4),
+        _ => (u64::from(call.cluster), 4),
     };
     let waits = match call.entry {
-        "into_axes" => Waits::Nobody,
-        "barrier_grid_axes" => Waits::Grid,
-        _ => Waits::Cluster(blocks as u32),
+        "into_axes" => BlockSync::None,
+        "barrier_grid_axes" => BlockSync::Grid,
+        _ => BlockSync::Cluster,
     };
-    need(call.waits() == waits, || format!("{call:?}"))?;
+    need(call.sync() == waits, || format!("{call:?}"))?;
     let instance = offset / a.instance_bytes;
     if offset >= a.bytes || (instance + 1) * blocks > u64::from(call.groups) {
         return Ok(None);

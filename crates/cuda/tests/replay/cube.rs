@@ -1,7 +1,7 @@
 //! `cube.cu`, `cube_cluster.cu`: three tiles of a cube change places.
 
 use turntile_cuda::args::CubeArgs;
-use turntile_cuda::waits::Waits;
+use turntile_cuda::sync::BlockSync;
 
 use super::tiles::vector;
 use super::{Launch, Moved, aligned, exactly, need, on_chip};
@@ -34,13 +34,13 @@ fn number_of(place: [u64; 3], across: u64, group: u64) -> u64 {
 /// Blocks of a cluster, side of a tile, threads and bytes on chip.
 fn geometry(call: &Launch) -> (u64, u64, u64, u64) {
     let word = call.word as u64;
-    let (blocks, tile) = match (call.waits(), word) {
-        (Waits::Nobody, 1 | 2) => (1, 32),
-        (Waits::Nobody, 4 | 8) => (1, 16),
-        (Waits::Nobody, 16) => (1, 8),
-        (Waits::Cluster(16), 1 | 2) => (16, 64),
-        (Waits::Cluster(8), 4 | 8) => (8, 32),
-        (Waits::Cluster(2), 16) => (2, 16),
+    let (blocks, tile) = match (call.sync(), call.cluster, word) {
+        (BlockSync::None, 1, 1 | 2) => (1, 32),
+        (BlockSync::None, 1, 4 | 8) => (1, 16),
+        (BlockSync::None, 1, 16) => (1, 8),
+        (BlockSync::Cluster, 16, 1 | 2) => (16, 64),
+        (BlockSync::Cluster, 8, 4 | 8) => (8, 32),
+        (BlockSync::Cluster, 2, 16) => (2, 16),
         other => panic!("{other:?}"),
     };
     let micro = tile * word / vector(word);

@@ -24,7 +24,7 @@ mod wide;
 
 use turntile_cuda::args::{Args, Second};
 use turntile_cuda::call::{Launch, WorkspacePart};
-use turntile_cuda::waits::Waits;
+use turntile_cuda::sync::BlockSync;
 
 /// Why a launch cannot do what its kernel promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,12 +77,15 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
     workspace(call)?;
     let waits = matches!(call.params, Args::Runs(_) | Args::Gather(_))
         || call.entry.starts_with("barrier_grid");
-    need((call.waits() == Waits::Grid) == waits, || {
+    need((call.sync() == BlockSync::Grid) == waits, || {
         format!("{}: cooperative or not", call.kernel())
     })?;
-    let clusters = call.entry.contains("_cluster_");
-    let in_clusters = matches!(call.waits(), Waits::Cluster(_));
-    need(clusters == in_clusters, || format!("{}: a cluster", call.kernel()))?;
+    let clusters = call.entry.contains("_cluster");
+    let in_clusters = call.sync() == BlockSync::Cluster;
+    need(clusters == in_clusters && clusters == (call.cluster > 1), || {
+        format!("{}: a cluster", call.kernel())
+    })?;
+    need(call.groups % call.cluster == 0, || format!("{}: whole clusters", call.kernel()))?;
     match &call.params {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
         Args::Cube(args) => cube::cube(call, args, alignment, offset),

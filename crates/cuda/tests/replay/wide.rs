@@ -1,10 +1,10 @@
 //! `wide_barrier.cuh`: several blocks hold an instance, a rectangle each, in shared memory and registers.
 
 use turntile_cuda::args::WideArgs;
-use turntile_cuda::waits::Waits;
+use turntile_cuda::sync::BlockSync;
 
 use super::barrier::{WIDE_STORES, rows_on_chip};
-use super::{Launch, Moved, aligned, last_number, need, on_chip, threads};
+use super::{Launch, Moved, aligned, need, on_chip, threads};
 
 pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     let (word, unit) = (call.word as u64, u64::from(a.unit.divisor) * call.word as u64);
@@ -13,8 +13,8 @@ pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     let grid = call.entry.starts_with("barrier_grid");
     assert!(grid || call.entry.starts_with("barrier_cluster"), "{}", call.entry);
     threads(call, if grid { 512 } else { 1024 })?;
-    let blocks = if grid { u64::from(call.groups) } else { last_number(call.entry) };
-    need(grid || call.waits() == Waits::Cluster(blocks as u32), || format!("{call:?}"))?;
+    let blocks = if grid { u64::from(call.groups) } else { u64::from(call.cluster) };
+    need(grid || call.sync() == BlockSync::Cluster, || format!("{call:?}"))?;
     let granule = if call.entry.contains("_wide") { 4 } else { word };
     let registers = if grid { 88 } else { 0 };
 
