@@ -218,9 +218,9 @@ const ELLIPSIS: &str = "...";
 
 /// Axis on one side of a pattern.
 enum Axis<'a> {
-    /// All unnamed axes.
+    /// All unnamed axes, written `...`.
     Ellipsis,
-    /// Names of the parts of an axis; none for `1`.
+    /// Names of the parts of an axis; empty for `1` and `()`.
     Parts(Vec<&'a str>),
 }
 
@@ -265,7 +265,7 @@ fn axes(text: &str, side: Side) -> Result<Vec<Axis<'_>>, PatternFault> {
     }
 }
 
-/// Returns `word` if it is a name or `...`, or `None` for a 1.
+/// Returns `word` if it is a name or `...`, or `None` if it is 1. Other words are errors.
 fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     let is_known = |c: char| c.is_ascii_alphanumeric() || c.is_alphabetic() || "_.".contains(c);
     if word == ELLIPSIS {
@@ -288,7 +288,8 @@ fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     Ok(Some(word))
 }
 
-/// Returns the extents of the parts of axis `axis`: the given sizes, and at most one inferred size.
+/// Returns the extents of the parts of source axis `axis`: the given sizes, and at most one
+/// inferred size.
 fn parts(
     (axis, extent): (usize, usize),
     names: &[&str],
@@ -380,7 +381,7 @@ impl Rearrangement {
 
         let mut all =
             Rearrangement { extents: vec![], order: vec![], split: vec![], joined: vec![] };
-        // Index of the first part of each name.
+        // Index among all parts of the source of the first part that each name stands for.
         let mut starts = Vec::new();
         for axis in &left {
             let at = all.split.len();
@@ -415,7 +416,7 @@ impl Rearrangement {
     }
 
     /// Returns the rearrangement for arrays stored with permuted axes: `source` and `result` list
-    /// the axes in memory order, outermost first.
+    /// the axes of source and result in memory order, outermost first.
     #[must_use]
     pub fn in_memory(&self, source: &[usize], result: &[usize]) -> Self {
         let part_numbers = |counts: &[usize], axes: &[usize]| -> Vec<usize> {
@@ -438,7 +439,7 @@ impl Rearrangement {
         }
     }
 
-    /// Returns the extents of the source after the split.
+    /// Returns the extents of the parts, which are the axes of the source after the split.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }
