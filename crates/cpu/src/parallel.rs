@@ -58,7 +58,7 @@ impl WorkCounter {
     }
 }
 
-/// Splits `bytes`, from the start, into a list of consecutive slices of the given lengths.
+/// Splits `bytes` into a list of consecutive slices of the given lengths.
 ///
 /// # Panics
 /// If the sum of the lengths exceeds the number of bytes.

@@ -343,8 +343,7 @@ mod tests {
         assert_eq!(PlaneTiling::of_matrices(1, usize::MAX, 0, 4, 0).parts(3), 1);
     }
 
-    /// Checks that overlapping rows are rejected: with their tiles, threads would write the same
-    /// bytes.
+    /// Checks that overlapping rows are rejected: threads would write the same bytes.
     #[test]
     fn of_pitched_panics_when_rows_overlap() {
         for [from_pitch, to_pitch] in [[1024, 0], [1024, 2047], [1023, 2048]] {

@@ -167,8 +167,8 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
     by_width!(width, of(from, to, pitch), any(to));
 }
 
-/// Converts the records of `from` to the destination layout in `to`. They fill whole tiles of both
-/// layouts; the last tile may be shorter.
+/// Converts the records of `from` to the destination layout in `to`. They are whole tiles of both
+/// layouts.
 pub fn convert_period(from: &[Byte], retile: &LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);

@@ -1,7 +1,7 @@
 //! Chunks of long records, gathered and scattered section by section in the chunk's memory. The
-//! neighbouring section is buffered too, before the current one overwrites it. Forward it is the
-//! next section, whose first words are in slots of the current one. Backward it is the section
-//! before, whose last slots contain the first words of the current one.
+//! neighbouring section is buffered too, before the current one overwrites it. Forward, slots of
+//! the current section contain the first words of the next. Backward, slots of the section before
+//! contain the first words of the current one.
 
 use std::mem::swap;
 use std::ops::Range;

@@ -85,9 +85,9 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut
     }
 }
 
-/// Forward, calls `move_rows` to close the gaps between rows, and stores the contents of the gaps
-/// after the rows, column by column. Backward, calls it to open the gaps, and restores them.
-/// `saved` is a buffer with the length of all gaps.
+/// Forward, calls `move_rows` to close the gaps between rows, and stores their contents after the
+/// rows, column by column. Backward, calls it to open the gaps, and restores them. `saved` is a
+/// buffer of their total length.
 pub fn with_gaps_kept(
     data: &mut [Byte],
     columns: PitchedRows,

@@ -71,7 +71,7 @@ impl<'a> SharedBytes<'a> {
         Worker { memory: self.memory, registration: None, nontemporal: Cell::new(false) }
     }
 
-    /// Creates one of several workers of the bytes.
+    /// Creates one of several workers.
     ///
     /// # Safety
     /// No byte that this worker reads or writes is touched by another thread's worker of the same
@@ -415,8 +415,8 @@ mod tests {
         }
     }
 
-    /// Checks swaps in a matrix of 33 rows, which fits two squares of 16 x 16 elements of 4 bytes
-    /// side by side.
+    /// Checks swaps of squares of 16 x 16 elements of 4 bytes, two side by side, in a matrix of 33
+    /// rows.
     #[test]
     fn square_swap_panics_when_squares_are_out_of_bounds_or_overlap() {
         let swaps = |offsets: [usize; 2], pitch: usize| {
@@ -444,8 +444,8 @@ mod tests {
         }
     }
 
-    /// Checks that a worker records its nontemporal stores. Dropping it then fences them, so that
-    /// other threads may read them.
+    /// Checks that a worker records nontemporal stores, so that dropping it fences them for other
+    /// threads.
     #[test]
     fn worker_fences_on_drop_after_nontemporal_stores() {
         let (mut data, rows) = (numbered(), numbered());

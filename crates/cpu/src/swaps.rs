@@ -60,8 +60,7 @@ pub fn turn_squares(
                         },
                     }
                 });
-                // A block on the diagonal has fewer tiles than a pair of blocks, which may be
-                // prefetched next.
+                // A block on the diagonal may have fewer tiles than the prefetched pair.
                 lines.prefetch_rest();
                 if let Some(epilogue) = epilogue {
                     for Submatrix { offset, rows, cols } in here.blocks().into_iter().flatten() {
