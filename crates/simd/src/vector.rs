@@ -33,8 +33,8 @@ pub unsafe trait Vector: Copy {
     #[inline(always)]
     unsafe fn columns<const W: usize>(from: *const Byte, pitch: usize) -> [Self; 16] {
         let b = 16 / W;
-        // Registers from index `b` on are unused copies; the compiler removes them. SAFETY: rows k,
-        // k + B, ... of the micro-tile; the caller guarantees the target features.
+        // Registers from index `b` on are unused copies; the compiler removes them.
+        // SAFETY: rows k, k + B, ... of the micro-tile; the caller guarantees the target features.
         unsafe {
             Self::interleave::<W>(std::array::from_fn(|k| {
                 Self::load(from.add(k.min(b - 1) * pitch), b * pitch)
