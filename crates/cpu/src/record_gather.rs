@@ -168,7 +168,7 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
 }
 
 /// Converts the records of `from` to the destination layout in `to`. They are whole tiles of both
-/// layouts.
+/// layouts, except at the array's end.
 pub fn convert_period(from: &[Byte], retile: &LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);
