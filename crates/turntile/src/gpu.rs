@@ -225,8 +225,8 @@ impl<M: Mode> Transpose<M> {
             prepared = prepared.or(other)?;
         }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
-        // Load the scaling kernels of all scalar types. The type is known only at run time, perhaps
-        // during a graph capture, when no kernels can be loaded.
+        // Load the scaling kernels of all scalar types of this element size. The type is known only
+        // at run time, perhaps during a graph capture, when no kernels can be loaded.
         if !problem.is_out_of_place() {
             prepared = prepared.with_scaling()?;
         }
@@ -236,7 +236,7 @@ impl<M: Mode> Transpose<M> {
     /// Measures candidate plans on `gpu` for about `budget` and returns the measured ones, at least
     /// one, fastest first.
     ///
-    /// They run on device memory allocated here, as large as the matrices, or twice that
+    /// Candidates run on device memory allocated here, as large as the matrices, or twice that
     /// out-of-place. The fastest is recorded in the wisdom file, if one is set. Out-of-place, half
     /// of the budget goes to buffers that only have an element's alignment, if that is less than
     /// the alignment that was set.

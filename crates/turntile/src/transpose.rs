@@ -427,7 +427,7 @@ impl<M: Mode> Transpose<M> {
     /// Measures candidate plans on the host for about `budget` and returns the measured ones, at
     /// least one, fastest first.
     ///
-    /// They run on host memory allocated here, as large as the matrices, or twice that
+    /// Candidates run on host memory allocated here, as large as the matrices, or twice that
     /// out-of-place. The fastest is recorded in the wisdom file, if one is set.
     ///
     /// # Errors
