@@ -26,8 +26,8 @@ pub enum Method {
     Rounds,
     /// Moves rows to another pitch one by one, with one share of consecutive rows per worker.
     ///
-    /// Rows whose position at the smaller pitch is in another worker's share are saved in the
-    /// workspace.
+    /// Rows whose position at the smaller pitch is in the memory of another worker's share are
+    /// saved in the workspace.
     Shares,
     /// Moves rows to another pitch by data sliding, in blocks: each block is read, and written once
     /// the blocks at its destination have been read.
@@ -36,7 +36,7 @@ pub enum Method {
     OutOfPlace,
     /// Writes the transpose to the workspace, then copies it back row by row.
     ThroughWorkspace,
-    /// Swaps rows with the elements at their destination.
+    /// Swaps rows with the gap elements at their destination.
     GapSwap,
     /// Copies gap elements to the start of the workspace, or restores them.
     SaveGaps,
@@ -63,7 +63,8 @@ impl Method {
 }
 
 impl StageMap {
-    /// Returns the methods that may implement the map, in the order in which ties are broken.
+    /// Returns the methods that may implement the map, in order of preference between equal
+    /// estimates.
     ///
     /// A backend may support only part of them. Only [`OutOfPlace`](Method::OutOfPlace) writes to
     /// another buffer.
@@ -92,8 +93,8 @@ impl StageMap {
             StageMap::Slide(_) => &[Rounds, Blocks, Shares],
             StageMap::Reshape(leading) if leading.is_transposed() => &[],
             StageMap::Reshape(_) => &[Rounds],
-            // Not `Rounds`: few cut columns allow only short rounds, and counting them for every
-            // tile side took longer than the rest of planning.
+            // Not `Rounds`: few cut columns allow only short rounds, and counting the rounds for
+            // every tile side took longer than the rest of planning.
             StageMap::Cut { .. } if self.slide().is_none() => &[],
             StageMap::Cut { .. } => &[Blocks, Shares],
             StageMap::TileRows(_) => &[PttwacGlobal],
@@ -222,7 +223,8 @@ pub struct Stage {
     pub map: StageMap,
     /// Number of problem elements per element of the map.
     ///
-    /// More than 1 if a short last axis stays last: its elements then move as one longer element.
+    /// More than 1 if a short last axis stays last, or if several words of records stay together:
+    /// they then move as one longer element.
     pub elems_per_unit: usize,
     /// Implementation that executes the stage.
     pub implementation: Implementation,
