@@ -133,14 +133,14 @@ impl<R: Record> RecordTile<R> {
         cast_slice(&cast_slice::<_, u8>(&self.0)[column.bytes(self.len())])
     }
 
-    /// Returns a column mutably.
+    /// Returns a column, one field of all records, mutably.
     pub fn column_mut<F: Pod>(&mut self, column: Column<R, F>) -> &mut [F] {
         let bytes = column.bytes(self.len());
         cast_slice_mut(&mut self.bytes_mut()[bytes])
     }
 
-    /// Returns several columns mutably. `columns` is a tuple of 2 to 8 columns, or an array of
-    /// columns of one type.
+    /// Returns mutable slices of several columns, in the given order. `columns` is a tuple of 2 to
+    /// 8 columns, or an array of columns of one type.
     ///
     /// # Panics
     /// If a column is given twice.

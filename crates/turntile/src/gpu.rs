@@ -320,7 +320,7 @@ fn same_launches(one: &Plan, other: &Plan) -> bool {
 }
 
 impl<M: Mode> GpuTransposer<M> {
-    /// Returns the plan.
+    /// Returns the plan; out-of-place, the one for aligned buffers.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

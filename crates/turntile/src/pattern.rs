@@ -70,7 +70,7 @@ pub enum PatternFault {
         "unknown character {character:?}: a pattern has names, 1, ... and parentheses, separated by spaces"
     )]
     Character {
-        /// First such character.
+        /// First character of the pattern that is not allowed.
         character: char,
     },
     /// A word is not a valid name.
@@ -114,7 +114,7 @@ pub enum PatternFault {
     /// A name or `...` occurs twice on one side.
     #[error("{name} occurs twice on the {side}")]
     Twice {
-        /// The name.
+        /// Name, or `...`, that occurs twice.
         name: String,
         /// Side of the pattern.
         side: Side,
@@ -131,13 +131,13 @@ pub enum PatternFault {
     /// A size is given for an unknown axis.
     #[error("a size is given for {name}, but no axis has that name")]
     Unused {
-        /// The name.
+        /// Name for which the size is given.
         name: String,
     },
     /// Two sizes are given for one axis.
     #[error("two sizes are given for {name}")]
     Resized {
-        /// The name.
+        /// Name for which two sizes are given.
         name: String,
     },
     /// The array and the left side have different numbers of axes.
@@ -158,7 +158,7 @@ pub enum PatternFault {
     /// The split or the result has too many axes.
     #[error("{axes} axes after the split or in the result, at most {MAX_RANK} are supported")]
     TooMany {
-        /// Number of axes.
+        /// Number of axes after the split or in the result, whichever is larger.
         axes: usize,
     },
     /// One axis has several parts of unknown sizes.
@@ -167,9 +167,9 @@ pub enum PatternFault {
         list(names, String::clone)
     )]
     Unknown {
-        /// Index of the axis.
+        /// Index of the source axis, from 0.
         axis: usize,
-        /// Extent of the axis.
+        /// Extent of the source axis.
         extent: usize,
         /// Names of the parts of unknown sizes.
         names: Vec<String>,
@@ -177,11 +177,11 @@ pub enum PatternFault {
     /// The product of the given sizes does not divide the extent of an axis.
     #[error("axis {axis} has extent {extent}, which {} does not divide", product_of(given, *product))]
     Division {
-        /// Index of the axis.
+        /// Index of the source axis, from 0.
         axis: usize,
-        /// Extent of the axis.
+        /// Extent of the source axis.
         extent: usize,
-        /// Product of the given sizes.
+        /// Product of the given sizes of its parts.
         product: usize,
         /// Names and given sizes of the parts.
         given: Vec<(String, usize)>,
@@ -189,11 +189,11 @@ pub enum PatternFault {
     /// The extent of an axis differs from the product of the given sizes.
     #[error("axis {axis} has extent {extent}, but the pattern gives {}", product_of(given, *product))]
     Extent {
-        /// Index of the axis.
+        /// Index of the source axis, from 0.
         axis: usize,
-        /// Extent of the axis.
+        /// Extent of the source axis.
         extent: usize,
-        /// Product of the given sizes.
+        /// Product of the given sizes of its parts; 1 for `1` and `()`.
         product: usize,
         /// Names and given sizes of the parts; empty for `1` and `()`.
         given: Vec<(String, usize)>,

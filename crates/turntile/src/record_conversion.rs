@@ -116,7 +116,7 @@ pub enum LayoutError {
     /// The conversion was combined with an option that only axis permutations support.
     #[error("record conversion cannot be combined with {with}")]
     With {
-        /// Option that is not supported.
+        /// Option that it was combined with, such as `a batch`.
         with: &'static str,
     },
 }

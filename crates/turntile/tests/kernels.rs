@@ -8,7 +8,7 @@ use turntile::Transpose;
 use turntile::plan::{CpuDevice, Planner, Problem, Route};
 
 /// Checks matrix sides below, at and above the tile sides of all vector widths, and larger than a
-/// cache block. The test has its own process because the kernel set is process-wide.
+/// block of tiles. The test has its own process because the kernel set is process-wide.
 #[test]
 fn routes_are_correct_on_every_kernel_set() {
     let mut ran = Vec::new();

@@ -38,7 +38,7 @@ pub enum PassKind {
 /// Pass of an out-of-core plan: a strided copy and its division into blocks.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// Source and destination.
+    /// Storage that the pass reads and storage that it writes.
     pub kind: PassKind,
     /// Copy to perform.
     pub job: StridedCopy,

@@ -1,4 +1,4 @@
-//! Random test cases of plans for hosts and GPUs, all executed on this host.
+//! Random test cases of plans for hosts and GPUs, all executed on this host unless too large.
 
 use turntile::Transposer;
 use turntile::plan::{
