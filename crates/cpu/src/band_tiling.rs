@@ -1,9 +1,9 @@
 //! Division of the row-order gather pass of aligned slots into bands and strips: `docs/cpu.md`.
 //!
 //! Threads process their chunks band by band, bands strip by strip of columns, and strips chunk by
-//! chunk through a ring of two chunks. The boundary strip has its own buffer: slots that cross a
-//! row end of the matrix end in its first columns (forward) or start in its last columns
-//! (backward).
+//! chunk through a ring of two chunks. The boundary strip has its own buffer. It contains the first
+//! columns (forward), in which slots that cross a row end stop, or the last (backward), in which
+//! they start.
 
 use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
@@ -43,8 +43,8 @@ const STRIP_ROW_BYTES: usize = 256;
 
 impl BandTiling {
     /// Returns the division into the longest bands whose buffers fit `room` bytes of scratch per
-    /// thread. Returns `None` if none fit, if slots are not in row order, or if slots exceed `cols
-    /// + 1` elements.
+    /// thread. Returns `None` if none fit, if slots are not in row order, or if slots exceed
+    /// `cols + 1` elements.
     pub fn within(chunks: &ChunkGather, direction: Direction, room: usize) -> Option<Self> {
         let ChunkGather { slots, elem_bytes } = chunks;
         let step = slots.strip_step();

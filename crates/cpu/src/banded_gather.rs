@@ -152,7 +152,7 @@ impl BandedGather {
         runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// Creates the queue, with a run of full chunks per thread and its data in `beyond`.
+    /// Creates the queue, with a run of full chunks per thread and its saved data, from `beyond`.
     fn runs<K>(
         &self,
         beyond: impl IntoIterator<Item = K>,

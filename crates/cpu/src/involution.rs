@@ -19,8 +19,8 @@ const TILE_BYTES: usize = 64 << 10;
 /// a copy with groups of 1, 2, 4 and 8. Six axes of 20: 31-34, 36-38, 40-44, 41-44; of 16: 62-65,
 /// 59-72, 73-75, 74. 40 x 50 x 50 x 40 x 12 with axes swapped in pairs: 63-65, 60-72, 68-73, 72-81.
 const GROUP: usize = 4;
-/// Minimum number of pairs of groups. With fewer, groups are smaller, so that threads have enough
-/// pairs to share.
+/// Minimum number of pairs of groups of tiles. With fewer, groups are smaller, so that threads have
+/// enough pairs to share.
 const LEAST_PAIRS: usize = 128;
 /// Maximum number of tile rows in a strip of scratch.
 const STRIP: usize = 32;

@@ -238,7 +238,7 @@ fn tiled_plans_are_right_when_pitches_differ() {
     }
 }
 
-/// Checks that plans for equal pitches of any width take one pass.
+/// Checks that plans for equal pitches of any width take at most one pass and no workspace.
 #[test]
 fn equal_pitches_take_one_pass_without_workspace() {
     for (rows, cols) in (1..20).flat_map(|rows| (1..20).map(move |cols| (rows, cols))) {
@@ -275,7 +275,8 @@ fn all_plans_are_right_when_threads_share_a_matrix() {
     }
 }
 
-/// Checks slides together and apart in rounds, blocks and shares. The last row has no gap after it.
+/// Checks plans whose rows slide together and apart in rounds, blocks and shares. The last row has
+/// no gap after it.
 #[test]
 fn plans_are_right_with_every_slide_method() {
     let sides = [[2, 3], [5, 4], [7, 30], [41, 6], [1, 9], [9, 1]];

@@ -117,8 +117,8 @@ fn blocks_contain_whole_elements() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Checks slides on more threads than cores, so that threads are preempted between any two
-    /// steps.
+    /// Checks slides on up to 8 threads. If they exceed the cores, they are preempted between any
+    /// two steps.
     #[test]
     fn slides_of_random_sizes_match_the_closed_form(
         rows in 1usize..300, cols in 1usize..300, a in 0usize..300, b in 0usize..300,

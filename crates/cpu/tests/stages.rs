@@ -216,7 +216,7 @@ fn workspace_follows_the_documented_formulas() {
         let config: CpuKernelConfig = implementation.launch_config.get().cloned().unwrap();
         (config.resources(), implementation.workspace_bytes)
     };
-    // The number of super-elements that fit 512 KiB, from 2 to 65.
+    // `saved` is the number of super-elements that fit 512 KiB, from 2 to 65.
     for (run_bytes, saved) in [(256, 65), (20_000, 26), (400_000, 2)] {
         let map = Elementary { batch: 1, rows: 500, mid: 1, cols: 300, unit: run_bytes }.into();
         let flags = (500 * 300usize).div_ceil(32) * 4;
