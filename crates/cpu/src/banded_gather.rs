@@ -31,9 +31,10 @@ pub struct BandedGather {
 
 /// Data beyond the end of a thread's run of chunks, in the forward direction.
 struct Beyond<'a> {
-    /// Original rows after the run. For the last run: the new content of the last chunk.
+    /// Original rows after the thread's chunks. For the last thread: the new content of the last
+    /// chunk.
     saved: &'a mut [Byte],
-    /// Last chunk, whose original rows the last run reads. `None` for other runs.
+    /// Last chunk, whose original rows the last thread reads. `None` for other threads.
     last: Option<&'a mut [Byte]>,
 }
 

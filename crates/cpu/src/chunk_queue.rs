@@ -15,14 +15,14 @@ use turntile_simd::Byte;
 use crate::cells::Cells;
 use crate::parallel;
 
-/// Queue of the runs of all threads, with buffers `K` of saved data.
+/// Queue of the chunks of all threads, one run each, with buffers `K` of saved data.
 pub struct ChunkQueue<K> {
     runs: Vec<Mutex<Run<K>>>,
     direction: Direction,
     band: usize,
 }
 
-/// Unclaimed chunks of a run, and the saved data of the chunk beyond until the last band is
+/// Unclaimed chunks of a thread, and the saved data of the chunk beyond until the last band is
 /// claimed.
 struct Run<K> {
     left: Range<usize>,
@@ -34,23 +34,23 @@ struct Run<K> {
 pub struct Claim {
     /// Indices of the chunks.
     pub chunks: Range<usize>,
-    /// Index of the neighbouring chunk. `None` at the end of a run: the claimant then gets the
-    /// saved data of the chunk beyond.
+    /// Index of the neighbouring chunk. `None` at the end of a run of chunks: the claimant then
+    /// gets the saved data of the chunk beyond.
     pub neighbour: Option<usize>,
 }
 
 /// Data that a band reads in addition to its own chunks.
 pub enum Neighbour<'a, K> {
-    /// Next chunk of the run, in processing order.
+    /// Next chunk of the run of chunks, in processing order.
     Chunk(&'a [Byte]),
-    /// Saved data of the chunk beyond the end of the run.
+    /// Saved data of the chunk beyond the end of the run of chunks.
     Saved(&'a mut K),
 }
 
 impl<K> ChunkQueue<K> {
-    /// Creates a queue of runs, one per thread, each with the saved data of the chunk beyond. Bands
-    /// have at most `band` chunks. Forward, chunks are processed from first to last, backward from
-    /// last to first.
+    /// Creates a queue of runs of chunks, one per thread, each with the saved data of the chunk
+    /// beyond. Bands have at most `band` chunks. Forward, chunks are processed from first to last,
+    /// backward from last to first.
     pub fn new(
         runs: impl IntoIterator<Item = (Range<usize>, K)>,
         direction: Direction,
@@ -102,9 +102,9 @@ impl<K> ChunkQueue<K> {
         });
     }
 
-    /// Claims the next band for `thread`, from its own run or a stolen one, or returns `None` if
-    /// there is nothing to steal. At the end of a run, `saved` receives the run's buffer, which the
-    /// thread needs to steal.
+    /// Claims the next band of chunks for `thread`, from its own run or a stolen one, or returns
+    /// `None` if there is nothing to steal. At the end of a run, `saved` receives the run's buffer,
+    /// which the thread needs to steal.
     ///
     /// `save(n, buffer)` must save the needed data of chunk `n`, which no other thread processes or
     /// reads meanwhile.
@@ -139,7 +139,7 @@ impl<K> ChunkQueue<K> {
     }
 
     /// Returns the number of chunks of the next band if `left` are unclaimed. With several threads,
-    /// bands shrink towards the end of a run, where other threads may wait.
+    /// bands shrink towards the end of a run of chunks, where other threads may wait.
     fn band_of(&self, left: usize) -> usize {
         match self.threads() {
             1 => left.min(self.band),
@@ -147,8 +147,8 @@ impl<K> ChunkQueue<K> {
         }
     }
 
-    /// Removes the far part of the longest run and returns it, or `None` if that run has fewer than
-    /// two unclaimed chunks, or if `spare` has no buffer.
+    /// Removes the far part of the longest run of chunks and returns it, or `None` if that run has
+    /// fewer than two unclaimed chunks, or if `spare` has no buffer.
     fn steal(&self, spare: &mut Option<K>, save: impl Fn(usize, &mut K)) -> Option<Run<K>> {
         let longest = (0..self.threads()).max_by_key(|&thread| self.run(thread).left.len())?;
         let mut run = self.run(longest);

@@ -189,7 +189,7 @@ impl InvolutionSwap {
 mod tests {
     use super::*;
 
-    /// Checks that, for any group size, groups cover every pair of tiles once, and a run moves
+    /// Checks that, for any group size, groups cover every pair of tiles once, and the swap moves
     /// every element.
     #[test]
     fn swap_moves_every_element_for_any_group_size() {

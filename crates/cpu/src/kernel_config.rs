@@ -271,7 +271,7 @@ fn kernel_and_resources(
                 let resources = Resources { threads: threads_for(squares.pairs()), ..none };
                 return Some((CpuKernel::SquareSwap(squares), resources));
             }
-            // Square matrices of super-elements have cycles of two long runs.
+            // Square matrices of super-elements have cycles of two; other methods move them.
             if let SwapKind::Transpose(_) = axes.form() {
                 return None;
             }

@@ -52,8 +52,8 @@ impl<I: Iterator<Item = UnitMove>> Lookahead<I> {
         self.computed[..self.len.min(self.ahead)].iter().map(|next| next.from)
     }
 
-    /// Returns the next moves, up to [`BURST`], each with an offset to prefetch meanwhile: near the
-    /// end, the move's own source. Empty after the last move.
+    /// Returns the next moves, up to [`BURST`], each with a byte offset to prefetch meanwhile: near
+    /// the end, the move's own source. Empty after the last move.
     pub fn burst(&mut self) -> &[(UnitMove, usize)] {
         let count = self.len.min(BURST);
         for (k, entry) in self.burst[..count].iter_mut().enumerate() {
