@@ -108,8 +108,8 @@ impl SquareSwap {
     }
 
     /// Swaps two squares and transposes each. If both are the same square, transposes it in place.
-    /// Meanwhile prefetches other data: the next cache lines of `lines`, as many as the squares
-    /// have.
+    /// Meanwhile prefetches other data: the next cache lines of `lines`, one per line of the
+    /// squares.
     ///
     /// # Safety
     /// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes. No

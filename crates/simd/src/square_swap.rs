@@ -11,7 +11,7 @@ use crate::vector::Vector;
 
 /// Function that swaps two squares of `side` words and transposes each. If both are the same
 /// square, it transposes that square in place. Meanwhile it prefetches other data: the next cache
-/// lines of `lines`, as many as the squares have.
+/// lines of `lines`, one per line of the squares.
 ///
 /// # Safety
 /// - The machine supports the kernel set of the function, and `side` is a multiple of its vector's
