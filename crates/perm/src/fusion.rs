@@ -56,7 +56,7 @@ impl FusedAxes {
         &self.extents
     }
 
-    /// Returns the fused source axis of each fused axis of the result.
+    /// Returns, for each fused axis of the result, its fused source axis.
     pub fn order(&self) -> &[usize] {
         &self.order
     }

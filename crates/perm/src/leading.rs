@@ -160,13 +160,13 @@ impl PitchedRows {
         (offset / self.pitch * self.cols + within).min(self.len())
     }
 
-    /// Returns the number of contiguous elements that start with element `k`.
+    /// Returns the length, in elements, of the contiguous run that starts with element `k`.
     #[inline]
     pub(crate) fn run_from(&self, k: usize) -> usize {
         if self.is_dense() { self.len() - k } else { self.cols - k % self.cols }
     }
 
-    /// Returns the number of contiguous elements that end before element `k`.
+    /// Returns the length, in elements, of the contiguous run that ends before element `k`.
     #[inline]
     pub(crate) fn run_before(&self, k: usize) -> usize {
         if self.is_dense() { k } else { (k - 1) % self.cols + 1 }

@@ -263,7 +263,7 @@ impl LayoutChange {
         self.to
     }
 
-    /// Returns `true` if no word moves, for example because the tiles are equal.
+    /// Returns `true` if no word moves, for example because the tile lengths are equal.
     pub fn is_identity(&self) -> bool {
         // With one record or one field, all tiles of at least one record are the same layout.
         let one = self.fields.count() == 1 || self.fields.records() <= 1;

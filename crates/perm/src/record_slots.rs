@@ -48,7 +48,7 @@ impl FieldSlots {
         let tile = fields.tile(tile);
         let fits = slot > 0 && chunk > 0 && chunk <= fields.records();
         let whole = fits && chunk.is_multiple_of(slot) && chunk.is_multiple_of(tile.max(1));
-        // `usize::MAX` means no sections: only sections shorter than the longest chunk count.
+        // `usize::MAX` means no sections: only sections shorter than the longest chunk are used.
         whole.then_some(FieldSlots { fields, tile, slot, chunk, section: usize::MAX })
     }
 

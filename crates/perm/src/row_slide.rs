@@ -108,7 +108,7 @@ impl RowSlide {
         RowSlide(self.0.inverse())
     }
 
-    /// Returns `true` if rows slide up in memory as their pitch grows.
+    /// Returns `true` if rows slide up in memory because their pitch grows.
     pub fn is_up(&self) -> bool {
         let [from, to] = self.pitches();
         to > from
@@ -126,12 +126,12 @@ impl RowSlide {
         if left == 0 || from == to {
             0
         } else if self.is_up() {
-            // Rows whose destination starts after the end of the last unmoved row.
+            // Counts the rows whose destination starts after the end of the last unmoved row.
             left - ((left - 1) * from + cols).div_ceil(to).min(left)
         } else if moved == 0 {
             0
         } else {
-            // Rows whose destination ends before the first unmoved row.
+            // Counts the rows whose destination ends before the first unmoved row.
             ((moved * from - cols) / to + 1 - moved).min(left)
         }
     }
@@ -232,7 +232,7 @@ mod tests {
     fn small() -> impl Iterator<Item = RowSlide> {
         let sides = (0..11).flat_map(|rows| (1..7).map(move |cols| (rows, cols)));
         sides.flat_map(|(rows, cols)| {
-            // From dense to padded and back, and between two pitches.
+            // Dense rows to padded ones and back, and rows between two pitches.
             let pitches = move |most| cols..most;
             let between = pitches(2 * cols + 3)
                 .flat_map(move |a| pitches(2 * cols + 3).map(move |b| (a, b)))

@@ -47,7 +47,7 @@ pub struct ColumnSource {
 /// use turntile_perm::{AxisPermutation, TilePairs};
 ///
 /// let reversed = AxisPermutation::new(&[6, 5, 5, 6], &[3, 2, 1, 0]).unwrap();
-/// // Tiles of 30 x 30 elements would be too large: a row contains only 2 or 3 values of axis 2.
+/// // Tiles of 30 x 30 elements would be too large: a row contains only 2 or 3 indices of axis 2.
 /// let tiles = TilePairs::new(&reversed, 400, 1).unwrap();
 /// assert_eq!((tiles.cols(), tiles.rows(), tiles.across()), (18, 18, 2));
 /// ```
@@ -55,7 +55,7 @@ pub struct ColumnSource {
 pub struct TilePairs {
     /// Axis that is split over tiles, with extent 1 if no axis is split.
     split: StridedAxis,
-    /// Number of values of the split axis in a full tile.
+    /// Number of indices of the split axis in a full tile.
     piece: usize,
     /// Axes of a row whose partners form the rows of a tile, innermost first.
     transposed: Vec<StridedAxis>,
@@ -97,7 +97,7 @@ impl TilePairs {
             ..strided[axis].scaled(part)
         };
         let split = first.checked_sub(1);
-        // Number of values of the split axis in a full tile: the largest even split that fits,
+        // Number of indices of the split axis in a full tile: the largest even split that fits,
         // rounded up to `whole` if that fits.
         let piece = split.map_or(1, |axis| {
             let (extent, room) = (extents[axis], most / (rows * below));
@@ -172,12 +172,12 @@ impl TilePairs {
     }
 
     /// Returns the split axis with its whole extent, which is 1 if no axis is split. A full tile
-    /// contains [`piece`](Self::piece) values of it.
+    /// contains [`piece`](Self::piece) of its indices.
     pub fn split(&self) -> StridedAxis {
         self.split
     }
 
-    /// Returns the number of values of the split axis in a full tile.
+    /// Returns the number of indices of the split axis in a full tile.
     pub fn piece(&self) -> usize {
         self.piece
     }
@@ -224,7 +224,7 @@ impl TilePairs {
         let offset = offset(&self.fixed, square, |digit| digit.src_stride)
             + offset(&self.pairs, x, |digit| digit.src_stride)
             + offset(&self.pairs, y, |digit| digit.dst_stride);
-        // The last tile along a split axis may contain fewer of its values.
+        // The last tile along a split axis may contain fewer of its indices.
         let parts = self.split.extent.div_ceil(self.piece);
         let left = |number: usize| self.piece.min(self.split.extent - number % parts * self.piece);
         let (tall, wide) =
@@ -279,7 +279,8 @@ pub fn triangle_index(across: usize, number: usize) -> (usize, usize) {
     if x + odd > y { (y, x + odd - 1) } else { (across - 1 + odd - y, across - 1 - x) }
 }
 
-/// Returns the sum of the digits of `number`, lowest first, each multiplied by its stride.
+/// Returns the sum of the mixed-radix digits of `number`, each multiplied by its stride. `digits`
+/// lists the lowest first.
 fn offset(digits: &[StridedAxis], number: usize, stride: fn(&StridedAxis) -> usize) -> usize {
     let add = |(rest, sum): (usize, usize), digit: &StridedAxis| {
         (rest / digit.extent, sum + rest % digit.extent * stride(digit))

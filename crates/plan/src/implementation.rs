@@ -9,7 +9,8 @@ use crate::stage_map::StageMap;
 /// Algorithm that executes one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Swaps pairs of tiles across the diagonal of a square, or rotates three tiles of a cube.
+    /// Swaps pairs of tiles, across the diagonal of a square or by an involution of axes, or
+    /// rotates three tiles of a cube.
     TileSwap,
     /// Reads an instance on chip, waits at a barrier, then writes it (thesis section 4.5).
     BarrierSync,
@@ -231,7 +232,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Creates a stage whose map counts single elements of the problem.
+    /// Creates a stage whose map has offsets in single elements of the problem.
     pub fn new(map: StageMap, implementation: Implementation) -> Self {
         Stage { map, elems_per_unit: 1, implementation }
     }

@@ -210,7 +210,8 @@ impl Planner {
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
-            // One stage supports any permutation: its reason is the device's, not the route's.
+            // Route `one-stage` supports any permutation: its reason is the device's, not the
+            // route's.
             let one_stage = rejected.iter().position(|one| one.route == Route::ONE_STAGE);
             let unestimated =
                 RejectedRoute { route: Route::NOTHING, reason: Infeasible::Unestimated };

@@ -144,7 +144,7 @@ impl RecordPlanner<'_> {
         self.problem.as_axes(&[tiles, middle[0], middle[1], t], &[0, 2, 1, 3])
     }
 
-    /// Returns the candidate with the fastest slot and chunk lengths.
+    /// Returns the candidate of route `aligned-slots` with the fastest slot and chunk lengths.
     fn with_aligned_slots(&self, retile: &LayoutChange) -> Result<Candidate, Infeasible> {
         let (fields, tile) = (retile.schema(), retile.from().min(retile.to()));
         let forward = retile.from() == tile;

@@ -30,7 +30,7 @@ const FEW_AXES: usize = 4;
 /// Maximum number of axes for which swaps of neighbouring groups are tried. Every device permutes
 /// this many in one stage.
 const MANY_AXES: usize = 8;
-/// Maximum number of intermediate orders between two involutions.
+/// Maximum number of intermediate axis orders to try between two involutions.
 const MAX_INVOLUTION_PAIRS: usize = 24;
 /// Maximum number of phases of a path without waypoints.
 const MAX_PHASES: usize = 3;
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Returns the source's order and the result's.
+    /// Returns the axis orders of the source and of the result.
     fn ends(&self) -> [Vec<usize>; 2] {
         [(0..self.fused.order().len()).collect(), self.fused.order().to_vec()]
     }
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
         (best, rejected)
     }
 
-    /// Returns the intermediate orders, sorted by the likely number of passes, fewest first.
+    /// Returns the intermediate axis orders, sorted by the likely number of passes, fewest first.
     fn vias(&self, from: &[usize], to: &[usize], phases: usize) -> Vec<Vec<usize>> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;

@@ -293,7 +293,7 @@ impl StageMap {
     pub fn has_short_cycles(&self, most: usize) -> bool {
         const SAMPLES: usize = 8;
         let units = self.instance_units().max(1);
-        // Computed once, because it is the same for every step.
+        // The elementary swap is computed once, because it is the same for every step.
         let swap = self.elementary();
         let succ = |s| swap.map_or_else(|| self.succ(s), |e| Some(e.succ(s)));
         (1..=SAMPLES).all(|k| {

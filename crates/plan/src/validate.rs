@@ -22,7 +22,7 @@ pub enum InvalidPlan {
         number: usize,
         /// The stage.
         stage: String,
-        /// Elements of the problem, including gaps that move as elements.
+        /// Number of elements of the problem, including gap elements that move as elements.
         expected: usize,
     },
     /// The number of elements of a stage overflows.

@@ -16,7 +16,7 @@ pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     summary: "gathers slots chunk by chunk, then moves them; any shape; mirrored if there are more columns than rows",
     source: "docs/algorithm.md",
     in_thesis: false,
-    // One pass, if a single chunk holds the matrix.
+    // One pass, if a single chunk contains the matrix.
     min_passes: 1,
     any_axes: false,
     orientations: |part| {
