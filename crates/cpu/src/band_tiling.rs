@@ -1,8 +1,9 @@
 //! Division of the row-order gather pass of aligned slots into bands and strips: `docs/cpu.md`.
 //!
 //! Threads process their chunks band by band, bands strip by strip of columns, and strips chunk by
-//! chunk through a ring of two chunks. The boundary strip has its own buffer: slots that cross a
-//! row end stop there (forward) or start there (backward).
+//! chunk through a ring of two chunks. The boundary strip has its own buffer. It contains the first
+//! columns (forward), in which slots that cross a row end stop, or the last (backward), in which
+//! they start.
 
 use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
@@ -17,18 +18,19 @@ pub struct BandTiling {
     pub chunks: usize,
     /// Number of columns per strip.
     pub width: usize,
-    /// Number of columns of the boundary strip, in which slots that extend into the next row end
-    /// (forward) or start (backward).
+    /// Number of columns of the boundary strip. Slots that extend into the next row end in the
+    /// first strip (forward) or start in the last one (backward).
     pub boundary: usize,
 }
 
-/// Returns the preferred maximum rows of a band and bytes of a ring.
+/// Returns the preferred maxima of a band's rows and of a ring buffer's bytes, as a pair.
 ///
-/// Rows after a band are read twice. The cache lines of two groups of strips fit the second-level
-/// cache. The ring, and the rows of a chunk that fill it, fit the first-level cache. 4093x8191,
-/// GB/s backward with 1024 rows and 16 KiB, 1024 and 8, 768 and 8: 4-byte elements in slots of 64:
-/// 9.0, 9.5, 9.6; 8-byte in slots of 64: 9.0, 10.6, 11.1; 16-byte in slots of 32: 9.7, 12.2, 13.2.
-/// Forward, 8 KiB is 11-28% slower, 768 rows 0-18%.
+/// Data of the rows next to a band, after it (forward) or before it (backward), are read twice. The
+/// cache lines of two groups of strips fit the second-level cache. The ring, and the rows of a
+/// chunk that fill it, fit the first-level cache. 4093x8191, GB/s backward with 1024 rows and 16
+/// KiB, 1024 and 8 KiB, 768 and 8 KiB: 4-byte elements in slots of 64: 9.0, 9.5, 9.6; 8-byte in
+/// slots of 64: 9.0, 10.6, 11.1; 16-byte in slots of 32: 9.7, 12.2, 13.2. Forward, 8 KiB is 11-28%
+/// slower, 768 rows 0-18%.
 const fn sizes(direction: Direction) -> (usize, usize) {
     match direction {
         Direction::Forward => (1024, 16 << 10),
@@ -40,8 +42,9 @@ const fn sizes(direction: Direction) -> (usize, usize) {
 const STRIP_ROW_BYTES: usize = 256;
 
 impl BandTiling {
-    /// Returns the longest bands whose buffers fit `room` bytes per thread. Returns `None` if none
-    /// fit, if slots are not in row order, or if slots exceed `cols + 1` elements.
+    /// Returns the division into the longest bands whose buffers fit `room` bytes of scratch per
+    /// thread. Returns `None` if none fit, if slots are not in row order, or if slots exceed
+    /// `cols + 1` elements.
     pub fn within(chunks: &ChunkGather, direction: Direction, room: usize) -> Option<Self> {
         let ChunkGather { slots, elem_bytes } = chunks;
         let step = slots.strip_step();
@@ -61,18 +64,19 @@ impl BandTiling {
         self.width * (STRIP_ROW_BYTES / (self.width * elem_bytes)).max(1)
     }
 
-    /// Returns the elements from one column of a ring to the next: two slots, and a cache line that
-    /// repeats the first elements.
+    /// Returns the elements from one column of a ring buffer to the next: two slots, and a cache
+    /// line that repeats the first elements.
     pub fn ring_column(chunks: &ChunkGather) -> usize {
         2 * chunks.slots.slot() + CACHE_LINE.div_ceil(chunks.elem_bytes)
     }
 
-    /// Returns the bytes of a ring, with a cache line before it and alignment padding.
+    /// Returns the bytes of a ring buffer, with a cache line before it and alignment padding.
     fn ring_bytes(&self, chunks: &ChunkGather) -> usize {
         2 * CACHE_LINE + self.width * BandTiling::ring_column(chunks) * chunks.elem_bytes
     }
 
-    /// Returns the elements per column of the boundary buffer: a band and the neighbouring chunk.
+    /// Returns the elements per column of the boundary buffer: the rows of a band and of the
+    /// neighbouring chunk.
     pub fn column(&self, slots: &AlignedSlots) -> usize {
         (self.chunks + 1) * slots.slot()
     }
@@ -87,8 +91,9 @@ impl BandTiling {
         (slots.chunks() - 1).max(1)
     }
 
-    /// Returns the bytes that `parts` threads save: the new content of the last chunk, and per
-    /// thread `slot - 1` rows of another run. Forward, the last thread saves no rows.
+    /// Returns the bytes that `parts` threads save in the workspace: the new content of the last
+    /// chunk, and per thread the halo of its run, of the size of `slot - 1` rows. Forward, the last
+    /// thread saves no halo.
     pub fn halo_bytes(chunks: &ChunkGather, direction: Direction, parts: usize) -> usize {
         let slots = &chunks.slots;
         let (_, last) = slots.chunk_rows(slots.chunks() - 1);

@@ -1,11 +1,12 @@
 //! First pass of the aligned-slot route in row order, and its inverse, in bands of chunks and
 //! strips of columns, without scratch for a whole chunk.
 //!
-//! A slot is stored in its own strip, except for its end, which may extend into the next strip or
-//! from the last strip into the first. Forward, strips go from right to left, so every slot's end
-//! overwrites only data already read. The first strip is read before the others and written after
-//! them. Backward, all of this is reversed. The last chunk, whose slots are stored column by
-//! column, goes through a copy.
+//! A slot is stored in the strip of its column, except for its end, which may extend into the next
+//! strip or from the last strip into the first. Forward, strips go from right to left, so every
+//! slot's end overwrites only data already read. The first strip is read before the others and
+//! written after them. Backward, strips go from left to right, and the last strip is read first and
+//! written last. The last chunk, whose slots are stored column by column, goes through a copy in
+//! the workspace.
 
 use std::ops::Range;
 
@@ -28,17 +29,18 @@ pub struct BandedGather {
     pub bands: BandTiling,
 }
 
-/// Data beyond the end of a thread's run in the forward direction.
+/// Data beyond the end of a thread's run of chunks, in the forward direction.
 struct Beyond<'a> {
-    /// Original rows after the run. For the last run: the new content of the last chunk.
+    /// Original rows after the thread's chunks. For the last thread: the new content of the last
+    /// chunk.
     saved: &'a mut [Byte],
-    /// Last chunk, whose original rows the last run reads. `None` for other runs.
+    /// Last chunk, whose original rows the last thread reads. `None` for other threads.
     last: Option<&'a mut [Byte]>,
 }
 
 impl BandedGather {
-    /// Gathers every chunk's slots into the chunk's own memory, with buffers of the lengths that
-    /// [`BandTiling`] computes.
+    /// Gathers every chunk's slots into the chunk's own memory. `saved` and `scratch` have the
+    /// lengths that [`BandTiling`] computes.
     pub fn gather(
         &self,
         data: &mut [Byte],
@@ -51,7 +53,7 @@ impl BandedGather {
         let (heads, copy) = saved.split_at_mut((threads - 1) * head);
         let mut heads = parallel::cut(heads, (1..threads).map(|_| head));
         // The last chunk is written last, because the chunk before it reads its rows. Its own halo,
-        // the first rows, is read now.
+        // the first rows of the matrix, is read now.
         let (first_rows, last) = (&data[..head], &data[full * self.chunks.chunk_bytes()..]);
         let columns = |thread| parallel::split_evenly(slots.cols(), threads, thread);
         let lens = (0..threads).map(|thread| self.chunks.columns_bytes(full, &columns(thread)));
@@ -93,7 +95,8 @@ impl BandedGather {
         runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// Inverts [`gather`](Self::gather), with buffers of the lengths that [`BandTiling`] computes.
+    /// Inverts [`gather`](Self::gather). `saved` and `scratch` have the lengths that [`BandTiling`]
+    /// computes.
     pub fn scatter(
         &self,
         data: &mut [Byte],
@@ -150,7 +153,7 @@ impl BandedGather {
         runs.over(data, self.chunks.chunk_bytes(), scratch, save, work);
     }
 
-    /// Creates the queue, with a run of full chunks per thread.
+    /// Creates the queue, with a run of full chunks per thread and its saved data, from `beyond`.
     fn runs<K>(
         &self,
         beyond: impl IntoIterator<Item = K>,
@@ -171,7 +174,8 @@ impl BandedGather {
         SlotPosition::of(&self.chunks, j)
     }
 
-    /// Splits scratch into the buffer of the boundary strip and the ring of the other strips.
+    /// Splits a thread's scratch into the buffer of the boundary strip and the ring of the other
+    /// strips.
     fn buffers<'a>(&self, scratch: &'a mut [Byte]) -> (&'a mut [Byte], StripRing<'a>) {
         let column_bytes = self.bands.column(&self.chunks.slots) * self.chunks.elem_bytes;
         let (boundary, ring) = scratch.split_at_mut(self.bands.boundary * column_bytes);
@@ -198,7 +202,7 @@ impl BandedGather {
     }
 
     /// Restores the rows of the chunks in `rows`. `tails` contains the slot ends in the chunk
-    /// before.
+    /// before the band.
     fn scatter_band(&self, rows: &mut [Byte], tails: Halo, scratch: &mut [Byte]) {
         let (boundary, mut strips) = self.buffers(scratch);
         let (cols, width) = (self.chunks.slots.cols(), self.bands.width);

@@ -1,4 +1,4 @@
-//! Row slides block by block, with a flag per block.
+//! Slides of rows to another pitch, in blocks of bytes with a flag per block.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use crate::shared::SharedBytes;
 
 /// Slides rows, with lengths in bytes, in blocks of `block` bytes. Threads claim blocks in the
 /// order in which blocks free each other's destinations. A block is written after the blocks stored
-/// at its destination have been read.
+/// at its destination have been read into scratch.
 ///
 /// `flags`, all zero, are a counter of started blocks, then per block a flag that it has been read.
 /// A thread waits only for blocks started before its own, so there is no deadlock. `scratch` has
@@ -65,7 +65,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Waits until a block has been read.
+/// Waits until a block has been read into scratch.
 fn wait(read: &AtomicU32) {
     let mut spins = 0;
     while read.load(Ordering::Acquire) == 0 {
@@ -86,8 +86,8 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    /// The data end within the last block, so its reader panics while the reader of the block
-    /// before waits for it.
+    /// Checks that a panic ends all threads. The data end within the last block, so its reader
+    /// panics while the reader of the block before waits for it.
     #[test]
     fn panic_of_one_thread_ends_the_others() {
         let (sender, receiver) = mpsc::channel();

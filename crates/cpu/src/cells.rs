@@ -77,7 +77,7 @@ impl<'a> Cells<'a> {
         written
     }
 
-    /// Returns the address of a cell.
+    /// Returns the address of a cell's first byte.
     fn start(&self, number: usize) -> *mut Byte {
         debug_assert!(number <= self.borrowed.len());
         // SAFETY: cells are inside the slice that `start` was made from; so is the end of the last.
@@ -154,7 +154,7 @@ mod tests {
         }
         drop(cells.write(0..3));
         drop(cells.read(2));
-        // Two bytes are left over.
+        // The last two bytes are in no cell.
         assert!(panics(&|| drop(cells.read(3))));
         assert!(panics(&|| drop(cells.write(2..4))));
         // A rejected borrow leaves the cells free.

@@ -1,5 +1,6 @@
-//! Gather of the aligned slots of each chunk of a matrix, and its inverse. The halo of a chunk is
-//! `slot - 1` rows.
+//! Gather of the aligned slots of each chunk of a matrix, and its inverse. The halo of a chunk has
+//! the size of `slot - 1` rows: the rows after it (forward), or slot ends in the chunk before
+//! (backward).
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use turntile_plan::Direction;
 use crate::chunk_pass::{ChunkPass, Halo};
 use turntile_simd::{self as simd, BlockShape, Byte};
 
-/// Gather pass over the chunks of a matrix.
+/// Gather pass of aligned slots, or its inverse, over the chunks of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkGather {
     /// Index maps of the aligned slots.
@@ -18,18 +19,19 @@ pub struct ChunkGather {
     pub elem_bytes: usize,
 }
 
-/// Bytes of the buffer in which a block is transposed. Longer elements are copied directly.
+/// Bytes of the stack buffer in which a block of a chunk is transposed. Longer elements are copied
+/// directly.
 const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
 /// Maximum number of columns whose spans are computed at a time.
 const MAX_BLOCK_COLUMNS: usize = 128;
 
-/// Consecutive elements of one column that the slots of a chunk contain.
+/// Consecutive elements of one matrix column that the slots of a chunk contain.
 #[derive(Clone, Copy)]
 struct ColumnSpan {
-    /// Rows of the chunk before the span's first element.
+    /// Number of rows of the chunk before the span's first element.
     lead: usize,
-    /// Offset in the chunk's memory, in elements.
+    /// Offset of the gathered span in the chunk's memory, in elements.
     offset: usize,
     /// Number of elements.
     len: usize,
@@ -135,8 +137,8 @@ impl ChunkGather {
         let e = self.elem_bytes;
         let start = self.span(c, columns.start).offset;
         let (first_row, count) = self.slots.chunk_rows(c);
-        // After the last row, the halo is the first rows, one column further. Its last element then
-        // has no source, and is in no slot.
+        // After the last row of the matrix, the halo is its first rows, one column further. Its
+        // last element then has no source, and is in no slot.
         let past_end = usize::from(first_row + count == self.slots.rows());
         let halo = &halo[(past_end * e).min(halo.len())..];
         let window = count + self.slots.slot() - 1;
@@ -211,15 +213,15 @@ impl ChunkGather {
         }
     }
 
-    /// Returns the chunk before chunk `c`. The last chunk precedes the first.
+    /// Returns the bytes of the chunk before chunk `c`. The last chunk precedes the first.
     pub fn before<'a>(&self, c: usize, data: &'a [Byte]) -> &'a [Byte] {
         let before = c.checked_sub(1).unwrap_or(self.slots.chunks() - 1);
         &data[self.begin(before)..self.begin(before + 1)]
     }
 
-    /// Returns the byte range, in the chunk before `c`, of the `lead` elements of column `j` that
-    /// precede its first slot in `c`. They end a span there; for the first chunk, a span of the
-    /// previous column.
+    /// Returns the byte range, in the gathered chunk before `c`, of the `lead` elements of column
+    /// `j` that precede its first slot in `c`. They end a span there; for the first chunk, a span
+    /// of the previous column.
     fn tail(&self, c: usize, j: usize, lead: usize) -> Range<usize> {
         if lead == 0 {
             return 0..0;
@@ -230,8 +232,8 @@ impl ChunkGather {
         (end - lead) * self.elem_bytes..end * self.elem_bytes
     }
 
-    /// Saves each column's elements before its first slot in chunk `c`, which are stored in the
-    /// chunk `before`.
+    /// Copies to `saved` the elements of chunk `c` that precede each column's first slot in it.
+    /// They are stored in slots of the chunk `before`.
     pub fn save_tails(&self, c: usize, before: &[Byte], saved: &mut [Byte]) {
         let stride = (self.slots.slot() - 1) * self.elem_bytes;
         let cols = self.slots.cols();

@@ -29,16 +29,17 @@ pub trait ChunkPass: Sync {
     /// of the data.
     fn begin(&self, c: usize) -> usize;
 
-    /// Returns the halo bytes saved per thread.
+    /// Returns the bytes of the halo that each thread saves.
     fn halo_bytes(&self) -> usize;
 
     /// Returns the scratch bytes per thread.
     fn scratch_bytes(&self) -> usize;
 
-    /// Saves the halo of chunk `c` from the chunk `neighbour`.
+    /// Copies the halo of chunk `c` from the chunk `neighbour` to `saved`.
     fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]);
 
-    /// Gathers the slots of chunk `c` into its memory, or restores its elements from them.
+    /// Forward, gathers the slots of chunk `c` into its memory; backward, restores its elements
+    /// from slots.
     fn convert(
         &self,
         c: usize,
@@ -49,8 +50,8 @@ pub trait ChunkPass: Sync {
     );
 }
 
-/// Gathers every chunk's slots into the chunk's own memory, or restores every chunk's elements from
-/// its own slots and those of the chunk before.
+/// Forward, gathers every chunk's slots into the chunk's own memory; backward, restores every
+/// chunk's elements from its own slots and those of the chunk before.
 ///
 /// `saved` and `scratch` are divided equally: [`halo_bytes`](ChunkPass::halo_bytes) and
 /// [`scratch_bytes`](ChunkPass::scratch_bytes) per thread.

@@ -1,10 +1,10 @@
 //! Scheduler for runs of chunks: threads process their own run a band at a time, then steal part of
 //! another thread's run.
 //!
-//! A band also reads its neighbour: the next chunk of the run, or at the end of the run a saved
-//! copy of the chunk beyond. A thread that steals the far part of a run first saves, in its own
-//! buffer, the data that the owner needs of the first stolen chunk. In exchange it gets the owner's
-//! buffer, with the copy for the end of the run.
+//! A band also reads its neighbour: the next chunk of the run in processing order, or at the end of
+//! the run saved data of the chunk beyond. A thread that steals the far part of a run first saves,
+//! in its own buffer, the data that the owner needs of the stolen chunk next to its own. In
+//! exchange it gets the owner's buffer, with the data for the end of the run.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,14 +15,14 @@ use turntile_simd::Byte;
 use crate::cells::Cells;
 use crate::parallel;
 
-/// Queue of the runs of all threads, with buffers `K` of saved data.
+/// Queue of the chunks of all threads, one run each, with buffers `K` of saved data.
 pub struct ChunkQueue<K> {
     runs: Vec<Mutex<Run<K>>>,
     direction: Direction,
     band: usize,
 }
 
-/// Unclaimed chunks of a run, and the saved data of the chunk beyond until the last band is
+/// Unclaimed chunks of a thread, and the saved data of the chunk beyond until the last band is
 /// claimed.
 struct Run<K> {
     left: Range<usize>,
@@ -34,23 +34,23 @@ struct Run<K> {
 pub struct Claim {
     /// Indices of the chunks.
     pub chunks: Range<usize>,
-    /// Index of the neighbouring chunk. `None` at the end of a run: the claimant then gets the
-    /// saved data of the chunk beyond.
+    /// Index of the neighbouring chunk. `None` at the end of a run of chunks: the claimant then
+    /// gets the saved data of the chunk beyond.
     pub neighbour: Option<usize>,
 }
 
 /// Data that a band reads in addition to its own chunks.
 pub enum Neighbour<'a, K> {
-    /// Next chunk of the run, in processing order.
+    /// Next chunk of the run of chunks, in processing order.
     Chunk(&'a [Byte]),
-    /// Saved data of the chunk beyond the end of the run.
+    /// Saved data of the chunk beyond the end of the run of chunks.
     Saved(&'a mut K),
 }
 
 impl<K> ChunkQueue<K> {
-    /// Creates a queue of runs, each with the saved data of the chunk beyond, in bands of at most
-    /// `band` chunks. Forward, chunks are processed from first to last, backward from last to
-    /// first.
+    /// Creates a queue of runs of chunks, one per thread, each with the saved data of the chunk
+    /// beyond. Bands have at most `band` chunks. Forward, chunks are processed from first to last,
+    /// backward from last to first.
     pub fn new(
         runs: impl IntoIterator<Item = (Range<usize>, K)>,
         direction: Direction,
@@ -102,8 +102,9 @@ impl<K> ChunkQueue<K> {
         });
     }
 
-    /// Claims the next band for `thread`, from its own run or a stolen one. At the end of a run,
-    /// `saved` receives the run's buffer, which the thread needs to steal.
+    /// Claims the next band of chunks for `thread`, from its own run or a stolen one, or returns
+    /// `None` if there is nothing to steal. At the end of a run, `saved` receives the run's buffer,
+    /// which the thread needs to steal.
     ///
     /// `save(n, buffer)` must save the needed data of chunk `n`, which no other thread processes or
     /// reads meanwhile.
@@ -137,8 +138,8 @@ impl<K> ChunkQueue<K> {
         Some(Claim { chunks, neighbour })
     }
 
-    /// Returns the number of chunks of the next band if `left` are unclaimed. Bands shrink towards
-    /// the end of a run, where other threads may wait.
+    /// Returns the number of chunks of the next band if `left` are unclaimed. With several threads,
+    /// bands shrink towards the end of a run of chunks, where other threads may wait.
     fn band_of(&self, left: usize) -> usize {
         match self.threads() {
             1 => left.min(self.band),
@@ -146,7 +147,8 @@ impl<K> ChunkQueue<K> {
         }
     }
 
-    /// Steals the far part of the longest run, unless it has fewer than two chunks.
+    /// Removes the far part of the longest run of chunks and returns it, or `None` if that run has
+    /// fewer than two unclaimed chunks, or if `spare` has no buffer.
     fn steal(&self, spare: &mut Option<K>, save: impl Fn(usize, &mut K)) -> Option<Run<K>> {
         let longest = (0..self.threads()).max_by_key(|&thread| self.run(thread).left.len())?;
         let mut run = self.run(longest);

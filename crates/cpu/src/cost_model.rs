@@ -21,7 +21,8 @@ macro_rules! string_names {
 
 string_names! {
     /// Cost curves. `Threads` is the copy speed of several threads relative to one, and `Cached`
-    /// the speed-up if all data fit the caches. The others are speeds relative to a copy.
+    /// the speed-up if all data fit the caches. The others are speeds of kernels relative to a
+    /// copy.
     CostCurve, COST_CURVES {
         Threads = "threads",
         Cached = "cached",
@@ -67,7 +68,7 @@ string_names! {
         /// thread.
         Fork = "fork",
         Worker = "worker",
-        /// Bytes that a core's own caches retain from one stage to the next.
+        /// Maximum bytes of data that a core's own caches retain from one stage to the next.
         ResidentBytes = "kept",
         /// Bytes per second that return to a core from the caches of other cores.
         TransferRate = "home",
@@ -96,8 +97,7 @@ struct Profile {
     operation: Option<CostCurve>,
     /// Number of times that threads start. Rounds of rows are counted separately.
     fork_count: usize,
-    /// Number of equal work items that threads claim one at a time, or 0 if the work is divided
-    /// evenly.
+    /// Number of equal, indivisible work items, or 0 if the work can be divided evenly.
     work_items: usize,
 }
 
@@ -116,7 +116,7 @@ impl Profile {
                 (CostCurve::Gather, (2 + usize::from(*direction == Direction::Backward)) * batch, 0)
             }
             CpuKernel::RecordGather(chunks, _) => (CostCurve::Gather, 1, chunks.slots.chunks()),
-            // Segments first, then the cycles without a splitter.
+            // Threads start for segments, then for the cycles without a splitter.
             CpuKernel::Cycles => (CostCurve::Cycles, 2, 0),
             CpuKernel::TileRows(_) => (CostCurve::Cycles, 1, 0),
             CpuKernel::OwnCycles(_) => (CostCurve::OwnCycles, 1, batch),
@@ -181,7 +181,7 @@ impl<'a> Estimate<'a> {
             },
         };
         let bytes_of = |elements: usize| (elements * elem_bytes).max(1) as f64;
-        // For slots and records, the bytes of scratch.
+        // For slots and records, the instance size is the bytes of scratch per thread.
         let instance = match map {
             StageMap::SlotGather { .. }
             | StageMap::RecordGather { .. }
@@ -229,8 +229,8 @@ impl<'a> Estimate<'a> {
         self.quantities[Feature::Bytes as usize]
     }
 
-    /// Returns the seconds of starting `threads` threads, of transfers between caches, and of
-    /// serial work.
+    /// Returns the fixed seconds of a stage: its start, starts of `threads` threads, transfers
+    /// between caches, and serial work.
     fn fixed(&self, threads: usize) -> f64 {
         let forks = self.profile.fork_count as f64 * fork(self.costs, threads);
         self.constant(Constant::Start)
@@ -238,7 +238,7 @@ impl<'a> Estimate<'a> {
             + self.serial(threads)
     }
 
-    /// Returns the seconds of serial work, and of starts per round.
+    /// Returns the seconds of serial work, and of thread starts in each round of rows.
     fn serial(&self, threads: usize) -> f64 {
         match self.config.kernel() {
             CpuKernel::Cut(_, _, columns, _) => {
@@ -253,7 +253,8 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the seconds to transfer data between cores, if all data fit one core's caches.
+    /// Returns the seconds to transfer data between cores, or 0 if the data do not fit one core's
+    /// caches.
     fn cache_transfer(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
         if bytes > self.constant(Constant::ResidentBytes) {
@@ -263,7 +264,8 @@ impl<'a> Estimate<'a> {
         elsewhere_bytes / self.constant(Constant::TransferRate)
     }
 
-    /// Returns the seconds of a copy of the stage's bytes, or of two copies through scratch.
+    /// Returns the seconds of a copy of the stage's bytes, or of two copies for a transposition
+    /// through scratch.
     fn copy(&self, threads: usize) -> f64 {
         let bytes = self.bytes();
         let cached = self.costs.fraction(CostCurve::Cached as usize, |_| bytes);

@@ -40,7 +40,7 @@ fn model_in(text: &str) -> Option<String> {
     field("model name").or_else(on_arm)
 }
 
-/// Parses a size in bytes: `2048K`, `2M` or plain bytes.
+/// Parses a cache size, as `2048K`, `2M` or plain bytes, and returns the bytes.
 fn size(text: &str) -> Option<usize> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let shift = match &text[digits..] {

@@ -1,4 +1,4 @@
-//! Order in which units move along the cycles of a permutation.
+//! Order in which units (super-elements) move along the cycles of a permutation.
 //!
 //! A cycle is followed backwards. Saving one unit leaves a hole; the unit that belongs there fills
 //! it and leaves the next hole. The saved unit fills the last hole. Every other unit is copied
@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use crate::source_map::SourceMap;
 
-/// A copy of one unit. Offsets are in bytes: in the matrix, or past its end in the side buffer of
-/// saved units.
+/// A copy of one unit. Offsets are in bytes from the start of the matrix; those past its end are in
+/// the side buffer of saved units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitMove {
-    /// Offset of the unit.
+    /// Offset of the unit before the move.
     pub from: usize,
     /// Offset of the hole that it fills.
     pub to: usize,
@@ -47,25 +47,25 @@ impl ScatterOrder {
         ScatterOrder { positions, mask: (positions as u64).next_power_of_two() - 1 }
     }
 
-    /// Returns the rank of a position.
+    /// Returns the rank of position `p`: its index in the scattered order.
     #[inline]
     pub fn of(&self, p: usize) -> usize {
         ((p as u64).wrapping_mul(Self::FACTOR) & self.mask) as usize
     }
 
-    /// Returns the position with this rank, or `None` if no position has it.
+    /// Returns the position with this rank in the scattered order, or `None` if no position has it.
     pub fn position(&self, rank: usize) -> Option<usize> {
         let p = ((rank as u64).wrapping_mul(Self::INVERSE) & self.mask) as usize;
         (rank as u64 <= self.mask && p < self.positions).then_some(p)
     }
 }
 
-/// Bitmap of positions, which only one worker modifies.
+/// Bitmap of visited positions, which only one worker modifies.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitedBits<'a>(pub &'a [AtomicU32]);
 
 impl VisitedBits<'_> {
-    /// Returns the number of words of the bitmap of `positions` positions.
+    /// Returns the number of 32-bit words of the bitmap of `positions` positions.
     pub fn words(positions: usize) -> usize {
         positions.div_ceil(32)
     }
@@ -84,8 +84,8 @@ impl VisitedBits<'_> {
     }
 }
 
-/// Returns the position of the splitter with this rank, or `None` if it is a fixed point or does
-/// not exist.
+/// Returns the position of the splitter with this rank in the scattered order, or `None` if it is a
+/// fixed point or does not exist.
 pub fn splitter(source_map: &SourceMap, ranks: ScatterOrder, rank: usize) -> Option<usize> {
     ranks.position(rank).filter(|&p| !is_fixed(source_map, p))
 }
@@ -95,12 +95,13 @@ fn is_fixed(source_map: &SourceMap, p: usize) -> bool {
     source_map.source_of(p) == p
 }
 
-/// Returns the side buffer offset, in bytes, of the saved splitter with this rank.
+/// Returns the byte offset of the saved content of the splitter with this rank. The side buffer
+/// starts at the end of the matrix.
 pub fn saved_offset(source_map: &SourceMap, rank: usize) -> usize {
     source_map.bytes() + rank * source_map.unit_bytes()
 }
 
-/// Moves of the segments that one worker claims.
+/// Iterator over the moves of the cycle segments that one worker claims.
 #[derive(Debug)]
 pub struct SegmentWalk<'a> {
     /// Index map of the units.
@@ -109,11 +110,11 @@ pub struct SegmentWalk<'a> {
     pub ranks: ScatterOrder,
     /// Number of splitters; their ranks are `0..splitters`.
     pub splitters: usize,
-    /// The next rank to be claimed by any worker.
+    /// Rank of the next splitter to be claimed by any worker.
     pub claimed: &'a AtomicUsize,
     /// The worker's own bitmap.
     pub visited: VisitedBits<'a>,
-    /// Position and byte offset of the hole to fill next.
+    /// Position and byte offset of the hole to fill next. `None` between segments.
     pub hole: Option<(usize, usize)>,
 }
 
@@ -148,8 +149,8 @@ impl Iterator for SegmentWalk<'_> {
     }
 }
 
-/// Moves of the cycles that one worker finds in its share of the positions and that no segment has
-/// visited.
+/// Iterator over the moves of the cycles that one worker finds in its share of the positions and
+/// that no segment has visited.
 #[derive(Debug)]
 pub struct CycleWalk<'a> {
     /// Index map of the units.
@@ -166,7 +167,8 @@ pub struct CycleWalk<'a> {
     pub at: usize,
     /// Byte offset at which the worker saves the start of a cycle.
     pub saved: usize,
-    /// Start of the current cycle, and position and byte offset of the hole to fill next.
+    /// Start of the current cycle, and position and byte offset of the hole to fill next. `None`
+    /// between cycles.
     pub hole: Option<(usize, usize, usize)>,
 }
 
@@ -242,7 +244,8 @@ mod tests {
     use turntile_perm::{AlignedSlots, Elementary};
     use turntile_plan::{Direction, StageMap};
 
-    /// Runs workers in random order, and checks that no two touch the same unit.
+    /// Makes the moves of several workers in random order, and checks that no two touch the same
+    /// unit.
     fn run<'a>(
         source_map: &SourceMap,
         workers: Vec<Box<dyn Iterator<Item = UnitMove> + 'a>>,
@@ -270,7 +273,7 @@ mod tests {
         }
     }
 
-    /// Returns the index of the unit at an offset; saved units follow those of the matrix.
+    /// Returns the index of the unit at a byte offset; saved units follow those of the matrix.
     fn unit_at(source_map: &SourceMap, at: usize) -> usize {
         match at.checked_sub(source_map.bytes()) {
             Some(saved) => source_map.positions() + saved / source_map.unit_bytes(),

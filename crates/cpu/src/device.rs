@@ -1,4 +1,4 @@
-//! CPU threads as a planning device.
+//! Device model of CPU threads, for the planner.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
@@ -24,7 +24,7 @@ pub struct CpuDevice {
 
 /// Built-in cost table, for processors similar to the one that it was measured on.
 struct Preset {
-    /// Prefix of the model names of its vendor, as the operating system reports them.
+    /// Prefix of the vendor's processor model names, as the operating system reports them.
     vendor: &'static str,
     /// SIMD kernel set of the measurement.
     kernel: &'static str,
@@ -33,7 +33,7 @@ struct Preset {
     table: &'static str,
 }
 
-/// Built-in cost tables. The first one is for unknown processors.
+/// Built-in cost tables. The first one is for unspecified processors.
 const PRESETS: [Preset; 3] = [
     Preset {
         vendor: "Intel",
@@ -55,7 +55,7 @@ const PRESETS: [Preset; 3] = [
     },
 ];
 
-/// Machine that a table was measured on.
+/// Machine that a cost table was measured on.
 #[derive(Clone, Copy)]
 struct Kind<'a> {
     model: &'a str,
@@ -64,7 +64,7 @@ struct Kind<'a> {
     threads: usize,
 }
 
-/// Returns the index of the table for a processor.
+/// Returns the index of the cost table for a processor.
 ///
 /// Prefers tables measured with at least `threads` threads, or else with the most threads. Among
 /// these it prefers the same SIMD kernel set, on which costs depend more than on the vendor; then
@@ -86,8 +86,8 @@ const MAX_SCRATCH: usize = 1 << 20;
 /// Minimum bytes of scratch per thread.
 const MIN_SCRATCH: usize = 256 << 10;
 
-/// Maximum number of threads that the default workspace cap counts. More threads share 32 MiB in
-/// smaller parts.
+/// Maximum number of threads for which the default workspace cap includes 1 MiB each. More threads
+/// share these 32 MiB.
 const MAX_CAP_THREADS: usize = 32;
 
 /// Returns the built-in tables, parsed on first use.
@@ -112,8 +112,8 @@ fn costs_of(model: &str, threads: usize) -> Arc<CostTable> {
 }
 
 impl CpuDevice {
-    /// Creates a device of `threads` threads, from 1 to [`MAX_THREADS`](crate::pool::MAX_THREADS), with the table
-    /// for unknown processors.
+    /// Creates a device of `threads` threads, from 1 to [`MAX_THREADS`](crate::pool::MAX_THREADS),
+    /// with the cost table for unspecified processors.
     ///
     /// The table assumes no speed-up above 16 threads. Most stages then use the smallest count of
     /// at least 16 that results from halving `threads`. A custom table
@@ -143,7 +143,7 @@ impl CpuDevice {
         CpuDevice { limits: KernelLimits { scratch: bytes, ..self.limits }, ..self }
     }
 
-    /// Parses the cost table of a processor.
+    /// Parses the text of a processor's cost table.
     ///
     /// # Errors
     /// [`CostTableError`]: the text is not a valid table for a CPU.
@@ -302,7 +302,8 @@ impl Device for CpuDevice {
         format!("{}, {threads} threads, scratch {scratch}", self.model)
     }
 
-    /// Returns 2% of the matrix plus 1 MiB per thread, for at most 32 threads.
+    /// Returns the default workspace cap in bytes: 2% of the data plus 1 MiB per thread, for at
+    /// most 32 threads.
     fn default_cap(&self, problem: &Problem) -> usize {
         problem.bytes() / 50 + self.limits.threads.min(MAX_CAP_THREADS) * (1 << 20)
     }
@@ -315,15 +316,15 @@ impl Device for CpuDevice {
         cost_model::least_seconds(&self.costs, bytes, self.thread_counts())
     }
 
-    /// Returns slots in row order if `chunk` equals the slot length, a power of two, otherwise in
-    /// column order.
+    /// Returns slots in row order if `chunk` equals the slot length and is a power of two,
+    /// otherwise in column order; `None` if the parameters are invalid.
     fn aligned_slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         let by_rows = || AlignedSlots::by_rows(s.rows, s.cols, s.slot).filter(|_| s.slot == chunk);
         by_rows().or_else(|| AlignedSlots::new(s.rows, s.cols, s.slot, chunk))
     }
 
-    /// Returns the length of one slot, and the longest chunk that fits the scratch with its halo.
-    /// With `every`, returns all candidate lengths.
+    /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits the scratch
+    /// with its halo. If `every`, returns all candidate chunk lengths.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
         let scratch = self.limits.scratch;
         if every {

@@ -23,11 +23,11 @@ use crate::scratch::through_scratch;
 use crate::source_map::SourceMap;
 use crate::swaps::turn_squares;
 
-/// Runs `config` on `data`, which has the length that the stage reads or writes.
+/// Runs `config` on `data`, which covers what the stage reads and writes.
 ///
-/// `flags` are zero. `bytes` is the saved bytes followed by every thread's scratch, or
-/// [`CpuKernelConfig::buffer_bytes`] bytes. Both have at least the sizes in `config`. `finish` is
-/// passed to the kernel that supports it.
+/// `flags` are zero. `bytes` is workspace for saved bytes, followed by every thread's scratch, or
+/// [`CpuKernelConfig::buffer_bytes`] bytes. Both have at least the sizes in `config`. The epilogue
+/// `finish` is passed to the kernel that supports it, and ignored by others.
 ///
 /// # Panics
 /// If the stage is out-of-place.

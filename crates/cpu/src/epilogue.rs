@@ -11,7 +11,7 @@ pub struct Epilogue<'a> {
     work: &'a (dyn Fn(&mut [Byte]) + Sync),
 }
 
-/// Bytes that [`Epilogue::row`] processes at a time.
+/// Maximum bytes that [`Epilogue::row`] processes at a time.
 const BLOCK_BYTES: usize = 2 << 10;
 
 impl<'a> Epilogue<'a> {

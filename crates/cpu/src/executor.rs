@@ -25,7 +25,7 @@ pub struct Executor {
     saved_gap_bytes: usize,
 }
 
-/// Returns the configuration that runs stage `number` of a plan.
+/// Returns the configuration that runs stage `number` of a plan, counted from 1.
 ///
 /// The configuration is the stage's own, or a substitute in a plan for another device. `elem_bytes`
 /// is the element size of the problem.
@@ -141,7 +141,7 @@ impl Executor {
         self.run_in(data, workspace.words_mut(), None, done)
     }
 
-    /// Runs the plan like [`run`](Self::run), with a workspace in any memory.
+    /// Runs the plan like [`run`](Self::run), with the workspace `words`, in any host memory.
     ///
     /// `finish` is applied once to every element of the result if [`can_finish`](Self::can_finish)
     /// returns `true`, and is ignored otherwise.

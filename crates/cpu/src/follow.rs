@@ -17,10 +17,11 @@ use crate::parallel;
 use crate::shared::{SharedBytes, Worker};
 use crate::source_map::SourceMap;
 
-/// Minimum bytes of splitters that several threads save.
+/// Minimum total bytes of splitters for which several threads save them.
 const PARALLEL_SAVE_BYTES: usize = 512 << 10;
 
-/// Minimum instances per thread that are divided among threads even if unevenly.
+/// Minimum number of instances per thread for which threads process whole instances, even if
+/// unevenly divided.
 const MANY_INSTANCES: usize = 4;
 
 /// Moves units along their cycles, on `threads` threads.
@@ -46,7 +47,7 @@ pub fn follow_cycles(
     let instances = source_map.instances();
     let by_instance = instances.is_multiple_of(threads) || instances / threads >= MANY_INSTANCES;
     if !by_instance {
-        // The threads' own units follow those of the splitters.
+        // In scratch, the threads' own units follow those of the splitters.
         let splitters = room - threads;
         let savers =
             if splitters * source_map.unit_bytes() < PARALLEL_SAVE_BYTES { 1 } else { threads };
@@ -73,7 +74,7 @@ pub fn follow_cycles(
         });
     }
     parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
-        // Share in instances, or in positions.
+        // Shares are counted in instances, or in positions.
         let each = if by_instance { positions / instances } else { 1 };
         let Range { start, end } = parallel::split_evenly(positions / each, threads, thread);
         let share = start * each..end * each;
@@ -95,7 +96,7 @@ pub fn follow_cycles(
     });
 }
 
-/// Makes `moves`, prefetching ahead.
+/// Makes `moves` in order, and prefetches the units of later moves.
 fn run(worker: &Worker, source_map: &SourceMap, moves: impl Iterator<Item = UnitMove>) {
     let bytes = source_map.unit_bytes();
     let mut queue = Lookahead::new(moves, bytes);
@@ -111,7 +112,7 @@ fn run(worker: &Worker, source_map: &SourceMap, moves: impl Iterator<Item = Unit
     }
 }
 
-/// Prefetches the lines of a unit.
+/// Prefetches the cache lines of a unit.
 fn prefetch(worker: &Worker, source_map: &SourceMap, offset: usize) {
     simd::prefetch_run(worker.address(offset), source_map.unit_bytes());
 }
@@ -142,8 +143,7 @@ pub fn rotate_cycles(data: &mut [Byte], source_map: &SourceMap, threads: usize) 
 
 /// Returns `true` if `k` is the leader, the smallest position, of its cycle (Windley 1959).
 ///
-/// Walks until a smaller position is found or the cycle closes, without memory (thesis section
-/// 4.5).
+/// Walks until a smaller position is found or the cycle closes, without flags (thesis section 4.5).
 fn is_leader(k: usize, source_map: &SourceMap) -> bool {
     let mut at = source_map.source_of(k);
     while at > k {

@@ -9,7 +9,7 @@ use turntile_perm::{PitchedRows, RowSlide};
 use crate::parallel;
 use crate::rounds::{ROUND_BYTES, least_rows};
 
-/// Packing of rows by swapping them with their gaps.
+/// Packing of rows by swaps with their gaps, and its inverse.
 pub struct GapSwap {
     rows: PitchedRows,
     /// Minimum number of rows of a parallel round.
@@ -23,8 +23,8 @@ impl GapSwap {
         GapSwap { rows, least: least_rows(rows.cols(), ROUND_BYTES), threads }
     }
 
-    /// Returns the rounds in which rows become contiguous. In a parallel round, all rows are after
-    /// all destinations.
+    /// Returns the rounds in which rows become contiguous. In a parallel round, all rows are stored
+    /// after all their destinations.
     fn rounds(&self) -> impl Iterator<Item = SlideRound> + use<> {
         let GapSwap { rows, least, .. } = self;
         RowSlide::unpadding(*rows).expect("at least one row").rounds(*least)
@@ -54,8 +54,8 @@ impl GapSwap {
         }
     }
 
-    /// Swaps `rows` with the contents of their destinations, which all precede them, divided among
-    /// threads. Each swap is its own inverse.
+    /// Swaps each of `rows` with the contents of its packed position, on all threads. All packed
+    /// positions precede the rows. Each swap is its own inverse.
     fn round<T: Send>(&self, data: &mut [T], rows: Range<usize>) {
         let (cols, pitch) = (self.rows.cols(), self.rows.pitch());
         let (dests, from) = data.split_at_mut(rows.start * pitch);

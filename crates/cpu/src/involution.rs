@@ -19,12 +19,13 @@ const TILE_BYTES: usize = 64 << 10;
 /// a copy with groups of 1, 2, 4 and 8. Six axes of 20: 31-34, 36-38, 40-44, 41-44; of 16: 62-65,
 /// 59-72, 73-75, 74. 40 x 50 x 50 x 40 x 12 with axes swapped in pairs: 63-65, 60-72, 68-73, 72-81.
 const GROUP: usize = 4;
-/// Minimum number of pairs of groups. With fewer, groups are smaller, so that threads have enough
-/// pairs to share.
+/// Minimum number of pairs of groups of tiles. With fewer, groups are smaller, so that threads have
+/// enough pairs to share.
 const LEAST_PAIRS: usize = 128;
-/// Maximum number of rows of a strip.
+/// Maximum number of tile rows in a strip of scratch.
 const STRIP: usize = 32;
-/// Minimum bytes of a column at a constant stride. Shorter columns are read through a strip.
+/// Minimum bytes of a column at a constant stride for direct reads. Shorter columns are read
+/// through a strip.
 const RUN_BYTES: usize = 16;
 
 /// In-place swap of pairs of tiles, for an array whose axes are swapped in pairs.
@@ -133,8 +134,8 @@ impl InvolutionSwap {
         }
     }
 
-    /// Copies a tile to a buffer in its partner's layout. Meanwhile prefetches rows of the tile
-    /// `next`.
+    /// Copies a tile to a scratch buffer in its partner's layout. Meanwhile prefetches rows of the
+    /// tile `next`.
     fn read(
         &self,
         worker: &Worker,
@@ -175,7 +176,7 @@ impl InvolutionSwap {
         }
     }
 
-    /// Writes a buffer to a tile.
+    /// Writes a scratch buffer to a tile.
     fn write(&self, worker: &Worker, tile: TileSpan, buffer: &[Byte]) {
         let row_bytes = tile.cols * self.unit_bytes;
         for (row, from) in buffer.chunks_exact(row_bytes).take(tile.rows).enumerate() {
@@ -188,7 +189,8 @@ impl InvolutionSwap {
 mod tests {
     use super::*;
 
-    /// For any group size, groups cover every pair of tiles once, and a run moves every element.
+    /// Checks that, for any group size, groups cover every pair of tiles once, and the swap moves
+    /// every element.
     #[test]
     fn swap_moves_every_element_for_any_group_size() {
         for (extents, order) in [

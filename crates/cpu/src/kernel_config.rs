@@ -46,7 +46,8 @@ pub enum CpuKernel {
     Slide(RowSlide, SlideMethod),
     /// Moves rows, in order, to rows of another length. Row lengths are in bytes.
     Reshape(LeadingDims),
-    /// Cuts off columns or inserts them: moves rows, in bytes, and saves the columns, in elements.
+    /// Cuts off columns or inserts them: slides rows (lengths in bytes) and saves the columns
+    /// (lengths in elements).
     Cut(RowSlide, SlideMethod, PitchedRows, Direction),
     /// Writes tiles to another buffer.
     OutOfPlace,
@@ -97,8 +98,8 @@ pub struct Resources {
     pub threads: usize,
     /// Number of 32-bit flag words, for all threads together.
     pub flag_words: usize,
-    /// Bytes of saved elements, for all threads together: halos (gather), first rows (shares),
-    /// columns (cut) or gaps.
+    /// Workspace bytes of saved elements, for all threads together: halos (gather), first rows
+    /// (shares), columns (cut) or gaps.
     pub saved_bytes: usize,
     /// Bytes of scratch per thread.
     pub scratch_bytes: usize,
@@ -144,8 +145,8 @@ const MAX_SEGMENT_SCRATCH: usize = 512 << 10;
 impl CpuKernelConfig {
     /// Creates the configuration of `method`.
     ///
-    /// Returns `None` if the CPU does not support the method for this map, if scratch exceeds its
-    /// limit, if the map has no elements, or if its bytes overflow.
+    /// Returns `None` if the CPU does not support the method for this map, if scratch that must be
+    /// cached exceeds its limit, if the map has no elements, or if its bytes overflow.
     pub fn new(
         map: &StageMap,
         elem_bytes: usize,
@@ -250,7 +251,7 @@ impl CpuKernelConfig {
 }
 
 /// Returns the kernel of `method`, one of the map's methods, and its resources. Returns `None` if
-/// the CPU has no such kernel, or if scratch exceeds its limit.
+/// the CPU has no such kernel, or if scratch that must be cached exceeds its limit.
 fn kernel_and_resources(
     map: &StageMap,
     elem_bytes: usize,
@@ -270,7 +271,7 @@ fn kernel_and_resources(
                 let resources = Resources { threads: threads_for(squares.pairs()), ..none };
                 return Some((CpuKernel::SquareSwap(squares), resources));
             }
-            // Square matrices of super-elements have cycles of two long runs.
+            // Square matrices of super-elements have cycles of two; other methods move them.
             if let SwapKind::Transpose(_) = axes.form() {
                 return None;
             }
@@ -400,7 +401,8 @@ fn segments(positions: usize, threads: usize) -> usize {
 }
 
 /// Returns the schedule of `method`, and its resources, for `rows` with lengths in bytes and
-/// elements of `elem_bytes` bytes.
+/// elements of `elem_bytes` bytes. Returns `None` if `method` does not move rows, or if not even
+/// one element fits the scratch as a block.
 fn slide_method(
     rows: RowSlide,
     elem_bytes: usize,

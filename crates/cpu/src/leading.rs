@@ -1,5 +1,5 @@
-//! Transposition of matrices with leading dimensions, in place or through scratch, which touches
-//! only source and result rows; and saving of gaps.
+//! Transposition of matrices with leading dimensions, in place or through scratch. It touches only
+//! source and result rows. Also saves and restores gaps.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -119,7 +119,7 @@ impl LeadingMatrix {
     }
 }
 
-/// Copies the gaps that the dense matrix overwrites to `saved`.
+/// Copies to `saved` the gap elements that the dense matrix overwrites.
 pub fn save(gaps: &SavedGaps, elem_bytes: usize, data: &[Byte], mut saved: &mut [Byte]) {
     for run in saved_runs(gaps, elem_bytes) {
         let to = saved.split_off_mut(..run.len()).expect("buffer of the saved gaps' length");
@@ -127,7 +127,7 @@ pub fn save(gaps: &SavedGaps, elem_bytes: usize, data: &[Byte], mut saved: &mut 
     }
 }
 
-/// Restores gaps from `saved`.
+/// Copies gap elements from `saved` back to `data`.
 pub fn restore(gaps: &SavedGaps, elem_bytes: usize, data: &mut [Byte], mut saved: &[Byte]) {
     for run in saved_runs(gaps, elem_bytes) {
         let from = saved.split_off(..run.len()).expect("buffer of the saved gaps' length");
@@ -135,7 +135,7 @@ pub fn restore(gaps: &SavedGaps, elem_bytes: usize, data: &mut [Byte], mut saved
     }
 }
 
-/// Returns the byte ranges of the saved gaps.
+/// Returns the byte ranges, in the data, of the saved gaps.
 fn saved_runs(gaps: &SavedGaps, elem_bytes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
     gaps.runs().map(move |run| run.start * elem_bytes..run.end * elem_bytes)
 }

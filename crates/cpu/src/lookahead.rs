@@ -1,4 +1,4 @@
-//! Pipeline of moves: sources are computed and prefetched some moves ahead.
+//! Pipeline of moves of units: sources are computed and prefetched some moves ahead.
 
 use std::iter::Fuse;
 
@@ -14,7 +14,7 @@ const AHEAD_BYTES: usize = 32 << 10;
 /// Maximum number of units prefetched ahead.
 const MAX_AHEAD: usize = 128;
 
-/// Queue of moves in order, each with the offset to prefetch while it is made.
+/// Queue of moves in order, each with the byte offset to prefetch while it is made.
 pub struct Lookahead<I> {
     moves: Fuse<I>,
     /// Number of units prefetched ahead.
@@ -47,13 +47,13 @@ impl<I: Iterator<Item = UnitMove>> Lookahead<I> {
         }
     }
 
-    /// Returns the offsets to prefetch before the first move.
+    /// Returns the byte offsets to prefetch before the first move.
     pub fn first(&self) -> impl Iterator<Item = usize> {
         self.computed[..self.len.min(self.ahead)].iter().map(|next| next.from)
     }
 
-    /// Returns the next moves, up to [`BURST`], each with an offset to prefetch meanwhile: near the
-    /// end, the move's own source. Empty after the last move.
+    /// Returns the next moves, up to [`BURST`], each with a byte offset to prefetch meanwhile: near
+    /// the end, the move's own source. Empty after the last move.
     pub fn burst(&mut self) -> &[(UnitMove, usize)] {
         let count = self.len.min(BURST);
         for (k, entry) in self.burst[..count].iter_mut().enumerate() {
@@ -71,7 +71,7 @@ impl<I: Iterator<Item = UnitMove>> Lookahead<I> {
 mod tests {
     use super::*;
 
-    /// Every move comes once, in order, and its source is prefetched before.
+    /// Checks that every move comes once, in order, and that its source is prefetched before.
     #[test]
     fn moves_come_in_order_and_are_prefetched() {
         for unit_bytes in [1, 300, 5000, 1 << 20] {

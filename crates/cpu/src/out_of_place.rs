@@ -1,5 +1,5 @@
-//! Axis permutations from one buffer to another, tile by tile. Arrays whose order does not change
-//! are copied.
+//! Axis permutations on the CPU from one buffer to another, tile by tile. If the order of the
+//! elements does not change, the array is copied.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -57,14 +57,14 @@ fn check_lengths(to: &[Byte], from: &[Byte], bytes: Option<usize>) -> Result<(),
     }
 }
 
-/// Transposes the tiles of `from` into `to`, on at most `threads` threads. Copies arrays whose
-/// order does not change.
+/// Transposes the tiles of `from` into `to`, on at most `threads` threads. If the order of the
+/// elements does not change, copies the array.
 ///
 /// # Errors
 /// [`RunError::OutOfMemory`] if the threads' buffers cannot be allocated. Nothing is written then.
 ///
 /// # Panics
-/// If a buffer does not have the length of all tiles.
+/// If `to` or `from` does not have the length of all tiles.
 pub fn tiles_into(
     to: &mut [Byte],
     from: &[Byte],
@@ -108,8 +108,9 @@ fn copy(to: &mut [Byte], from: &[Byte], threads: usize) {
     });
 }
 
-/// Transposes the tiles `numbers` through `buffer`, where the epilogue is applied. If `source` is
-/// `None`, the worker's memory is the source. Large arrays are written with nontemporal stores.
+/// Transposes the tiles `numbers` into the worker's memory, each through `buffer`, where the
+/// epilogue is applied. If `source` is `None`, that memory is also the source. Large arrays are
+/// written with nontemporal stores.
 pub fn transpose_tiles(
     worker: &Worker,
     source: Option<&[Byte]>,
@@ -122,8 +123,9 @@ pub fn transpose_tiles(
     for n in numbers.clone() {
         let PlaneTile { from, to, block } = tiles.nth(n);
         if n + 1 < numbers.end {
-            // Calls `worker.address` for every line: with one base address per tile, 3000x5000
-            // floats in rows of 5008 move at 31 GB/s, not 38 (EPYC, one thread, November 2026).
+            // Calls `worker.address` for every line of the next tile: with one base address per
+            // tile, 3000x5000 floats in rows of 5008 move at 31 GB/s, not 38 (EPYC, one thread,
+            // November 2026).
             tiles.nth(n + 1).for_lines(unit_bytes, |at| {
                 simd::prefetch(match source {
                     Some(source) => source.as_ptr().wrapping_add(at),

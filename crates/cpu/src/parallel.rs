@@ -1,4 +1,4 @@
-//! Division of work among threads.
+//! Division of work among CPU threads.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,8 @@ use crate::pool;
 pub use turntile_perm::split_evenly;
 use turntile_simd::Byte;
 
-/// Runs `work(share, scratch)` for every share, each with `each` bytes of `scratch`.
+/// Runs `work(share, part)` for every share of the work, with its own part of `scratch`: `each`
+/// bytes.
 ///
 /// The first share runs in the calling thread, which would otherwise only wait. A single share uses
 /// no thread pool. Other shares run on the pool that [`pool`] selects.
@@ -24,12 +25,12 @@ pub fn for_each_thread<S: Send>(
     pool::for_each(shares.into_iter().map(with_scratch), |(share, mine)| work(share, mine));
 }
 
-/// Average number of grains per thread. A grain is the items that a thread claims at a time. If one
-/// delays its thread, other threads claim the rest.
+/// Maximum average number of grains per thread. A grain is the items that a thread claims at a
+/// time. If one delays its thread, other threads claim the rest.
 const GRAINS_PER_THREAD: usize = 8;
 
 /// Returns the number of items that each of `threads` threads claims at a time. A single thread
-/// claims all.
+/// claims all at once.
 pub fn grain(items: usize, threads: usize) -> usize {
     let grains = if threads > 1 { threads * GRAINS_PER_THREAD } else { 1 };
     items.div_ceil(grains).max(1)
@@ -48,15 +49,16 @@ impl WorkCounter {
         WorkCounter { next: AtomicUsize::new(0), items, each: grain(items, threads) }
     }
 
-    /// Claims the next items for the calling thread. Returns `None` if all are claimed.
+    /// Claims a grain for the calling thread and returns its items, or `None` if all items are
+    /// claimed.
     pub fn claim(&self) -> Option<Range<usize>> {
-        // The counter exceeds the end by at most one grain per thread.
+        // The counter exceeds `items` by less than `threads + 1` grains.
         let start = self.next.fetch_add(self.each, Ordering::Relaxed);
         (start < self.items).then(|| start..self.items.min(start + self.each))
     }
 }
 
-/// Splits bytes into consecutive slices of the given lengths.
+/// Splits `bytes` into a list of consecutive slices of the given lengths.
 ///
 /// # Panics
 /// If the sum of the lengths exceeds the number of bytes.
@@ -68,7 +70,7 @@ pub fn cut(bytes: &mut [Byte], lens: impl Iterator<Item = usize>) -> Vec<&mut [B
 /// Runs `work(own, items, saved, scratch)` on each thread.
 ///
 /// The arguments are the thread's bytes of `data`, its range of the items, and its equal part of
-/// the saved bytes and of the scratch. `bytes` returns the number of bytes of a range of items.
+/// the saved bytes and of the scratch. `bytes` returns the length in `data` of a range of items.
 pub fn over_runs(
     data: &mut [Byte],
     [items, threads]: [usize; 2],

@@ -1,4 +1,4 @@
-//! Tiles of an axis permutation: their extents, their order, and the number of threads.
+//! Tiles of an axis permutation on the CPU: their extents, their order, and the number of threads.
 //!
 //! The last axis of the source and the last axis of the result span *planes*. A unit, a run of
 //! elements that move together, counts as one element. Tiles of planes are transposed; all other
@@ -6,14 +6,14 @@
 //!
 //! Tiles of large matrices are transposed into a buffer that stays in cache. The buffer's rows are
 //! then written with nontemporal stores. The lines of the next tile are prefetched meanwhile. Other
-//! tiles are transposed directly.
+//! tiles are transposed directly, except those of pitched matrices, which go through a buffer.
 
 use turntile_perm::permutation::MAX_FUSED_RANK;
 use turntile_perm::{AxisPermutation, StridedAxis, SwapKind};
 use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE};
 
-/// Tiles of an array whose axes are permuted out of place. Lengths are in units: elements, or runs
-/// of elements that move together.
+/// Tiles of an array whose axes are permuted out of place. Lengths not in bytes are in units:
+/// elements, or runs of elements that move together.
 #[derive(Clone, Copy, Debug)]
 pub struct PlaneTiling {
     /// Axes that number the planes, last axis of the source first. Strides are in units.
@@ -59,10 +59,10 @@ const PARTIAL_LINES: [usize; 2] = [1024, 128];
 /// Bytes of a tile's column and row in tilings made by [`PlaneTiling::of_axes`].
 const PLANE_LINES: [usize; 2] = [512, 512];
 
-/// Maximum bytes of matrices written with ordinary stores, not nontemporal ones.
+/// Maximum bytes of a batch of matrices written with ordinary stores, not nontemporal ones.
 const STREAM_BYTES: usize = 2 << 20;
 
-/// Minimum bytes per thread.
+/// Minimum bytes of the array per thread.
 const SHARE_BYTES: usize = 1 << 20;
 
 impl PlaneTiling {
@@ -172,7 +172,8 @@ impl PlaneTiling {
         self.tile = [units(lines[0]).min(rows.max(1)), units(lines[1]).min(cols.max(1))];
     }
 
-    /// Divides matrices into tiles. If one side is short, the other side of the tile is longer.
+    /// Divides matrices into tiles. If one side of a matrix is short, the other side of its tiles
+    /// is longer.
     fn divide_matrix(&mut self, alignment: usize) {
         let (BlockShape { rows, cols, .. }, unit_bytes) = (self.plane, self.unit_bytes);
         let whole = (rows * unit_bytes).is_multiple_of(CACHE_LINE);
@@ -202,7 +203,8 @@ impl PlaneTiling {
         self.unit_bytes
     }
 
-    /// Returns `true` if each plane is a single row or column. A dense array is then unchanged.
+    /// Returns `true` if each plane is a single row or column. The result of a dense array then
+    /// equals the source.
     pub fn stay(&self) -> bool {
         self.plane.rows <= 1 || self.plane.cols <= 1
     }
@@ -217,7 +219,7 @@ impl PlaneTiling {
         self.tile[0] * self.tile[1] * self.unit_bytes
     }
 
-    /// Returns the number of tiles of a plane, down and across.
+    /// Returns the two numbers of tiles of a plane: down and across the source.
     fn tiles_per_plane(&self) -> [usize; 2] {
         let [tall, wide] = self.tile;
         [(self.plane.rows + self.shorter_by).div_ceil(tall), self.plane.cols.div_ceil(wide)]
@@ -283,7 +285,7 @@ impl PlaneTile {
 mod tests {
     use super::*;
 
-    /// Checks that every element is in one tile and moves to `dest`.
+    /// Checks that every element is in one tile and moves to the offset that `dest` returns.
     fn check(tiles: &PlaneTiling, elem_bytes: usize, len: usize, dest: impl Fn(usize) -> usize) {
         let unit = tiles.unit_bytes() / elem_bytes;
         let mut seen = vec![0; len];
@@ -341,7 +343,7 @@ mod tests {
         assert_eq!(PlaneTiling::of_matrices(1, usize::MAX, 0, 4, 0).parts(3), 1);
     }
 
-    /// Tiles of overlapping rows would let threads write the same bytes.
+    /// Checks that overlapping rows are rejected: threads would write the same bytes.
     #[test]
     fn of_pitched_panics_when_rows_overlap() {
         for [from_pitch, to_pitch] in [[1024, 0], [1024, 2047], [1023, 2048]] {

@@ -1,9 +1,9 @@
-//! Threads that run calls.
+//! Thread pools that run calls on the CPU.
 //!
 //! A call made inside a rayon pool runs on that pool. All other calls share one pool, started by
 //! the first of them, and leave rayon's global pool to the application. rayon panics if a thread
-//! cannot be started because of a limit on processes or memory. This pool has as many threads as
-//! could be started. If it has none, the calling thread does all the work. A forked process
+//! cannot be started because of a limit on processes or memory. The shared pool has as many threads
+//! as could be started. If it has none, the calling thread does all the work. A forked process
 //! inherits no threads and starts its own pool.
 //!
 //! `RAYON_NUM_THREADS` is capped, because idle rayon threads look for work at every other thread:
@@ -27,7 +27,7 @@ struct ProcessPool {
     threads: Option<ThreadPool>,
     /// Reason why fewer threads than intended were started.
     start_error: Option<io::Error>,
-    /// Pool of a process that was forked from `process`; only set in that process.
+    /// Pool of a process that was forked from `process`; only set in the forked process.
     forked: OnceLock<Box<ProcessPool>>,
 }
 
@@ -43,14 +43,14 @@ fn process_pool() -> &'static ProcessPool {
     process_pool
 }
 
-/// Maximum number of threads per core.
+/// Maximum number of threads of the shared pool per core.
 const MOST_PER_CORE: usize = 8;
 
-/// Returns the intended size of the pool: `RAYON_NUM_THREADS`, at most 8 per core. If it is unset
-/// or 0, returns one thread per core.
+/// Returns the intended size of the pool: `RAYON_NUM_THREADS`, at most 8 per core. If it is unset,
+/// 0 or not a number, returns one thread per core.
 pub(crate) fn pool_size() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    // Same variables as rayon. The second one is its old name.
+    // Same variables as rayon. The second one is the old name of the first.
     let parsed = |name| env::var(name).ok()?.parse::<usize>().ok();
     let requested = parsed("RAYON_NUM_THREADS").or_else(|| parsed("RAYON_RS_NUM_CPUS"));
     requested
@@ -70,7 +70,7 @@ pub fn thread_count() -> usize {
     }
 }
 
-/// Returns the reason why fewer threads than requested were started, if any.
+/// Returns the reason why the shared pool has fewer threads than intended, if any.
 pub fn start_error() -> Option<&'static io::Error> {
     POOL.get()?.start_error.as_ref()
 }
@@ -114,23 +114,24 @@ fn spawn_shares<'scope, S: Send + 'scope>(
     work(first);
 }
 
-/// Maximum bytes of small allocations when a thread starts. If one of them fails, Rust aborts the
-/// process.
+/// Bytes that are checked to be available before a thread starts: upper bound of its small
+/// allocations. If one of them fails, Rust aborts the process.
 const START_BYTES: usize = 256 << 10;
 /// Bytes of a thread's stack.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Maximum bytes of small allocations when a plan or a pool is made. Measured: 0.7 MB for 35 axes
-/// without workspace, 0.3 MB to parse a cost table.
+/// Bytes that are checked to be available before a plan or a thread pool is made: upper bound of
+/// its small allocations. Measured: 0.7 MB for 35 axes without workspace, 0.3 MB to parse a cost
+/// table.
 #[doc(hidden)]
 pub const PLANNING_BYTES: usize = 1 << 20;
-/// Bytes of each part of [`PLANNING_BYTES`].
+/// Size in bytes of each block that the check of [`PLANNING_BYTES`] allocates.
 ///
 /// Allocators map larger blocks separately and grow the heap for small ones in steps (glibc: 132
 /// KiB). One large block may be available when many small ones are not.
 const PART_BYTES: usize = 64 << 10;
 
-/// Checks that the memory to make a plan or a pool is available.
+/// Checks that the memory to make a plan or a thread pool is available.
 ///
 /// # Errors
 /// The memory is not available.
@@ -157,7 +158,7 @@ fn check_memory(bytes: usize) -> Result<(), TryReserveError> {
     found
 }
 
-/// Starts the intended number of threads, or fewer if not all can be started.
+/// Starts a pool with the intended number of threads, or fewer if not all can be started.
 fn start_pool() -> ProcessPool {
     let (process, forked) = (std::process::id(), OnceLock::new());
     let (mut most, mut start_error) = (pool_size(), None);
@@ -189,7 +190,7 @@ fn start_pool() -> ProcessPool {
     ProcessPool { process, threads: None, start_error, forked }
 }
 
-/// Returns a function that starts threads as rayon does and collects their handles.
+/// Returns a function that starts threads as rayon does and collects their handles in `started`.
 fn thread_starter(
     started: &mut Vec<JoinHandle<()>>,
 ) -> impl FnMut(ThreadBuilder) -> io::Result<()> + use<'_> {
@@ -211,7 +212,7 @@ fn join_all(started: Vec<JoinHandle<()>>) -> usize {
     count
 }
 
-/// Returns the operating system's error, without rayon's text if it has a code.
+/// Returns the operating system's error if rayon's error contains its code, otherwise rayon's text.
 fn os_error(error: &rayon::ThreadPoolBuildError) -> io::Error {
     let why = std::error::Error::source(error).and_then(|why| why.downcast_ref::<io::Error>());
     let code = why.and_then(io::Error::raw_os_error);

@@ -1,19 +1,20 @@
-//! Debug check for data races: records which worker touched each byte, if debug assertions are on.
+//! Debug check for data races: if debug assertions are on, records which worker touched each byte
+//! of shared memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a memory, each with the last worker that touched it.
+/// Last worker that touched each byte of a shared memory.
 #[derive(Debug)]
 pub struct RaceCheck {
-    /// Last worker per byte, 0 for none. Empty if the memory is too large to check.
+    /// Number of the last worker per byte, 0 for none. Empty if the memory is too large to check.
     owners: Box<[AtomicU32]>,
     /// `true` at index `k` while worker `k + 1` is at work.
     at_work: Mutex<Vec<bool>>,
 }
 
-/// Number of a worker.
+/// Number of a worker, counted from 1; 0 without debug assertions.
 #[derive(Debug)]
 pub struct WorkerId(u32);
 

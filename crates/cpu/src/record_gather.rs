@@ -1,8 +1,8 @@
-//! Records moved through scratch: conversion between tile lengths, and the gather pass of records'
-//! aligned slots.
+//! Records moved through scratch on the CPU: conversion between tile lengths, and the gather pass
+//! of records' aligned slots.
 //!
 //! In a tile, all values of a field are contiguous. Only untiled records (AoS, and tiles of one
-//! record) are read or written field by field.
+//! record) are copied one record's field at a time.
 
 use std::ops::Range;
 
@@ -36,7 +36,8 @@ impl RecordView<'_> {
         self.tile.max(1)
     }
 
-    /// Returns the bytes per record that are stored before field `f` in a tile.
+    /// Returns the bytes per record that are stored before field `f` in a tile, or in an untiled
+    /// record.
     fn before(&self, f: usize) -> usize {
         self.bytes(self.fields.begin_in(self.tile, f))
     }
@@ -56,15 +57,16 @@ impl RecordView<'_> {
         }
     }
 
-    /// Returns the range of whole records in `words` of field `f` if records are untiled, otherwise
-    /// an empty range.
+    /// Returns the range of records whose field `f` is entirely in `words`, if records are untiled;
+    /// otherwise an empty range.
     fn whole(&self, f: usize, words: &Range<usize>) -> Range<usize> {
         let width = self.fields.width(f);
         let (first, end) = (words.start.div_ceil(width), words.end / width);
         if self.step() == 1 && first < end { first..end } else { 0..0 }
     }
 
-    /// Copies the words `words` of field `f`, counted from the first record, to `to`.
+    /// Copies the words `words` of field `f` of the records `from`, counted from the first record,
+    /// to `to`.
     pub fn read(&self, from: &[Byte], f: usize, words: Range<usize>, to: &mut [Byte]) {
         let whole = self.whole(f, &words);
         let width = self.fields.width(f);
@@ -85,7 +87,8 @@ impl RecordView<'_> {
         self.runs(f, tail, |offset, part| copy(offset, part, after));
     }
 
-    /// Copies `from` to the words `words` of field `f`, counted from the first record.
+    /// Copies `from` to the words `words` of field `f` of the records `to`, counted from the first
+    /// record.
     pub fn write(&self, to: &mut [Byte], f: usize, words: Range<usize>, from: &[Byte]) {
         let whole = self.whole(f, &words);
         let width = self.fields.width(f);
@@ -107,7 +110,8 @@ impl RecordView<'_> {
     }
 }
 
-/// Calls `$of::<WIDTH>` if the width is in the list of compile-time widths, otherwise `$any`.
+/// Calls `$of::<WIDTH>` if the width in bytes is in the list of compile-time widths, otherwise
+/// `$any`.
 macro_rules! by_width {
     ($width:expr, $of:ident $arguments:tt, $any:expr) => {
         by_width!($width, $of $arguments, $any;
@@ -163,8 +167,8 @@ fn unpack(from: &[Byte], to: &mut [Byte], pitch: usize, width: usize) {
     by_width!(width, of(from, to, pitch), any(to));
 }
 
-/// Converts whole tiles of the source layout to whole tiles of the destination layout, out of
-/// place.
+/// Converts the records of `from` to the destination layout in `to`. They are whole tiles of both
+/// layouts, except at the array's end.
 pub fn convert_period(from: &[Byte], retile: &LayoutChange, word_bytes: usize, to: &mut [Byte]) {
     let fields = retile.schema();
     let records = from.len() / (fields.words() * word_bytes);
@@ -218,8 +222,8 @@ pub struct RecordGather {
 const BLOCK_BYTES: usize = 16 << 10;
 
 impl RecordGather {
-    /// Returns the bytes of the buffer: the longest chunk, or two sections with the slots next to
-    /// each.
+    /// Returns the bytes of the scratch buffer: the longest chunk, or two sections with one more
+    /// slot per field each.
     fn buffer_bytes(&self) -> usize {
         match self.slots.section() {
             None => self.slots.longest_chunk() * self.record_bytes(),
@@ -233,8 +237,8 @@ impl RecordGather {
     }
 
     /// Returns the words of field `f` that its slots in chunk `c` contain, counted from the chunk's
-    /// first record, and their offset in the chunk's memory, in words. The last slot of all may be
-    /// partial.
+    /// first record, and their offset in words in the gathered chunk if it has no sections. The
+    /// last slot of all may be partial.
     pub fn span(&self, c: usize, f: usize) -> (Range<usize>, usize) {
         let (_, records) = self.slots.chunk_records(c);
         let (_, count, slot) = self.slots.column(c, f);
@@ -260,7 +264,7 @@ impl RecordGather {
     }
 
     /// Saves the first `slot - 1` words of every field of the records at `from`. With `later` = 1,
-    /// saves the words of the next field instead: in the result they follow the last record.
+    /// saves for each field the words of the next field instead, which follow it in the result.
     fn save_heads(&self, from: &[Byte], later: usize, saved: &mut [Byte]) {
         let (fields, slot) = (self.slots.schema(), self.slots.slot());
         let records = (from.len() / self.record_bytes()).min(fields.records());
@@ -295,7 +299,8 @@ impl RecordGather {
         (0..records).step_by(block).map(move |first| first..(first + block).min(records))
     }
 
-    /// Copies the slots of chunk `c` to `out`; `heads` contains the words that follow the chunk.
+    /// Copies the slots of chunk `c` to `out`; `heads` contains the words of each field that follow
+    /// the chunk.
     fn gather_chunk(&self, c: usize, chunk: &[Byte], heads: &[Byte], out: &mut [Byte]) {
         let (fields, tiled) = (self.slots.schema(), self.tiled(c));
         let bytes = |words: usize| words * self.word_bytes;
@@ -319,8 +324,8 @@ impl RecordGather {
         }
     }
 
-    /// Copies the records of chunk `c` from its slots to `out`; `tails` contains the words before
-    /// its first slots.
+    /// Copies the records of chunk `c` from its slots to `out`; `tails` contains the words of each
+    /// field before its first slot.
     fn scatter_chunk(&self, c: usize, chunk: &[Byte], tails: &[Byte], out: &mut [Byte]) {
         let (fields, tiled) = (self.slots.schema(), self.tiled(c));
         let bytes = |words: usize| words * self.word_bytes;
@@ -360,7 +365,7 @@ impl ChunkPass for RecordGather {
         (self.slots.slot() - 1).saturating_mul(fields).saturating_mul(self.word_bytes)
     }
 
-    /// Returns the bytes of the buffer and of one halo.
+    /// Returns the bytes of the scratch buffer and of one halo.
     fn scratch_bytes(&self) -> usize {
         self.buffer_bytes().saturating_add(self.halo_bytes())
     }
@@ -368,7 +373,7 @@ impl ChunkPass for RecordGather {
     fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]) {
         match direction {
             Direction::Forward => {
-                // The words of the next field follow the last record.
+                // In the result, the words of the next field follow the last record.
                 let later = usize::from(c + 1 == self.slots.chunks());
                 self.save_heads(neighbour, later, saved);
             }

@@ -1,6 +1,7 @@
-//! Chunks of long records, gathered and scattered section by section. The neighbouring section is
-//! buffered too: its words are in slots of the current one, and the current one overwrites its
-//! memory.
+//! Chunks of long records, gathered and scattered section by section in the chunk's memory. The
+//! neighbouring section is buffered too, before the current one overwrites it. Forward, slots of
+//! the current section contain the first words of the next. Backward, slots of the section before
+//! contain the first words of the current one.
 
 use std::mem::swap;
 use std::ops::Range;
@@ -10,27 +11,27 @@ use turntile_simd::Byte;
 use crate::record_gather::RecordGather;
 
 impl RecordGather {
-    /// Returns the bytes of the longest section with the slots next to it.
+    /// Returns the bytes of the longest section with one more slot per field.
     pub fn section_bytes(&self) -> usize {
         let adjacent_slots = self.slots.schema().count() * self.slots.slot() * self.word_bytes;
         self.slots.longest_section() * self.record_bytes() + adjacent_slots
     }
 
-    /// Returns the byte range of the records of section `q` of chunk `c`.
+    /// Returns the byte range in chunk `c` of the records of section `q`.
     fn records_of(&self, c: usize, q: usize) -> Range<usize> {
         let records = self.slots.section_records(c, q);
         records.start * self.record_bytes()..records.end * self.record_bytes()
     }
 
-    /// Returns the byte range of the slots of section `q` of chunk `c`; `chunk` is the chunk's
-    /// length in bytes.
+    /// Returns the byte range in the gathered chunk `c` of the slots of section `q`; `chunk` is the
+    /// chunk's length in bytes.
     fn slots_of(&self, c: usize, q: usize, chunk: usize) -> Range<usize> {
         let slots = |q| self.slots.section_place(c, q) * self.slots.slot() * self.word_bytes;
         slots(q)..slots(q + 1).min(chunk)
     }
 
-    /// Gathers the slots of chunk `c` in its own memory; `heads` contains the words that follow the
-    /// chunk.
+    /// Gathers the slots of chunk `c` in its own memory; `heads` contains the words of each field
+    /// that follow the chunk.
     pub fn gather_sections(
         &self,
         c: usize,
@@ -80,7 +81,7 @@ impl RecordGather {
     }
 
     /// Restores the records of chunk `c` from the slots in its own memory; `tails` contains the
-    /// words before its first slots.
+    /// words of each field before its first slot.
     pub fn scatter_sections(
         &self,
         c: usize,

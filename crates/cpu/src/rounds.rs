@@ -1,8 +1,9 @@
-//! Row slides: rows moved from one pitch to another.
+//! Row slides on the CPU: rows moved from one pitch to another.
 //!
 //! In rounds, rows whose destinations are all free move in parallel, other rows one after another
 //! (thesis section 4.1.1). In shares, each thread moves its own rows one after another. This file
-//! also cuts columns off a matrix: the contents of its rows' gaps are saved while the rows slide.
+//! also cuts the last columns off a matrix, and joins them: they are saved as gaps while the rows
+//! slide.
 
 use std::ops::Range;
 
@@ -47,9 +48,9 @@ pub fn in_rounds(data: &mut [Byte], slide: RowSlide, least: usize, threads: usiz
     }
 }
 
-/// Slides rows in shares, one per thread. `heads` has room for the first rows of each share that,
-/// at the lesser pitch, start before the share's memory. These rows are saved while other threads
-/// still read or write there.
+/// Slides rows in shares, one per thread. `heads` is a buffer for the first rows of each share
+/// that, at the lesser pitch, start before the share's memory. These rows are saved while other
+/// threads still read or write there.
 pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut [Byte]) {
     let (cols, [from, to]) = (slide.cols(), slide.pitches());
     let shares: Vec<_> = (0..threads).map(|thread| slide.share(threads, thread)).collect();
@@ -84,8 +85,9 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut
     }
 }
 
-/// Calls `move_rows` to close the gaps between rows, and stores the contents of the gaps after the
-/// rows, column by column. Backward, restores the gaps. `saved` has the length of the gaps.
+/// Forward, calls `move_rows` to close the gaps between rows, and stores their contents after the
+/// rows, column by column. Backward, calls it to open the gaps, and restores them. `saved` is a
+/// buffer of their total length.
 pub fn with_gaps_kept(
     data: &mut [Byte],
     columns: PitchedRows,

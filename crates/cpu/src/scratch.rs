@@ -1,5 +1,5 @@
-//! Barrier-sync: an instance is permuted into scratch as a whole, then copied back. Scratch of
-//! small arrays is on the stack.
+//! Barrier-sync on the CPU: an instance is permuted into scratch as a whole, then copied back.
+//! Scratch of small arrays is on the stack.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -38,8 +38,8 @@ pub fn through_scratch(
 /// Maximum bytes of a small array: 16 KiB. With its buffer it fills a first-level cache of 32 KiB.
 pub const SMALL_BYTES: usize = 16 << 10;
 
-/// Transposes a matrix of at most [`SMALL_BYTES`] bytes in the calling thread, without allocating.
-/// Returns `false`, with nothing written, if it is larger.
+/// Transposes a matrix of at most [`SMALL_BYTES`] bytes in place, in the calling thread, without
+/// allocating. Returns `false`, with nothing written, if it is larger.
 ///
 /// # Panics
 /// If `data.len()` is not `rows · cols · elem_bytes`.
@@ -49,8 +49,8 @@ pub fn transpose_small(data: &mut [Byte], rows: usize, cols: usize, elem_bytes: 
     through_stack(data, |data, buffer| simd::transpose(data, buffer, block, elem_bytes))
 }
 
-/// Permutes the axes of an array of at most [`SMALL_BYTES`] bytes in the calling thread, without
-/// allocating. Returns `false`, with nothing written, if it is larger.
+/// Permutes the axes of an array of at most [`SMALL_BYTES`] bytes in place, in the calling thread,
+/// without allocating. Returns `false`, with nothing written, if it is larger.
 ///
 /// # Panics
 /// If `data` does not have the array's length.

@@ -45,12 +45,12 @@ pub struct Worker<'a> {
 }
 
 impl<'a> SharedBytes<'a> {
-    /// Shares a matrix.
+    /// Shares the bytes of a matrix.
     pub fn new(data: &'a mut [Byte]) -> Self {
         SharedBytes::with_side_buffer(data, &mut [])
     }
 
-    /// Shares a matrix and a side buffer.
+    /// Shares the bytes of a matrix and of a side buffer.
     pub fn with_side_buffer(data: &'a mut [Byte], side: &'a mut [Byte]) -> Self {
         let memory = Memory {
             start: data.as_mut_ptr(),
@@ -65,7 +65,7 @@ impl<'a> SharedBytes<'a> {
         }
     }
 
-    /// Creates the only worker.
+    /// Creates the only worker of the bytes.
     #[cfg(test)]
     pub fn only_worker(&mut self) -> Worker<'_> {
         Worker { memory: self.memory, registration: None, nontemporal: Cell::new(false) }
@@ -148,7 +148,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Swaps two spans.
+    /// Swaps the spans of `bytes` bytes at offsets `a` and `b`.
     #[inline(always)]
     pub fn swap(&self, a: usize, b: usize, bytes: usize) {
         assert!(a.abs_diff(b) >= bytes, "spans overlap");
@@ -160,7 +160,7 @@ impl Worker<'_> {
         unsafe { std::ptr::swap_nonoverlapping(first, second, bytes) };
     }
 
-    /// Copies the span at `at` to `to`.
+    /// Copies the span at offset `at` to the buffer `to`.
     #[inline]
     pub fn read(&self, at: usize, to: &mut [Byte]) {
         let from = self.span(at, to.len());
@@ -170,7 +170,7 @@ impl Worker<'_> {
         unsafe { to.as_mut_ptr().copy_from_nonoverlapping(from, to.len()) };
     }
 
-    /// Copies `from` to the span at `at`.
+    /// Copies the buffer `from` to the span at offset `at`.
     #[inline]
     pub fn write(&self, at: usize, from: &[Byte]) {
         let to = self.span(at, from.len());
@@ -180,8 +180,8 @@ impl Worker<'_> {
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
     }
 
-    /// Copies `rows` contiguous rows of `bytes` bytes to spans `pitch` bytes apart, the first at
-    /// `at`.
+    /// Copies `rows` contiguous rows of `bytes` bytes from a buffer to spans `pitch` bytes apart,
+    /// the first at `at`.
     #[inline]
     pub fn write_rows(&self, at: usize, pitch: usize, from: &[Byte], bytes: usize, rows: usize) {
         let (to, start) = self.rows(at, pitch, from, bytes, rows);
@@ -222,8 +222,9 @@ impl Worker<'_> {
         (to, from.as_ptr())
     }
 
-    /// Copies spans of `bytes` bytes, each `[from, to, ahead]`, in order. Meanwhile prefetches
-    /// `bytes` bytes at each `ahead`. `jobs` is a buffer for at least `moves.len()` jobs.
+    /// Copies spans of `bytes` bytes, each given by the offsets `[from, to, ahead]`, in order.
+    /// Meanwhile prefetches `bytes` bytes at each `ahead`. `jobs` is a buffer for at least
+    /// `moves.len()` jobs.
     #[inline(always)]
     pub fn copy(
         &self,
@@ -310,7 +311,7 @@ pub struct SquareSwapper<'a> {
     /// Rows of a square at offset 0.
     square: Strided,
     len: usize,
-    /// Largest offset at which a square fits into the matrix.
+    /// Largest byte offset at which a square fits into the matrix.
     last_offset: usize,
 }
 
@@ -350,7 +351,8 @@ mod tests {
         (0..64).map(Byte::new).collect()
     }
 
-    /// Every call that leaves the memory, or uses overlapping spans that must be disjoint, panics.
+    /// Checks that every call panics if it leaves the memory, or if spans overlap that must be
+    /// disjoint.
     #[test]
     fn calls_panic_when_spans_are_out_of_bounds_or_overlap() {
         let panics = |call: &dyn Fn(&Worker)| {
@@ -413,7 +415,8 @@ mod tests {
         }
     }
 
-    /// A matrix of 33 rows with two squares of 16 elements of 4 bytes side by side.
+    /// Checks swaps of squares of 16 x 16 elements of 4 bytes, two side by side, in a matrix of 33
+    /// rows.
     #[test]
     fn square_swap_panics_when_squares_are_out_of_bounds_or_overlap() {
         let swaps = |offsets: [usize; 2], pitch: usize| {
@@ -441,7 +444,8 @@ mod tests {
         }
     }
 
-    /// Dropping a worker fences its nontemporal stores, so other threads may read them afterwards.
+    /// Checks that a worker records nontemporal stores, so that dropping it fences them for other
+    /// threads.
     #[test]
     fn worker_fences_on_drop_after_nontemporal_stores() {
         let (mut data, rows) = (numbered(), numbered());

@@ -10,23 +10,23 @@ pub struct SourceMap {
     /// Index map of the inverse stage, which yields sources.
     source: Map,
     unit_bytes: usize,
-    /// Number of units per instance, if there are several instances.
+    /// Number of units per instance, if there are several instances and `source` maps one.
     batch: Option<Divisor>,
     instance_bytes: usize,
     instances: usize,
     instance_units: usize,
 }
 
-/// Index map of the units of one instance.
+/// Index map of the units of one instance, or for `Axes` of all instances.
 #[derive(Clone, Debug)]
 enum Map {
     /// Swap of two axes: `[outer][mid][inner]` to `[inner][mid][outer]`.
     Swap { inner: Divisor, mid: Divisor, outer: usize },
-    /// Slots to their final positions, or back.
+    /// Aligned slots of a matrix to their final positions, or back.
     Slots(Box<SlotMap>),
     /// Any axis permutation.
     Axes(AxesMap),
-    /// Units of records in tiles.
+    /// Units of records that are converted between tile lengths.
     RecordTiles(LayoutChange),
     /// Slots of records to their final positions, or back.
     FieldSlots(FieldSlots, Direction),
@@ -291,8 +291,8 @@ impl SourceMap {
         p - within + self.source.dest(within)
     }
 
-    /// Returns the byte offset of a position. The only partial slot, the last one, is a fixed
-    /// point.
+    /// Returns the byte offset of a position. The only slot of an instance that may be partial, the
+    /// last one, is a fixed point.
     #[inline]
     pub fn offset(&self, p: usize) -> usize {
         let Some(batch) = self.batch else { return p * self.unit_bytes() };

@@ -1,5 +1,5 @@
-//! Square transposition in place: pairs of tiles to swap, their order, and the lines to prefetch
-//! meanwhile.
+//! Square transposition in place on the CPU: pairs of tiles to swap, their order, and the lines to
+//! prefetch meanwhile.
 //!
 //! A square is divided into *blocks*. A pair of blocks across the diagonal and the next pair fit
 //! the second-level cache together. Blocks are divided into *tiles*, usually of one cache line per
@@ -21,7 +21,7 @@ pub struct SquareTiling {
     /// Bytes of an element.
     pub elem_bytes: usize,
     /// Elements per side of a tile: those of a cache line, or if larger, the largest side up to 8
-    /// with which a tile fits [`TILE_BYTES`]. Tiles at the ends may be smaller.
+    /// with which a tile fits [`TILE_BYTES`]. Tiles at the end of a side may be smaller.
     pub tile: usize,
     /// Rows of a block above the diagonal; the last block may have fewer.
     block_rows: usize,
@@ -128,7 +128,7 @@ impl SquareTiling {
 }
 
 /// A pair of blocks of a square: one starts at row `i`, column `j`, the other at row `j`, column
-/// `i`.
+/// `i`. On the diagonal both are one block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockPair<'a> {
     squares: &'a SquareTiling,
@@ -153,7 +153,7 @@ impl BlockPair<'_> {
     }
 
     /// Returns the first pair at row `row` or below, down to the diagonal, in the strip that starts
-    /// at column `start`.
+    /// at column `start`, or `None` if there is none.
     fn first(&self, row: usize, start: usize) -> Option<Self> {
         let SquareTiling { side, block_rows, block_cols, strip, .. } = *self.squares;
         let col = |i: usize| {
@@ -171,7 +171,7 @@ impl BlockPair<'_> {
         (panel * side + row) * self.squares.pitch + (within * side + col) * elem_bytes
     }
 
-    /// Returns the rows and columns of the upper block.
+    /// Returns the numbers of rows and columns of the upper block.
     fn extents(&self) -> (usize, usize) {
         let SquareTiling { side, block_rows, block_cols, .. } = *self.squares;
         let down = block_rows.min(side - self.i);
@@ -214,7 +214,8 @@ impl BlockPair<'_> {
 mod tests {
     use super::*;
 
-    /// Every element is in one tile pair, and a tile's partner is its mirror image.
+    /// Checks that every element is in one tile pair, and that a tile's partner is its mirror
+    /// image.
     #[test]
     fn tile_pairs_cover_every_element_once() {
         for (batch, mid) in [(1, 1), (2, 3)] {

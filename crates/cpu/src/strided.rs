@@ -11,7 +11,7 @@ pub fn count(a: usize, b: usize) -> usize {
 /// Rows of `bytes` bytes, `pitch` bytes apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Strided {
-    /// Offset of the first row.
+    /// Byte offset of the first row.
     pub at: usize,
     /// Number of rows.
     pub rows: usize,
@@ -22,7 +22,8 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// Returns the rows of a block's source and of its transposed destination.
+    /// Returns the rows of a block's source at offset `from` and of its transposed destination at
+    /// `to`.
     #[inline(always)]
     pub fn of(from: usize, to: usize, block: BlockShape, elem_bytes: usize) -> (Strided, Strided) {
         let BlockShape { rows, cols, from_pitch, to_pitch } = block;

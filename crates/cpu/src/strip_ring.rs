@@ -1,10 +1,10 @@
-//! Strips of a band, processed chunk by chunk through a ring buffer that fits the first-level
-//! cache. Each column of the ring has room for two chunks. A chunk is transposed into the ring,
-//! then each column's slot is copied out; a slot may cross the ring's end. The inverse reverses
-//! both steps.
+//! Strips of a band in the gather pass of aligned slots, processed chunk by chunk through a ring
+//! buffer that fits the first-level cache. Each column of the ring has room for its elements of two
+//! chunks. A chunk is transposed into the ring, then each column's slot is copied out; a slot may
+//! cross the ring's end. The inverse reverses both steps.
 //!
-//! Lines are prefetched twice, since processors drop some prefetches: first with the next group of
-//! strips, 256 bytes per row, and again two chunks ahead.
+//! Lines of the matrix are prefetched twice, since processors drop some prefetches: first one group
+//! of strips ahead, 256 bytes per row, and again two chunks ahead.
 
 use std::ops::Range;
 
@@ -25,9 +25,9 @@ pub struct StripRing<'a> {
 /// position in the result is a multiple of the slot length, a power of two.
 #[derive(Clone, Copy)]
 pub struct SlotPosition {
-    /// Column of the strip.
+    /// Index of the column in the strip.
     column: usize,
-    /// Byte offset of the slot from the start of the chunk.
+    /// Byte offset of the slot in the gathered chunk.
     pub offset: usize,
     /// Bytes of the column's elements in the chunk that precede the slot's first element.
     pub lead: usize,
@@ -56,7 +56,7 @@ impl<'a> StripRing<'a> {
         BandTiling::ring_column(&self.chunks) * self.chunks.elem_bytes
     }
 
-    /// Computes the slot positions of `columns`.
+    /// Computes the slot positions of the matrix columns `columns`.
     fn locate(&mut self, columns: Range<usize>) {
         let chunks = self.chunks;
         self.positions.clear();
@@ -180,7 +180,7 @@ pub struct RowPrefetcher {
     rows: usize,
     pitch: usize,
     bytes: usize,
-    /// Rows due, in 1024ths.
+    /// Rows due to be prefetched, in 1024ths.
     due: usize,
     /// Rows per step, in 1024ths.
     each: usize,

@@ -1,4 +1,4 @@
-//! Transposition of square matrices by swapping tiles.
+//! In-place transposition of square matrices on the CPU by swapping tiles.
 #![allow(unsafe_code)]
 
 use turntile_simd::{BlockShape, Byte, PrefetchCursor, StridedRegion};
@@ -8,8 +8,8 @@ use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
 use crate::square::{SquareTiling, Submatrix, TILE_BYTES};
 
-/// Transposes all squares, block pair by block pair. The epilogue, if any, is applied to each pair
-/// while it is cached.
+/// Transposes all squares in place, block pair by block pair. The epilogue, if any, is applied to
+/// each pair while it is cached.
 pub fn turn_squares(
     data: &mut [Byte],
     squares: SquareTiling,
@@ -60,7 +60,7 @@ pub fn turn_squares(
                         },
                     }
                 });
-                // Blocks on the diagonal have fewer tiles than the block that is prefetched.
+                // A block on the diagonal may have fewer tiles than the prefetched pair.
                 lines.prefetch_rest();
                 if let Some(epilogue) = epilogue {
                     for Submatrix { offset, rows, cols } in here.blocks().into_iter().flatten() {

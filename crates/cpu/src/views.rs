@@ -52,7 +52,8 @@ mod tests {
         }
     }
 
-    /// Memory continues after the workspace, so only the assertion can detect the overrun.
+    /// Checks that too many flags are rejected. Memory continues after the workspace, so only the
+    /// assertion can detect the overrun.
     #[test]
     #[should_panic(expected = "the workspace is too small for the flags")]
     fn split_flags_panics_when_workspace_is_too_small() {

@@ -1,4 +1,4 @@
-//! Workspace of a run, and the errors of a run.
+//! Workspace for running a plan on the CPU, and the errors of a run.
 
 use std::mem::MaybeUninit;
 
@@ -74,7 +74,7 @@ impl Workspace {
         Ok(Workspace { words })
     }
 
-    /// Returns the size in bytes.
+    /// Returns the size of the workspace in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.words.as_slice())
     }

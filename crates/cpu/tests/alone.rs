@@ -1,4 +1,4 @@
-//! Stages assembled by hand: each runs as its map specifies, or is rejected with the data
+//! Tests of stages assembled by hand: each runs as its map specifies, or is rejected with the data
 //! unchanged.
 
 use crate::numbered;
@@ -33,8 +33,8 @@ const METHODS: [Method; 12] = [
     Method::GapSwap,
 ];
 
-/// The pitches of rows that slide have no room for the transpose: threads would write data that
-/// others read.
+/// Checks that the transposition of rows is rejected for a slide: its pitches may be too short for
+/// the transpose, and threads would write data that others read.
 #[test]
 fn transpose_rows_is_rejected_when_rows_slide() {
     for (rows, cols, lda, ldb) in [(3, 5, 5, 5), (1 << 20, 2, 3, 3), (4, 4, 6, 8)] {
@@ -50,7 +50,7 @@ fn transpose_rows_is_rejected_when_rows_slide() {
     }
 }
 
-/// A single stage would restore gaps that no stage has saved.
+/// Checks that a single stage for gaps is rejected: it would restore gaps that no stage has saved.
 #[test]
 fn restore_of_gaps_is_rejected_when_none_were_saved() {
     let gaps = SavedGaps::new(LeadingDims::transposed(3, 2, 4, 5).unwrap());
@@ -125,7 +125,7 @@ fn out_of_place_stage_is_rejected_when_run_in_place() {
     }
 }
 
-/// The pitch of a single row is only a bound: no byte depends on it.
+/// Checks that no byte depends on the pitch of a single row.
 #[test]
 fn single_row_may_have_any_pitch() {
     for (rows, cols, pitch) in [(3, 1, [2, 1 << 61]), (1, 3, [1 << 61, 2]), (1, 1, [1 << 61; 2])] {

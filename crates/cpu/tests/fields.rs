@@ -1,5 +1,5 @@
-//! Layout changes of records: every stage by every method, and every plan, against a list of their
-//! words.
+//! Tests of layout changes of records: every stage by every method, and every plan, against a list
+//! of their words.
 
 use turntile_cpu::{CpuDevice, Executor, Workspace};
 use turntile_perm::{AOS, FieldSlots, LayoutChange, RecordSchema};
@@ -11,7 +11,7 @@ use crate::stages::check_all_methods;
 const RECORDS: [&[usize]; 7] =
     [&[1, 1, 1], &[1, 3], &[4, 12, 1, 8], &[5], &[2, 2, 3, 1, 1, 6], &[16, 1], &[1; 9]];
 
-/// Returns two schemas of these fields: with their columns reversed in the record, and in order.
+/// Returns two schemas of these fields: in reverse order in the record, and in order.
 fn placed(records: usize, widths: &[usize]) -> [RecordSchema; 2] {
     let fields = RecordSchema::new(records, widths).unwrap();
     let offsets: Vec<usize> = (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect();
@@ -79,8 +79,8 @@ fn record_slots_are_right_by_every_method() {
     }
 }
 
-/// The slots of a section may start before its records. Here the last section's slots have more
-/// words than two sections of records.
+/// Checks sections whose slots start before their records. The last section's slots have more words
+/// than two sections of records.
 #[test]
 fn sections_buffer_the_slots_next_to_them() {
     let fields = RecordSchema::new(23, &[2, 2]).unwrap();

@@ -1,5 +1,5 @@
-//! Every plan for matrices with leading dimensions, against plain loops. Bytes outside source and
-//! result must be unchanged.
+//! Tests of every plan for matrices with leading dimensions, against plain loops. Bytes outside
+//! source and result must be unchanged.
 
 use crate::stages::Elsewhere;
 use crate::{numbered, rows};
@@ -10,14 +10,14 @@ use turntile_plan::{
     InvalidPlan, LaunchConfig, Method, Plan, Planner, Problem, Route, Stage, StageMap, TileRule,
 };
 
-/// Maximum bytes of matrices that also run with a workspace that is too short.
+/// Limit in bytes of matrices that are also run with too small a workspace.
 const SHORT_WORKSPACE_BYTES: usize = 1 << 16;
 
 /// Number of elements after the span that must be unchanged.
 const GUARD: usize = 3;
 
-/// Moves the matrix within a copy of the data, element by element. Also returns which elements
-/// belong to the source.
+/// Returns a copy of the data with the matrix moved element by element, and whether each element
+/// belongs to the source.
 fn moved(p: &Problem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
     let leading = leading(p);
     let (source, result, e) = (leading.source(), leading.result(), p.elem_bytes());
@@ -71,7 +71,8 @@ fn check_short(executor: &Executor, mut workspace: Workspace) {
     assert!(data == before);
 }
 
-/// Runs `plan` with exactly the workspace that it states, filled with a pattern.
+/// Runs `plan` with exactly the workspace that it states, filled with a pattern, and checks the
+/// result.
 fn check(plan: Plan, threads: usize) {
     check_all([plan], threads);
 }
@@ -98,7 +99,8 @@ fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
         }
         for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
             if of_source[at] && !is_of_result(&p, at) {
-                // Any element of the data, but not workspace contents. Searched only in small data.
+                // May be any element of the original data, but not workspace contents. Searched
+                // only in small data.
                 let known = || before.chunks(e).any(|element| element == got);
                 assert!(
                     data.len() > 4000 || known(),
@@ -136,7 +138,7 @@ fn tiled(p: &Problem, threads: usize) -> Vec<Plan> {
     planner.candidates(p).candidates.into_iter().filter(|plan| plan.stages().any(runs)).collect()
 }
 
-/// Returns the plan's methods, without those of the dense transposition.
+/// Returns the methods of the plan's stages outside the dense transposition.
 fn methods(plan: &Plan) -> Vec<Method> {
     let frame = |route| matches!(route, Route::TOGETHER | Route::APART | Route::ONE_STAGE);
     let phases = plan.phases.iter().filter(|phase| frame(phase.route));
@@ -150,7 +152,7 @@ fn frame_stages(plan: &Plan) -> Vec<(usize, usize)> {
     phases.flat_map(|(k, phase)| (0..phase.stages.len()).map(move |number| (k, number))).collect()
 }
 
-/// Checks every plan, within the default cap and without workspace.
+/// Checks every plan, within the default workspace cap and without workspace.
 fn check_every_plan(p: Problem, threads: usize) {
     for p in [p.with_cap(0), p] {
         let (best, all) = (plan(&p, threads), candidates(&p, threads));
@@ -173,7 +175,8 @@ fn all_plans_are_right_for_small_matrices() {
     }
 }
 
-/// If there is room, the gaps of one side move as elements, and rows slide once.
+/// Checks that a plan slides rows only once if the gaps of one side fit in the array at the other
+/// side's pitch: these gaps then move as elements.
 #[test]
 fn rows_slide_once_when_gaps_fit_the_other_pitch() {
     let slides = |plan: &Plan| -> Vec<String> {
@@ -191,7 +194,7 @@ fn rows_slide_once_when_gaps_fit_the_other_pitch() {
         assert_eq!(found.len(), 1 + once.iter().len(), "{found:?}");
         assert!(found.iter().any(|slides| slides.len() == 2), "{found:?}");
         assert!(once.is_none_or(|once| found.contains(&vec![once.to_owned()])), "{found:?}");
-        // Each plan is still found if the cap equals its own saved gaps.
+        // Each plan is still found if the workspace cap equals its saved gaps.
         for plan in &around {
             let capped = candidates(&p.with_cap(plan.saved_gap_bytes()), 2);
             assert!(capped.iter().all(|other| other.saved_gap_bytes() <= plan.saved_gap_bytes()));
@@ -200,7 +203,7 @@ fn rows_slide_once_when_gaps_fit_the_other_pitch() {
     }
 }
 
-/// Tiles of every side that divides both pitches, and rows of such tiles.
+/// Checks plans with tiles of every side that divides both pitches, and with rows of such tiles.
 #[test]
 fn tiled_plans_are_right_when_pitches_differ() {
     let mut seen = [0; 2];
@@ -235,7 +238,7 @@ fn tiled_plans_are_right_when_pitches_differ() {
     }
 }
 
-/// Equal pitches of any width take one pass.
+/// Checks that plans for equal pitches of any width take at most one pass and no workspace.
 #[test]
 fn equal_pitches_take_one_pass_without_workspace() {
     for (rows, cols) in (1..20).flat_map(|rows| (1..20).map(move |cols| (rows, cols))) {
@@ -248,7 +251,7 @@ fn equal_pitches_take_one_pass_without_workspace() {
     }
 }
 
-/// Matrices large enough for tiles, blocks, rounds and several threads.
+/// Checks matrices large enough for tiles, blocks, rounds and several threads.
 #[test]
 fn all_plans_are_right_when_threads_share_a_matrix() {
     let cases = [
@@ -272,7 +275,8 @@ fn all_plans_are_right_when_threads_share_a_matrix() {
     }
 }
 
-/// Rows slide together and apart in rounds, blocks and shares, though no data follow the last row.
+/// Checks plans whose rows slide together and apart in rounds, blocks and shares. The last row has
+/// no gap after it.
 #[test]
 fn plans_are_right_with_every_slide_method() {
     let sides = [[2, 3], [5, 4], [7, 30], [41, 6], [1, 9], [9, 1]];
@@ -297,7 +301,7 @@ fn plans_are_right_with_every_slide_method() {
     }
 }
 
-/// Parallel rounds move at least 1 MiB.
+/// Checks slides long enough for parallel rounds, which move at least 1 MiB.
 #[test]
 fn long_slides_run_on_several_threads() {
     for gaps in [[0, 400], [400, 0], [10, 2000], [2000, 10], [100, 1000]] {
@@ -320,7 +324,7 @@ proptest! {
     }
 }
 
-/// The planner's choice depends on the size of the gaps and on the cap.
+/// Checks that the planner's choice depends on the size of the gaps and on the workspace cap.
 #[test]
 fn plan_has_fewest_passes_within_the_cap() {
     use Method::{GapSwap, Rounds, SaveGaps, Shares, ThroughWorkspace};
@@ -372,7 +376,7 @@ fn short_data_or_workspace_is_rejected_and_unchanged() {
     }
 }
 
-/// Plans assembled by hand move only data of their problem.
+/// Checks that plans assembled by hand are rejected unless their stages solve their problem.
 #[test]
 fn plan_is_rejected_when_stages_belong_to_another_problem() {
     let (p, other) = (transposed([300, 200], [7, 9], 4), transposed([200, 300], [7, 9], 4));
@@ -399,7 +403,7 @@ fn plan_is_rejected_when_stages_belong_to_another_problem() {
         assert_leading_rejected(with_problem(p.clone(), plan.clone()));
         assert_leading_rejected(with_problem(slid([300, 200], [7, 9], 4), plan.clone()));
         assert_rejected(with_problem(dense.clone(), plan.clone()));
-        // Without one of its stages, or with the phases reversed.
+        // The plan without one of its stages, or with the phases reversed.
         for phase in 0..plan.phases.len() {
             for number in 0..plan.phases[phase].stages.len() {
                 let frame = matches!(plan.phases[phase].route, Route::TOGETHER | Route::APART);

@@ -6,8 +6,8 @@ mod leading;
 mod rows;
 mod stages;
 
-/// Returns elements filled with their index, so that a wrong element shows its origin. Elements of
-/// fewer than four bytes contain a hash of the index.
+/// Returns the bytes of elements filled with their index, so that a wrong element shows its origin.
+/// Elements of fewer than four bytes contain a hash of the index.
 pub fn numbered(len: usize, elem_bytes: usize) -> Vec<u8> {
     let mut data = Vec::with_capacity(len * elem_bytes);
     for k in 0..len as u64 {

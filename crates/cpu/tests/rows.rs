@@ -1,5 +1,5 @@
-//! Row slides by every method: rounds and blocks of many lengths, with fewer and more threads than
-//! cores.
+//! Tests of row slides by every method: rounds and blocks of many lengths, with fewer and more
+//! threads than cores.
 
 use crate::numbered;
 use proptest::prelude::*;
@@ -78,7 +78,7 @@ fn slides_of_all_small_sizes_match_the_closed_form() {
     }
 }
 
-/// A panic between two blocks must not split an element.
+/// Checks that a panic between two blocks cannot split an element.
 #[test]
 fn blocks_contain_whole_elements() {
     let slide = RowSlide::new(9, 5, 6, 8).unwrap();
@@ -117,7 +117,8 @@ fn blocks_contain_whole_elements() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// More threads than cores, so that threads are preempted between any two steps.
+    /// Checks slides on up to 8 threads. If they exceed the cores, they are preempted between any
+    /// two steps.
     #[test]
     fn slides_of_random_sizes_match_the_closed_form(
         rows in 1usize..300, cols in 1usize..300, a in 0usize..300, b in 0usize..300,
@@ -134,7 +135,7 @@ proptest! {
     }
 }
 
-/// The contents of gaps must never become part of a matrix, even in plans assembled by hand.
+/// Checks that plans assembled by hand cannot make the contents of gaps part of a matrix.
 #[test]
 fn plan_is_rejected_when_rows_have_gaps() {
     let apart = RowSlide::new(7, 5, 5, 7).unwrap();
@@ -144,7 +145,7 @@ fn plan_is_rejected_when_rows_have_gaps() {
         assert!(matches!(plan.check(), Err(InvalidPlan::Leading { .. })), "{plan:#}");
         let executor = Executor::of_stage(map.clone(), best(slide, 4, 1), 4, 1).unwrap();
         let mut workspace = Workspace::new(executor.workspace_bytes()).unwrap();
-        // Rows and gaps, except the last gap.
+        // Elements of rows and gaps, except the last gap; and of rows only.
         let (expected, got) = (47 * 4, 35 * 4);
         let error = executor.run_bytes(&mut vec![0; got], &mut workspace);
         assert_eq!(error, Err(RunError::Length { expected, got }));

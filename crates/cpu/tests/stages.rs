@@ -1,4 +1,4 @@
-//! Single stages: every method that can run a stage map, against the map's closed form.
+//! Tests of single stages: every method that can run a stage map, against the map's closed form.
 
 use crate::numbered;
 use turntile_cpu::kernel_config::{CpuKernel, CpuKernelConfig};
@@ -115,7 +115,7 @@ fn elementary_maps_are_right_by_every_method() {
     }
 }
 
-/// Axis orders other than matrix transpositions. Most of them move along cycles.
+/// Checks axis permutations other than matrix transpositions. Most of them move along cycles.
 #[test]
 fn axis_permutations_are_right_by_every_method() {
     for (extents, order) in [
@@ -164,8 +164,8 @@ fn cuts_are_right_by_every_method() {
     }
 }
 
-/// Maps larger than every internal block: tiles of 64, blocks of 256 bytes, several chains per
-/// thread.
+/// Checks maps larger than every internal block: tiles of 64, blocks of 256 bytes, several chains
+/// per thread.
 #[test]
 fn maps_beyond_the_block_sizes_are_right_by_every_method() {
     let e =
@@ -202,8 +202,8 @@ fn maps_beyond_the_block_sizes_are_right_by_every_method() {
     }
 }
 
-/// The workspace of a stage follows the formulas of docs/planning.md, for flags and buffered runs,
-/// and for rows that chunks share.
+/// Checks that the workspace of a stage follows the formulas of docs/planning.md, for flags and
+/// saved super-elements, and for rows that chunks share.
 #[test]
 fn workspace_follows_the_documented_formulas() {
     let needs = |map: &StageMap, method, threads, elem_bytes| {
@@ -216,7 +216,7 @@ fn workspace_follows_the_documented_formulas() {
         let config: CpuKernelConfig = implementation.launch_config.get().cloned().unwrap();
         (config.resources(), implementation.workspace_bytes)
     };
-    // The number of runs that fit 512 KiB, from 2 to 65.
+    // `saved` is the number of super-elements that fit 512 KiB, from 2 to 65.
     for (run_bytes, saved) in [(256, 65), (20_000, 26), (400_000, 2)] {
         let map = Elementary { batch: 1, rows: 500, mid: 1, cols: 300, unit: run_bytes }.into();
         let flags = (500 * 300usize).div_ceil(32) * 4;
@@ -296,7 +296,7 @@ fn workspace_is_what_the_implementation_states() {
     }
 }
 
-/// A launch configuration runs only the stage for which it was made.
+/// Checks that a launch configuration runs only the stage for which it was made.
 #[test]
 fn launch_config_of_another_stage_is_rejected() {
     let host = CpuDevice::new(2);
@@ -323,7 +323,8 @@ fn launch_config_of_another_stage_is_rejected() {
     assert!(matches!(flaw, Some(InvalidPlan::Method { number: 1, .. })), "{error}");
 }
 
-/// Matrices as large as the address space: no plan of them, and no resource it needs, overflows.
+/// Checks that no plan of a matrix as large as the address space, and no resource it needs,
+/// overflows.
 #[test]
 fn plans_do_not_overflow_when_matrices_fill_the_address_space() {
     for (batch, rows, cols, elem_bytes) in [
@@ -345,7 +346,7 @@ fn plans_do_not_overflow_when_matrices_fill_the_address_space() {
     }
 }
 
-/// Rows and columns out of place are copied, on all threads if they are long.
+/// Checks that a long row, column or element is copied out of place on all threads.
 #[test]
 fn unchanged_order_is_copied() {
     let planner = Planner::new(CpuDevice::new(3));

@@ -3,9 +3,9 @@
 //!
 //!     gpus [small | squares | errors | large | time]... [ROWSxCOLSxRANKS]...
 //!
-//! Without arguments all parts run. Ranks are assigned to the available GPUs in rotation: with one
-//! GPU all ranks share it. `time` uses matrices of floats, of the given sizes or of default sizes.
-//! If parts are equal, `time` also measures the same matrix with copies.
+//! Without arguments all of these run. Ranks are assigned to the available GPUs in rotation: with
+//! one GPU all ranks share it. `time` uses matrices of floats, of the given sizes or of default
+//! sizes. If the ranks' parts are equal, `time` also measures the same matrix with copies.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -83,7 +83,7 @@ fn small(gpus: &[Gpu]) -> Outcome<usize> {
 }
 
 /// Checks squares and rectangles in equal parts over 2 to 5 ranks. Some sides are not a multiple of
-/// a tile.
+/// the kernel's tile.
 fn squares(gpus: &[Gpu]) -> Outcome<usize> {
     let mut failures = 0;
     let equal = [4, 52, 64, 132, 260].map(|side| (side, side));
@@ -102,7 +102,7 @@ fn squares(gpus: &[Gpu]) -> Outcome<usize> {
 fn check(case: &Case, ranks: usize, chunk: usize, gpus: &[Gpu]) -> Outcome<usize> {
     let (identity, gpus): (Vec<usize>, _) = ((0..case.shape.len()).collect(), assign(gpus, ranks));
     let (mut planned, mut failures) = (case.change().message_bytes(chunk).plan_on(&gpus)?, 0);
-    // Bytes after the part must not change.
+    // Bytes after the plan's capacity must not change.
     let mut locals = RankMemory::all(&gpus, |rank| planned.capacity(rank) + 3)?;
     for (rank, local) in locals.iter_mut().enumerate() {
         local.put(0, &case.part(&identity, &case.before, rank))?;
@@ -235,7 +235,7 @@ impl TestMatrix {
         Ok(wrong)
     }
 
-    /// Returns the bytes that rank 0 sends.
+    /// Returns the number of bytes that rank 0 sends.
     fn sent_bytes(&self) -> usize {
         4 * self.parts[0].len(0) * (self.sides[1] - self.parts[1].len(0))
     }

@@ -1,5 +1,6 @@
 //! Transposes a matrix of doubles in place, with threads as ranks. Prints the time, and the speed
-//! in percent of a copy by one thread, also for a transpose of the whole matrix in one memory.
+//! in percent of a copy by one thread, also for an in-place transpose of the whole matrix in one
+//! buffer.
 //!
 //!     cargo run --release -p turntile-distributed --example threads [rows cols ranks]
 

@@ -1,4 +1,4 @@
-//! In-place all-to-all exchange of blocks of any size.
+//! In-place all-to-all exchange between ranks, of blocks of any size.
 //!
 //! Every rank stores one block per rank, in rank order. Block `j` of rank `r` swaps with block `r`
 //! of rank `j`.
@@ -7,11 +7,12 @@
 //! that is partitioned after. With `U` bytes per pair of indices, block `j` has `b_r·t_j·U` bytes
 //! before and `b_j·t_r·U` bytes after.
 //!
-//! 1. Each pair of ranks swaps the bytes of the smaller of its two blocks. Pairs are scheduled in
-//!    rounds: in round `k` the two ranks of a pair add up to `k` modulo `P`, the number of ranks.
+//! 1. Each pair of ranks swaps the starts of its two blocks, over the length of the smaller one.
+//!    Pairs are scheduled in rounds: in round `k` the two ranks of a pair add up to `k` modulo `P`,
+//!    the number of ranks.
 //! 2. The surplus of the larger block is sent one way, from ranks with a high `b/t` to ranks with a
-//!    low `b/t`. Ranks receive one after another in increasing `b/t`. By then a rank has sent its own
-//!    surplus. It slides its blocks to their final offsets, which makes room.
+//!    low `b/t`. Ranks receive one after another in increasing `b/t`. By then a rank has sent its
+//!    own surplus. It slides its blocks to their final offsets, which makes room for the surplus.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -31,9 +32,9 @@ pub enum Message {
     },
     /// Moves bytes within this rank's buffer. Source and destination may overlap.
     Slide {
-        /// Offset of the source.
+        /// Byte offset of the source.
         from: usize,
-        /// Offset of the destination.
+        /// Byte offset of the destination.
         to: usize,
         /// Number of bytes.
         bytes: usize,
@@ -72,27 +73,28 @@ impl BlockExchange {
         self.before.ranks()
     }
 
-    /// Returns the bytes of the block that rank `r` has for rank `j`.
+    /// Returns the size in bytes of the block that rank `r` has for rank `j` before the exchange.
     pub fn block_bytes(&self, r: usize, j: usize) -> usize {
         self.before.len(r) * self.after.len(j) * self.bytes_per_pair
     }
 
-    /// Returns the offset in rank `r` of the block for rank `j`, before the exchange.
+    /// Returns the byte offset in rank `r`'s data of its block for rank `j`, before the exchange.
     pub fn offset_before(&self, r: usize, j: usize) -> usize {
         self.before.len(r) * self.after.begin(j) * self.bytes_per_pair
     }
 
-    /// Returns the offset in rank `r` of the block from rank `j`, after the exchange.
+    /// Returns the byte offset in rank `r`'s data of the block from rank `j`, after the exchange.
     pub fn offset_after(&self, r: usize, j: usize) -> usize {
         self.after.len(r) * self.before.begin(j) * self.bytes_per_pair
     }
 
-    /// Returns the bytes that ranks `r` and `j` swap: the size of the smaller block of the pair.
+    /// Returns the number of bytes that ranks `r` and `j` each send in their swap: the size of the
+    /// smaller block of the pair.
     pub fn swapped_bytes(&self, r: usize, j: usize) -> usize {
         self.block_bytes(r, j).min(self.block_bytes(j, r))
     }
 
-    /// Returns the bytes that rank `r` sends to other ranks.
+    /// Returns the number of bytes that rank `r` sends to other ranks.
     pub fn sent_bytes(&self, r: usize) -> usize {
         (self.after.extent() - self.after.len(r)) * self.before.len(r) * self.bytes_per_pair
     }
@@ -104,15 +106,15 @@ impl BlockExchange {
         others.map(|j| self.swapped_bytes(r, j)).max().unwrap_or(0).min(max_message)
     }
 
-    /// Returns the bytes of a bounce buffer for swaps and for overlapping slides, in pieces of at
-    /// most `max_message` bytes.
+    /// Returns the bytes of a bounce buffer of rank `r` for swaps and for overlapping slides, in
+    /// pieces of at most `max_message` bytes.
     pub fn bounce_bytes_with_slides(&self, r: usize, max_message: usize) -> usize {
         let all = (0..self.ranks()).map(|j| self.swapped_bytes(r, j));
         all.max().unwrap_or(0).min(max_message)
     }
 
-    /// Returns all ranks in the order in which they receive: in increasing `b/t`. Ranks whose part
-    /// is empty after the exchange come last.
+    /// Returns all ranks in the order in which they receive surplus: in increasing `b/t`. Ranks
+    /// whose part is empty after the exchange come last.
     pub fn receivers(&self) -> Vec<usize> {
         let parts = |r| (self.before.len(r) as u128, self.after.len(r) as u128);
         let by_ratio = |&a: &usize, &b: &usize| match (parts(a), parts(b)) {
@@ -174,8 +176,8 @@ impl BlockExchange {
         swaps.chain(one_way)
     }
 
-    /// Exchanges the blocks of this rank in messages of at most `max_message` bytes. `bounce` has
-    /// [`bounce_bytes`](Self::bounce_bytes) bytes.
+    /// Exchanges the blocks of this rank in messages of at most `max_message` bytes. `bounce` holds
+    /// the bytes that a swap sends, and has [`bounce_bytes`](Self::bounce_bytes) bytes.
     pub fn exchange(
         &self,
         comm: &mut impl Communicator,
@@ -201,7 +203,8 @@ impl BlockExchange {
         Ok(())
     }
 
-    /// Returns the slides of rank `r` as `(from, to, bytes)`, in the order in which they must run.
+    /// Returns the slides of rank `r` as `(from, to, bytes)`, with byte offsets in its data, in the
+    /// order in which they must run.
     ///
     /// Blocks are in rank order before and after. Blocks that move down slide first, in increasing
     /// rank. Blocks that move up follow, in decreasing rank. So no slide overwrites a block that

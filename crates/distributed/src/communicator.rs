@@ -21,8 +21,8 @@ pub trait Communicator {
     fn size(&self) -> usize;
 
     /// Sends `send` to `partner` and receives `receive` from it, both at the same time. The partner
-    /// makes the matching call with the same byte counts. An empty `send` or `receive` is not
-    /// transmitted.
+    /// makes the matching call, with the lengths of `send` and `receive` swapped. An empty `send`
+    /// or `receive` is not transmitted.
     ///
     /// # Errors
     /// Returns an error if the partner is gone, or if it sent another number of bytes.
@@ -40,8 +40,9 @@ pub trait Communicator {
     /// Returns an error if a rank is gone.
     fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError>;
 
-    /// Runs the local stage `stage` and returns when it has finished. A stage may use the threads
-    /// of the calling thread's pool. A transport can override this method to provide others.
+    /// Runs `stage`, the local stages before or after the exchange, and returns when they have
+    /// finished. They may use the threads of the calling thread's pool. A transport can override
+    /// this method to provide others.
     fn local(&self, stage: Box<dyn FnOnce() + Send + '_>) {
         stage();
     }

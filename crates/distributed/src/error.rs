@@ -22,15 +22,15 @@ pub enum Error {
         axis: usize,
         /// Extent of the axis.
         expected: usize,
-        /// Sum of the parts.
+        /// Sum of the part sizes.
         got: usize,
     },
-    /// The partitions before and after have different numbers of ranks.
+    /// The partitions before and after the redistribution have different numbers of ranks.
     #[error("{before} parts before but {after} parts after: every rank needs one of each")]
     Ranks {
-        /// Number of parts before.
+        /// Number of parts before the redistribution.
         before: usize,
-        /// Number of parts after.
+        /// Number of parts after the redistribution.
         after: usize,
     },
     /// One axis is partitioned both before and after, but into different parts.
@@ -77,7 +77,7 @@ pub enum Error {
         /// The first rank that differs from rank 0.
         rank: usize,
     },
-    /// A rank's buffer is shorter than its capacity.
+    /// A rank's buffer is shorter than the capacity that its plan needs.
     #[error("rank {rank} needs a buffer of {need} bytes, and has {have}")]
     Short {
         /// The first rank whose buffer is too short.
@@ -93,7 +93,7 @@ pub enum Error {
         /// The first rank that failed.
         rank: usize,
     },
-    /// Ranks could not communicate before any data moved.
+    /// Communication between ranks failed before any data moved.
     #[error("no data have moved: {0}")]
     Unreachable(#[source] CommError),
     /// Data in transit were not delivered, or a local stage did not run. The data are incomplete.

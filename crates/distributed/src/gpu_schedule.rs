@@ -1,4 +1,5 @@
-//! The block exchange as a list of asynchronous commands, which one thread queues for all ranks.
+//! The block exchange between GPUs as a list of asynchronous commands, which one thread queues for
+//! all ranks.
 //!
 //! Every rank has two streams. The *local* stream runs its local stages and the copies within its
 //! memory. The *send* stream runs copies to other ranks. Events order the streams.
@@ -16,10 +17,10 @@ use crate::peer_squares::PeerSquares;
 pub const BOUNCE_BUFFERS: usize = 3;
 
 /// Number of events per stream. Event `n < BOUNCE_BUFFERS` records that bounce buffer `n` is free.
-/// The last event records the end of the commands queued so far.
+/// Event `BOUNCE_BUFFERS` records the end of the commands queued so far.
 pub const EVENTS: usize = BOUNCE_BUFFERS + 1;
 
-/// Index of a stream's last event, which records the end of the commands queued so far.
+/// Index of the event that records the end of the commands queued so far.
 const END: usize = BOUNCE_BUFFERS;
 
 /// A stream: its rank and its kind.
@@ -37,7 +38,7 @@ pub enum StreamKind {
 /// An event: its stream, and its index below [`EVENTS`].
 pub type EventId = (StreamId, usize);
 
-/// A start address: an offset into a rank's data, or one of its bounce buffers.
+/// A start address: a byte offset into a rank's data, or one of its bounce buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     Data { rank: usize, at: usize },
@@ -59,7 +60,8 @@ pub enum GpuCommand {
         from: Location,
         bytes: usize,
     },
-    /// Swaps the square tiles of two blocks and transposes each tile.
+    /// Launches one half of the swap of two blocks' square tiles, each transposed. For
+    /// [`SwapHalf::Own`], transposes the tiles of one block.
     Swap {
         on: StreamId,
         blocks: [Location; 2],
@@ -74,7 +76,7 @@ pub enum GpuCommand {
     },
 }
 
-/// Returns the commands that swap square tiles between ranks.
+/// Returns the commands that swap square tiles between ranks, and transpose those that stay.
 ///
 /// Each rank of a pair launches one half of their swap. If local stages follow, each rank runs them
 /// after all other ranks have finished with its memory.
@@ -131,7 +133,7 @@ pub fn copies(ranks: usize, blocks: Option<&BlockExchange>, max_message: usize) 
 struct Builder {
     commands: Vec<GpuCommand>,
     max_message: usize,
-    /// Number of messages received so far through bounce buffers, per rank.
+    /// Number of messages queued so far that each rank receives through bounce buffers.
     bounce_uses: Vec<usize>,
 }
 
@@ -167,7 +169,8 @@ impl Builder {
         }
     }
 
-    /// Queues one swap message between two ranks. `ends` are the rank and the offset of each.
+    /// Queues one swap message between two ranks. `ends` are the two ranks, each with the byte
+    /// offset in its data.
     fn swap(&mut self, ends: [(usize, usize); 2], bytes: usize) {
         let bounces = ends.map(|(rank, _)| {
             self.bounce_uses[rank] += 1;
@@ -195,8 +198,8 @@ impl Builder {
         }
     }
 
-    /// Slides the blocks of rank `r` to their final offsets, then copies the surplus of larger
-    /// blocks from the other ranks.
+    /// Queues the slides of rank `r`'s blocks to their final offsets, then the copies of the
+    /// surplus of larger blocks from other ranks.
     fn receive_surplus(&mut self, blocks: &BlockExchange, r: usize) {
         let (local, send) = ((r, StreamKind::Local), (r, StreamKind::Send));
         let mut slides = blocks.slides(r).peekable();
@@ -223,8 +226,8 @@ impl Builder {
         }
     }
 
-    /// Moves bytes within a rank's data. If source and destination overlap, they are copied in
-    /// pieces through a bounce buffer.
+    /// Queues a move of bytes within a rank's data, in pieces through a bounce buffer if source and
+    /// destination overlap.
     fn slide(&mut self, rank: usize, [from, to]: [usize; 2], bytes: usize) {
         let (on, bounce) = ((rank, StreamKind::Local), Location::Bounce { rank, bounce: 0 });
         let at = |at| Location::Data { rank, at };

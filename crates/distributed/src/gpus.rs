@@ -15,14 +15,15 @@ use crate::local::{Alternatives, OnBytes, plan_stages};
 use crate::redistribution::{Redistribution, StageRequests};
 use crate::tile_choice::fastest_tiles;
 
-/// Default message size in bytes. Transferring such a message takes longer than queueing it.
+/// Default maximum message size in bytes, between GPUs. Transferring such a message takes longer
+/// than queueing it.
 const MESSAGE_BYTES: usize = 16 << 20;
 
 /// Alignment in bytes that local stages require of a rank's data.
 const ALIGNMENT: u64 = 16;
 
-/// A [`Redistribution`] planned for GPUs of this process, one GPU per rank. It can be run any
-/// number of times.
+/// A [`Redistribution`] planned for GPUs of this process as ranks. It can be run any number of
+/// times.
 ///
 /// `Display` prints the stages of each rank, and the ranks that it reaches only through the host.
 #[derive(Debug)]

@@ -8,11 +8,11 @@ use turntile::{ErrorKind, Transpose};
 /// transposes that run one after another.
 pub type Alternatives = Vec<Vec<OnBytes<Transpose>>>;
 
-/// An item together with the byte range of the part that it applies to.
+/// An item together with the byte range of the rank's part that it applies to.
 pub type OnBytes<T> = (Range<usize>, T);
 
-/// Plans each stage by its first alternative that `plan` does not reject with
-/// [`ErrorKind::NoPlan`].
+/// Returns the plans of all stages in order, each by its first alternative that `plan` does not
+/// reject with [`ErrorKind::NoPlan`].
 ///
 /// # Errors
 /// Returns the error of the last alternative if all are rejected, or the first other error.

@@ -2,9 +2,9 @@
 //! by one local pass.
 //!
 //! Each of `P` ranks has `m` rows of `P·n` elements before, and `n` rows of `P·m` after. Let `s`
-//! divide both, with `m = m'·s` and `n = n'·s`. Block `j` of rank `i` is the data that it sends to
-//! rank `j`. It has `m'` by `n'` squares of `s` by `s` elements. With row `a'·s + a` and column
-//! `b'·s + b` of a block, rank `i` stores `[a'][a][j][b'][b]`. The result of rank `j` is
+//! divide `m` and `n`, with `m = m'·s` and `n = n'·s`. Block `j` of rank `i` is the data that it
+//! sends to rank `j`. It has `m'` by `n'` squares of `s` by `s` elements. With row `a'·s + a` and
+//! column `b'·s + b` of a block, rank `i` stores `[a'][a][j][b'][b]`. The result of rank `j` is
 //! `[b'][b][i][a'][a]`.
 //!
 //! 1. Square `(a', b')` of block `j` of rank `i` swaps with square `(a', b')` of block `i` of rank
@@ -28,8 +28,8 @@ pub struct PeerSquares {
 }
 
 impl PeerSquares {
-    /// Returns one tiling per side that divides all parts, largest side first. Returns no tiling if
-    /// parts are unequal or empty, or if the number of elements overflows `usize`.
+    /// Returns one tiling per tile side that divides all parts, largest side first. Returns no
+    /// tiling if parts are unequal or empty, or if the number of elements overflows `usize`.
     pub fn all(rows: &Partition, cols: &Partition) -> impl Iterator<Item = Self> + use<> {
         let ranks = rows.ranks();
         let equal = ranks == cols.ranks() && rows.are_equal() && cols.are_equal();
@@ -65,7 +65,7 @@ impl PeerSquares {
 mod tests {
     use super::*;
 
-    /// Simulates the algorithm of the module documentation element by element.
+    /// Checks the algorithm of the module documentation by a simulation, element by element.
     fn check(squares: &PeerSquares, [m, n]: [usize; 2]) {
         let ranks = squares.ranks;
         let Squares { side, across: [rows, cols], pitch } = squares.squares;

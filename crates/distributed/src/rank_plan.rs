@@ -18,7 +18,7 @@ use crate::local::OnBytes;
 /// `Display` prints one line per stage.
 #[derive(Clone, Debug)]
 pub struct RankPlan {
-    /// Numbers that must be equal on all ranks.
+    /// Numbers of the request that must be equal on all ranks.
     signature: Vec<usize>,
     rank: usize,
     /// Bytes of this rank's part, before and after.
@@ -101,7 +101,8 @@ impl RankPlan {
     }
 }
 
-/// Runs the plan that `plan` returns for this rank. If it fails on one rank, all return an error.
+/// Runs the plan that `plan` returns for this rank. If `plan` fails on one rank, all return an
+/// error.
 pub(crate) fn run<'a>(
     comm: &mut impl Communicator,
     signature: &[usize],
@@ -147,8 +148,8 @@ pub(crate) fn run<'a>(
 /// an error. Collective.
 ///
 /// Checks that all ranks passed the same `signature`, that `begin` succeeded on all of them, and
-/// that every buffer is long enough. `begin` returns the bytes that this rank needs, and any
-/// result. `have` is the size of this rank's buffer in bytes.
+/// that every buffer is long enough. `begin` returns the buffer size in bytes that this rank needs,
+/// and any result. `have` is the size of this rank's buffer in bytes.
 ///
 /// # Errors
 /// Returns the errors of [`Redistribution::agree`](crate::Redistribution::agree).
@@ -189,7 +190,8 @@ pub(crate) fn agree<W>(
     }
 }
 
-/// Returns the number `own` of every rank. Checks that the communicator returns one per rank.
+/// Returns the numbers that all ranks passed as `own`, in rank order. Checks that the communicator
+/// returns one per rank.
 fn gather(comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let all = comm.all_gather(own).map_err(Error::Unreachable)?;

@@ -1,5 +1,5 @@
-//! The request: an array's shape, the permutation of its axes, and the partitioned axis before and
-//! after.
+//! A request to redistribute: an array's shape, the permutation of its axes, and the partitioned
+//! axis before and after.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -17,8 +17,8 @@ use crate::partition::Partition;
 use crate::peer_squares::PeerSquares;
 use crate::rank_plan::{self, RankPlan};
 
-/// The order of the local stages and the exchange. `i` is the axis that is partitioned before, and
-/// `k` the axis that is partitioned after.
+/// The order of the local stages and the exchange. `i` is the axis that is partitioned before the
+/// redistribution, and `k` the axis that is partitioned after it.
 ///
 /// | schedule | before the exchange | after the exchange |
 /// |---|---|---|
@@ -53,8 +53,8 @@ pub struct Redistribution {
     message_bytes: Option<usize>,
 }
 
-/// Default message size in bytes. Links reach their full bandwidth from 1 MiB on, and a buffer of
-/// this size is 1% of 400 MiB.
+/// Default maximum message size in bytes, except for [`plan_on`](Redistribution::plan_on). Links
+/// reach their full bandwidth from 1 MiB on, and a buffer of this size is 1% of 400 MiB.
 const MESSAGE_BYTES: usize = 4 << 20;
 
 /// The stages and messages of a redistribution on one rank, for a caller that runs them itself.
@@ -389,11 +389,12 @@ impl Redistribution {
         (0..self.shape.len()).collect()
     }
 
-    /// Returns the stages of the axes-first schedule.
+    /// Returns the stages of the axes-first schedule, before and after the exchange.
     ///
-    /// Permutes the axes to `[k, X, i, Y]` (`X` and `Y`: other axes). After the exchange, the
-    /// blocks are the fields of records, one record per index of `k` and `X`. Merges the fields
-    /// into records, which makes axis `i` whole. Then permutes all axes to their final order.
+    /// Before the exchange, the axes are permuted to `[k, X, i, Y]` (`X` and `Y`: other axes).
+    /// After the exchange, the blocks are the fields of records, one record per index of `k` and
+    /// `X`. Then the fields are merged into records, which makes axis `i` whole, and all axes are
+    /// permuted to their final order.
     fn axes_first(&self, k: usize, source: &[usize], t: usize) -> [Vec<LocalStage>; 2] {
         let order = with_axis_first(k, &self.axes);
         let (outer, inner) = self.elements_around(self.before.0, &order);
@@ -407,11 +408,11 @@ impl Redistribution {
         [vec![LocalStage::Axes(source.to_vec(), order)], vec![merge, last]]
     }
 
-    /// Returns the stages of the panels-first schedule.
+    /// Returns the stages of the panels-first schedule, before and after the exchange.
     ///
-    /// Permutes the axes to `[i, X, k, Y]` (`X` and `Y`: other axes) and splits axis `k` into one
-    /// panel per rank. After the exchange, axis `i` is whole. Then permutes all axes to their final
-    /// order.
+    /// Before the exchange, the axes are permuted to `[i, X, k, Y]` (`X` and `Y`: other axes), and
+    /// axis `k` is split into one panel per rank. After the exchange, axis `i` is whole. Then all
+    /// axes are permuted to their final order.
     fn panels_first(&self, k: usize, source: &[usize], [b, t]: [usize; 2]) -> [Vec<LocalStage>; 2] {
         let order = with_axis_first(self.before.0, &self.identity_order());
         let (outer, inner) = self.elements_around(k, &order);
@@ -426,8 +427,8 @@ impl Redistribution {
         [vec![LocalStage::Axes(source.to_vec(), order), panels], vec![last]]
     }
 
-    /// Returns two products of extents in `order`: between the first axis and `axis`, and after
-    /// `axis`.
+    /// Returns two products of extents in `order`: of the axes between the first axis and `axis`,
+    /// and of those after `axis`.
     fn elements_around(&self, axis: usize, order: &[usize]) -> (usize, usize) {
         let position = order.iter().position(|&a| a == axis).unwrap_or(0);
         let product = |axes: &[usize]| self.extents(axes).iter().product();
@@ -457,7 +458,8 @@ impl Redistribution {
         }
     }
 
-    /// Returns the matrix transpositions of a record conversion. Every device supports them.
+    /// Returns the matrix transpositions that together make a record conversion. Every device
+    /// supports them.
     ///
     /// From records to fields, the whole part is transposed first and then each field. From fields
     /// to records, each field is transposed first and then the whole part.

@@ -9,12 +9,12 @@ use crate::local::plan_stages;
 use crate::peer_squares::PeerSquares;
 use crate::redistribution::Redistribution;
 
-/// Maximum number of sides to estimate, largest first. Smaller sides are not tried: sides of half a
-/// part or less already give enough independent tiles.
+/// Maximum number of tile sides whose time is estimated, largest first. Smaller sides are not
+/// tried: sides of half a part or less already give enough independent tiles.
 const MAX_SIDES: usize = 8;
 
-/// Returns the tiles with the smallest estimated time on the first chip, or `None` if no tiles can
-/// be swapped on all chips. The estimate is the local stage after the swap plus an in-place
+/// Returns the tiles with the smallest estimated time on the first chip, or `None` if no tile side
+/// is supported by all chips. The estimate is the local stage after the swap plus an in-place
 /// transpose of all tiles, as if no tile left its rank.
 pub fn fastest_tiles(change: &Redistribution, chips: &[&Chip]) -> Option<PeerSquares> {
     let planner = Planner::new(Chip::clone(chips.first()?));

@@ -14,7 +14,7 @@ use turntile_distributed::{CommError, Communicator, Error, Message, Partition, R
 mod common;
 use common::{Case, cases};
 
-/// Returns all partitions of an extent into `ranks` parts, including empty parts.
+/// Returns all lists of `ranks` part sizes that sum to `extent`, including empty parts.
 fn all_parts(extent: usize, ranks: usize) -> Vec<Vec<usize>> {
     match ranks {
         1 => vec![vec![extent]],
@@ -69,7 +69,7 @@ proptest! {
     }
 }
 
-/// Runs stages and messages separately, as a caller with GPU memory does.
+/// Checks stages and messages that the caller runs separately, as for GPU memory.
 #[test]
 fn stages_give_the_result_when_the_caller_runs_them() {
     let (rows, cols) = (Partition::new(&[5, 0, 9]).unwrap(), Partition::new(&[2, 7, 4]).unwrap());
@@ -139,7 +139,7 @@ fn transpose_is_right_when_a_message_has_a_mebibyte() {
     });
 }
 
-/// A rank whose calls are delayed at random.
+/// A rank whose communication calls are delayed at random.
 struct Delayed(ThreadComm, AtomicUsize);
 
 impl Delayed {
@@ -364,7 +364,8 @@ fn ranks_return_an_error_when_the_communicator_is_faulty() {
     assert!(matches!(&ended[1], Err(Error::Lost(error)) if error.rank == 1), "{ended:?}");
 }
 
-/// A panic before any data moved is reported to the other ranks, which wait for this rank.
+/// Checks that a panic before any data moved is reported to the other ranks, which wait for the
+/// panicking rank.
 #[test]
 fn other_ranks_return_an_error_when_one_panics() {
     let change = Redistribution::transpose(Partition::balanced(6, 3), Partition::balanced(9, 3), 1);

@@ -12,7 +12,7 @@ pub enum StorageOrder {
 }
 
 impl StorageOrder {
-    /// Converts the constant of CBLAS: 101 or 102.
+    /// Converts the constant of CBLAS: 101 (row-major) or 102 (column-major).
     pub fn from_number(number: i32) -> Option<Self> {
         match number {
             101 => Some(StorageOrder::Row),
@@ -21,7 +21,7 @@ impl StorageOrder {
         }
     }
 
-    /// Converts a letter in upper or lower case: `R` or `C`.
+    /// Converts a letter in upper or lower case: `R` (row-major) or `C` (column-major).
     pub fn from_letter(letter: u8) -> Option<Self> {
         match letter.to_ascii_uppercase() {
             b'R' => Some(StorageOrder::Row),
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!((StorageOrder::from_letter(b'T'), operation_from_letter(b'X')), (None, None));
     }
 
-    /// The expected parameter numbers are those of OpenBLAS 0.3.34.
+    /// Checks that the parameter numbers in messages are those of OpenBLAS 0.3.34.
     #[test]
     fn the_first_illegal_argument_is_named() {
         for (order, op, numbers, parameter) in [

@@ -1,4 +1,4 @@
-//! The call of turntile for validated arguments.
+//! Validation of the arguments, and the call of turntile.
 #![allow(unsafe_code)]
 
 use std::io::Write as _;
@@ -81,7 +81,7 @@ pub unsafe fn run<T: Element>(arguments: Arguments, alpha: T, data: *mut T) {
         request.lda,
         request.ldb,
     );
-    // The workspace could not be allocated. The interface has no return value to report it.
+    // Here the workspace could not be allocated. The interface has no return value to report it.
     if let Err(error) = result {
         print_error(&format!(" ** {}IMATCOPY left the matrix unchanged: {error}", T::LETTER));
     }

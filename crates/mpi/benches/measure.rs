@@ -1,8 +1,8 @@
-//! Transposes a matrix of doubles over processes, in place, and out of place with `MPI_Alltoallv`
-//! between two local passes.
+//! Measures the transposition of a matrix of doubles over processes: in place, and out of place
+//! with `MPI_Alltoallv` between two local passes.
 //!
 //! Run it with `mpirun -n P measure ROWS COLS RUNS`. Prints median seconds of the slowest process,
-//! and of the local stages of process 0 in place. Compares every element.
+//! and of the local stages of process 0 for the in-place transposition. Checks every element.
 
 use std::cell::RefCell;
 use std::error::Error;

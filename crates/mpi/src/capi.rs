@@ -18,7 +18,7 @@ pub extern "C" fn turntile_mpi_last_error() -> *const c_char {
     last()
 }
 
-/// Transposes a matrix that is partitioned by rows.
+/// Transposes in place a matrix that is partitioned by rows.
 ///
 /// # Safety
 /// MPI must be initialised. `row_parts` and `col_parts` must have one number per process of `comm`.
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn turntile_mpi_transpose_fortran(
     }
 }
 
-/// Permutes the axes of an array that is partitioned along one of them.
+/// Permutes in place the axes of an array that is partitioned along one of them.
 ///
 /// # Safety
 /// The conditions of [`turntile_mpi_transpose`] must hold. `extents` and `axes` must have `rank`
@@ -141,8 +141,8 @@ pub unsafe extern "C" fn turntile_mpi_balanced(
     unsafe { write_parts(parts, comm, |ranks| Partition::balanced(extent, ranks)) }
 }
 
-/// Partitions an extent into parts of the rounded-up quotient, until the extent is exhausted. The
-/// remaining parts are 0.
+/// Partitions an extent into parts of its quotient by the number of processes, rounded up, until
+/// the extent is exhausted. The remaining parts are 0.
 ///
 /// # Safety
 /// The conditions of [`turntile_mpi_balanced`] must hold.

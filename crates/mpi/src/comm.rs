@@ -100,7 +100,7 @@ pub(crate) unsafe fn rank_and_size(comm: MPI_Comm) -> Result<(usize, usize), Com
     Ok((rank as usize, ranks as usize))
 }
 
-/// Converts an MPI return code to a result.
+/// Converts an MPI return code to a result; the error has MPI's text.
 fn check(code: c_int, rank: usize, partner: usize) -> Result<(), CommError> {
     if code == ffi::MPI_SUCCESS as c_int {
         return Ok(());

@@ -76,8 +76,8 @@ fn large(process: &mut MpiComm) {
     }
 }
 
-/// One process makes a different request, has a buffer that is too short, or panics. All other
-/// processes return an error, and no data move.
+/// Checks that all processes return an error and no data move if one makes a different request, has
+/// a buffer that is too short, or panics (it then unwinds).
 fn all_processes_return_an_error_when_one_fails(process: &mut MpiComm) {
     let (ranks, rank) = (process.size(), process.rank());
     let parts = || Partition::balanced(6 * ranks, ranks);
@@ -111,7 +111,7 @@ fn all_processes_return_an_error_when_one_fails(process: &mut MpiComm) {
     assert_eq!(data, before);
 }
 
-/// MPI errors are returned and do not end the job.
+/// Checks that MPI errors are returned and do not end the job.
 fn exchange_returns_an_error_when_sizes_differ(process: &mut MpiComm) {
     let (ranks, rank) = (process.size(), process.rank());
     if ranks == 1 {
@@ -133,7 +133,8 @@ fn exchange_returns_an_error_when_sizes_differ(process: &mut MpiComm) {
     assert!(process.exchange(ranks, &[1], &mut []).is_err());
 }
 
-/// A pending message of the program with the same tag is not received by a redistribution.
+/// Checks that a redistribution does not receive a pending message of the program with the same
+/// tag.
 fn messages_of_the_program_stay_separate(world: &impl World, process: &mut MpiComm) {
     let (rank, ranks) = (world.rank(), world.size());
     let [next, previous] = [(rank + 1) % ranks, (rank + ranks - 1) % ranks];

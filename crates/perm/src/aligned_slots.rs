@@ -29,7 +29,7 @@ use num_integer::Integer;
 pub enum SlotOrder {
     /// Column by column: the slots of column `j` start at position `j·chunk/slot`.
     Columns,
-    /// Each slot near its own column. Chunks have `slot` rows.
+    /// Each slot is stored near its source column. Chunks have `slot` rows.
     ///
     /// With `g = gcd(cols, slot)`, position `s` begins in column `c = s·slot mod cols` of the
     /// chunk. It holds the slot of column `c + ⌊s·g/cols⌋`. `c` is a multiple of `g`, and the
@@ -98,7 +98,8 @@ impl AlignedSlots {
         self.strip_step
     }
 
-    /// Returns the position of the slot of column `j` in a full chunk of [`SlotOrder::Rows`].
+    /// Returns the position, in slots, of the slot of column `j` in a full chunk of
+    /// [`SlotOrder::Rows`].
     ///
     /// Needs no division: `slot` and the strip step are powers of two.
     #[inline]
@@ -106,7 +107,7 @@ impl AlignedSlots {
         let (g, slot) = (self.strip_step.trailing_zeros(), self.slot.trailing_zeros());
         let (period, steps) = (self.cols >> g, (1 << (slot - g)) - 1);
         let (c, copy) = (j >> g, j & (self.strip_step - 1));
-        // Row `a` in which a slot begins at column g·c: slot divides a·cols + g·c.
+        // Row `a` of the chunk in which a slot begins at column g·c: slot divides a·cols + g·c.
         let a = ((c & steps) * self.neg_inverse) & steps;
         copy * period + ((a * period + c) >> (slot - g))
     }
@@ -195,13 +196,13 @@ impl AlignedSlots {
         first * self.slot - (j * self.rows + self.chunk_rows(c).0)
     }
 
-    /// Returns the position of the first slot of chunk `c`, in slots.
+    /// Returns the position of the first slot of chunk `c` in the array, in slots.
     fn chunk_start(&self, c: usize) -> usize {
         c * (self.chunk / self.slot) * self.cols
     }
 
-    /// Returns the number in the result of the slot that the gather pass wrote at `position`: the
-    /// map of the slot pass.
+    /// Returns the number in the result of the slot that the gather pass wrote at `position`, in
+    /// slots: the map of the slot pass.
     pub fn slot_dest(&self, position: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.cols;
         let c = (position / per_chunk).min(self.chunks() - 1);
@@ -246,7 +247,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Applies a map of slots to the offset of an element.
+    /// Returns the new offset of an element after a map of slot positions.
     fn with_slot(slots: &AlignedSlots, offset: usize, map: impl Fn(usize) -> usize) -> usize {
         map(offset / slots.slot()) * slots.slot() + offset % slots.slot()
     }

@@ -2,7 +2,8 @@
 
 use num_integer::Integer;
 
-/// Returns the prime factors of `n` with their exponents, in ascending order; empty for 0 and 1.
+/// Returns the `(prime, exponent)` pairs of the factors of `n`, in ascending order; empty for 0 and
+/// 1.
 #[doc(hidden)]
 pub fn factorise(n: u64) -> Vec<(u64, u32)> {
     let mut primes = Vec::new();
@@ -31,7 +32,7 @@ pub fn divisors(n: u64) -> Vec<u64> {
     all
 }
 
-/// Upper bound of trial divisors. Larger factors are found with Pollard's rho.
+/// Exclusive upper bound of trial divisors. Larger factors are found with Pollard's rho.
 const TRIAL_LIMIT: u64 = 1 << 12;
 
 fn split(n: u64, primes: &mut Vec<u64>) {
@@ -82,7 +83,7 @@ fn is_prime(n: u64) -> bool {
     })
 }
 
-/// Returns a proper factor of a composite `n` without small factors (Pollard 1975).
+/// Returns a proper factor of a composite `n` without factors below [`TRIAL_LIMIT`] (Pollard 1975).
 fn pollard_rho(n: u64) -> u64 {
     (1..)
         .find_map(|c| {

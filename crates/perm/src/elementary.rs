@@ -14,8 +14,8 @@
 /// | any | >1 | 1 | 0210!: if `rows = cols`, every square tile is transposed in place |
 /// | any | >1 | >1 | 2100!: super-elements moved across the matrix; the middle axis stays in the middle |
 ///
-/// No intermediate product of the maps exceeds [`len`](Self::len).
-/// Extents are in elements; a super-element is a run of `unit` elements.
+/// No intermediate product of [`succ`](Self::succ) exceeds [`len`](Self::len). Extents are in
+/// elements; a super-element is a run of `unit` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Elementary {
     /// Number of contiguous, independent instances.
@@ -105,8 +105,8 @@ pub enum SwapKind {
 mod tests {
     use super::*;
 
-    /// `cube_side` finds the shapes `side x side²` and `side² x side`, and three applications of
-    /// such a transposition are the identity.
+    /// Checks that `cube_side` finds the shapes `side x side²` and `side² x side`, and that three
+    /// applications of such a transposition are the identity.
     #[test]
     fn three_applications_restore_cubes() {
         for (rows, cols) in (1..30).flat_map(|rows| (1..30).map(move |cols| (rows, cols))) {

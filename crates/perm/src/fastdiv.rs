@@ -1,9 +1,9 @@
-//! Division by an invariant with a multiply and a shift.
+//! Division by an invariant with a multiply and shifts.
 
 /// A divisor prepared for division of any 64-bit dividend with one high multiply, one subtraction,
 /// one addition and two shifts (Granlund and Montgomery 1994, figure 4.1).
 ///
-/// Device code computes the quotient `q` of `n` from [`parts`](Self::parts), with `__umul64hi`:
+/// GPU kernels compute the quotient `q` of `n` from [`parts`](Self::parts), with `__umul64hi`:
 ///
 /// ```text
 /// t = umulhi(magic, n);  q = (t + ((n - t) >> pre)) >> post

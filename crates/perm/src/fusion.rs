@@ -29,7 +29,7 @@ impl FusedAxes {
     ///
     /// # Errors
     /// [`PermutationError`] if `order` is not a permutation of the axes, or if the number of
-    /// elements overflows `usize`.
+    /// elements, with extents of 0 counted as 1, overflows `usize`.
     pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         AxisPermutation::check(extents, order)?;
         if extents.contains(&0) {
@@ -56,7 +56,7 @@ impl FusedAxes {
         &self.extents
     }
 
-    /// Returns the fused source axis of each fused axis of the result.
+    /// Returns, for each fused axis of the result, its fused source axis.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
@@ -112,7 +112,7 @@ impl FusedAxes {
         let position = |axis: &usize| from.iter().position(|other| other == axis);
         let next: Vec<usize> = to.iter().filter_map(position).collect();
         let (mut cycles, mut seen) = (Vec::new(), vec![false; next.len()]);
-        // Starts with the last position, whose axis affects performance most, so that the first
+        // Starts with the cycle of the last axis, which affects performance most, so that the first
         // results differ there.
         for start in (0..next.len()).rev() {
             let (mut cycle, mut at) = (Vec::new(), start);
@@ -141,8 +141,8 @@ impl FusedAxes {
         (0..count.min(most)).map(half).collect()
     }
 
-    /// Returns the orders of the fused axes after each of several steps from the source to the
-    /// result.
+    /// Returns a list of steps from the source's order to the result's: the order of the fused axes
+    /// after each step.
     ///
     /// Each step permutes at most `max(most, 4)` axes after fusion. If one step is enough, it is
     /// the only one; an identity has no steps. Otherwise each step moves the largest possible
@@ -241,9 +241,9 @@ mod tests {
         orders(last).into_iter().flat_map(with).collect()
     }
 
-    /// All orders of up to six axes with extents 2 and 3. Both steps through every intermediate
-    /// order are involutions, and the number of intermediate orders is the product of the cycle
-    /// lengths.
+    /// Checks all orders of up to six axes with extents 2 and 3. Both steps through every
+    /// intermediate order are involutions. The number of intermediate orders is the product of the
+    /// cycle lengths, or 0 if a cycle has axes of unequal extents.
     #[test]
     fn halves_are_involutions() {
         for order in (0..=6).flat_map(orders) {

@@ -59,21 +59,21 @@ impl PitchedRows {
         self.rows <= 1 || self.cols == self.pitch
     }
 
-    /// Returns the offset of element `k`, counted row by row.
+    /// Returns the offset of element `k`. `k` counts elements row by row, without gaps.
     #[inline]
     pub fn offset(&self, k: usize) -> usize {
         k / self.cols * self.pitch + k % self.cols
     }
 
-    /// Returns the number of the element at an offset, counted row by row. Returns `None` in a gap
-    /// and after the last row.
+    /// Returns the index of the element at `offset`, counted row by row without gaps. Returns
+    /// `None` if `offset` is in a gap or after the last row.
     #[inline]
     pub fn index(&self, offset: usize) -> Option<usize> {
         let inside = offset < self.span() && offset % self.pitch < self.cols;
         inside.then(|| offset / self.pitch * self.cols + offset % self.pitch)
     }
 
-    /// Returns the number of elements of all gaps, including one after the last row.
+    /// Returns the number of elements of all gaps, including a gap after the last row.
     pub fn gaps(&self) -> usize {
         self.rows * (self.pitch - self.cols)
     }
@@ -84,8 +84,8 @@ impl PitchedRows {
         self.rows * self.pitch
     }
 
-    /// Returns the new offset of the element at `offset` after all gaps are moved behind the rows,
-    /// column after column. The rows become contiguous.
+    /// Returns the new offset of the element at `offset` after all gap elements are moved behind
+    /// the rows, column after column. The rows become contiguous.
     #[inline]
     pub fn with_gaps_last(&self, offset: usize) -> usize {
         self.index(offset).unwrap_or_else(|| {
@@ -113,7 +113,7 @@ impl PitchedRows {
             return offset;
         }
         // A matrix element moves once. Each row whose dense position contains a gap element moves
-        // that element by a multiple of `distance`, to after this position.
+        // that element by a multiple of `distance`, past the row's dense position.
         if back {
             if offset < self.len() {
                 return self.offset(offset);
@@ -134,8 +134,8 @@ impl PitchedRows {
         at
     }
 
-    /// Returns the swaps, in order, that move row `row` to its position in the dense matrix, as
-    /// `(offset, other_offset, len)`.
+    /// Iterates over the swaps, in order, that move row `row` to its position in the dense matrix
+    /// after all rows before it, as `(offset, other_offset, len)`.
     ///
     /// A swap is at most as long as the distance between the two positions of the row.
     pub fn gap_swaps(
@@ -150,7 +150,7 @@ impl PitchedRows {
         })
     }
 
-    /// Returns the number of matrix elements stored before an offset.
+    /// Returns the number of matrix elements, without gap elements, stored before `offset`.
     #[inline]
     pub fn elements_before(&self, offset: usize) -> usize {
         if self.is_empty() {
@@ -160,13 +160,13 @@ impl PitchedRows {
         (offset / self.pitch * self.cols + within).min(self.len())
     }
 
-    /// Returns the number of contiguous elements that start with element `k`.
+    /// Returns the length, in elements, of the contiguous run that starts with element `k`.
     #[inline]
     pub(crate) fn run_from(&self, k: usize) -> usize {
         if self.is_dense() { self.len() - k } else { self.cols - k % self.cols }
     }
 
-    /// Returns the number of contiguous elements that end before element `k`.
+    /// Returns the length, in elements, of the contiguous run that ends before element `k`.
     #[inline]
     pub(crate) fn run_before(&self, k: usize) -> usize {
         if self.is_dense() { k } else { (k - 1) % self.cols + 1 }
@@ -183,7 +183,7 @@ pub struct LeadingDims {
 
 impl LeadingDims {
     /// Creates the transposition of a matrix of `rows` by `cols` from leading dimension `lda` to
-    /// `ldb`. Returns `None` if `lda < cols`, `ldb < rows`, or the size overflows `usize`.
+    /// `ldb`. Returns `None` if `lda < cols`, `ldb < rows`, or a size with gaps overflows `usize`.
     pub fn transposed(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         let (source, result) =
             (PitchedRows::new(rows, cols, lda)?, PitchedRows::new(cols, rows, ldb)?);
@@ -191,8 +191,8 @@ impl LeadingDims {
     }
 
     /// Creates the change of the leading dimension of a matrix of `rows` by `cols` from `lda` to
-    /// `ldb`, without transposition. Returns `None` if `lda < cols`, `ldb < cols`, or the size
-    /// overflows `usize`.
+    /// `ldb`, without transposition. Returns `None` if `lda < cols`, `ldb < cols`, or a size with
+    /// gaps overflows `usize`.
     pub fn row_slide(rows: usize, cols: usize, lda: usize, ldb: usize) -> Option<Self> {
         Self::in_order(PitchedRows::new(rows, cols, lda)?, PitchedRows::new(rows, cols, ldb)?)
     }
@@ -246,8 +246,8 @@ impl LeadingDims {
         self.source.span().max(self.result.span())
     }
 
-    /// Returns the new offset of the element at `offset`. Elements outside the matrix are
-    /// unchanged.
+    /// Returns the new offset of the element at `offset`. Offsets outside the source matrix are
+    /// returned unchanged.
     pub fn dest(&self, offset: usize) -> usize {
         let LeadingDims { source, result, transposed, .. } = *self;
         let transpose =
@@ -265,8 +265,8 @@ impl LeadingDims {
     }
 
     /// Returns the part of the matrix outside the square that source and result share if their
-    /// pitches are equal, as `([rows, cols], [from, to])`. `from` and `to` are its offsets in the
-    /// source and in the result, in bytes. The two positions do not overlap.
+    /// pitches are equal, as `([rows, cols], [from, to])`: its extents in elements, and its offsets
+    /// in the source and in the result, in bytes. The two positions do not overlap.
     pub fn remainder(&self, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
         let PitchedRows { rows, cols, pitch } = self.source;
         let side = rows.min(cols);
@@ -409,8 +409,8 @@ mod tests {
         }
     }
 
-    /// Compares `run_by_run` in one array with an out-of-place copy, also to rows of another
-    /// length.
+    /// Checks that `run_by_run` in one array gives the result of an out-of-place copy, also for
+    /// rows of another length.
     #[test]
     fn run_by_run_matches_out_of_place_copy() {
         let offsets = |rows: PitchedRows| (0..rows.len()).map(move |k| rows.offset(k));

@@ -11,13 +11,13 @@
 //! | `elementary` | swaps of two axes | thesis section 4.4 |
 //! | `aligned_slots` | transposition of a matrix of any shape in two passes | `docs/algorithm.md` |
 //! | `record_layout` | records with fields of any width, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
-//! | `record_slots` | aligned slots of such records | `docs/layouts.md` |
+//! | `record_slots` | conversion of such records to columns in two passes | `docs/layouts.md` |
 //! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/algorithm.md` |
 //! | `tile_rows` | moves of tile rows between two leading dimensions | `docs/algorithm.md` |
 //! | `leading` | matrices with a leading dimension | |
 //! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors and divisors | |
-//! | `fastdiv` | division by an invariant with a multiply and a shift | Granlund and Montgomery 1994 |
+//! | `fastdiv` | division by an invariant with a multiply and shifts | Granlund and Montgomery 1994 |
 //!
 //! Matrices are row-major, indices start at 0, and a matrix is `rows` by `cols`.
 

@@ -3,9 +3,9 @@
 /// Returns the name of the permutation in which axis `order[i]` becomes axis `i`: its Lehmer code
 /// followed by `!`.
 ///
-/// Each digit is an index into the list of the axes that have not been taken yet. For example,
-/// (A, B, C) to (A, C, B) is 010!: take A, then index 1 of (B, C), then B. If a digit is 10 or
-/// more, digits are separated by points: `10.0.1.0!`.
+/// Each digit is an index into the list of the source axes that have not been taken yet. For
+/// example, (A, B, C) to (A, C, B) is 010!: take A, then index 1 of (B, C), then B. If a digit is
+/// 10 or more, digits are separated by points: `10.0.1.0!`.
 pub fn factorial_name(order: &[usize]) -> String {
     let smaller_after = |k: usize| order[k + 1..].iter().filter(|&&later| later < order[k]).count();
     let digits: Vec<usize> = (0..order.len()).map(smaller_after).collect();
@@ -17,7 +17,7 @@ pub fn factorial_name(order: &[usize]) -> String {
 mod tests {
     use super::*;
 
-    /// Orders of 12 axes whose names would be equal without points between the digits.
+    /// Checks two orders of 12 axes whose names would be equal without points between the digits.
     #[test]
     fn names_differ_for_different_orders() {
         let orders =

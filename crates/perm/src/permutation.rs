@@ -8,8 +8,8 @@ use crate::names::factorial_name;
 
 /// Maximum rank of a permutation after fusion. 28 allows bit reversal of 2^28 elements.
 ///
-/// Planning copies many permutations: compared with a limit of 8, it takes 10% longer with 24 and
-/// 25% longer with 32.
+/// Planning copies many permutations: compared with a limit of 8, planning takes 10% longer with a
+/// limit of 24 and 25% longer with 32.
 pub const MAX_FUSED_RANK: usize = 28;
 
 /// A permutation of the axes of a row-major array: axis `i` of the result is axis `order[i]` of the
@@ -92,7 +92,8 @@ impl AxisPermutation {
     ///
     /// # Errors
     /// [`PermutationError`] if `order` is not a permutation of the axes, the number of elements
-    /// overflows `usize`, or more than [`MAX_FUSED_RANK`] axes remain after fusion.
+    /// overflows `usize`, or more than [`MAX_FUSED_RANK`] axes remain after fusion. For the number
+    /// of elements, extents of 0 count as 1.
     pub fn new(extents: &[usize], order: &[usize]) -> Result<Self, PermutationError> {
         Self::check(extents, order)?;
         Self::fused(extents, order)
@@ -110,7 +111,8 @@ impl AxisPermutation {
         Err(PermutationError::Order { axes, order: order.to_vec() })
     }
 
-    /// Checks that the order names every axis once and that the number of elements fits `usize`.
+    /// Checks that `order` names every axis once, and that the number of elements fits `usize` if
+    /// extents of 0 count as 1.
     pub(crate) fn check(extents: &[usize], order: &[usize]) -> Result<(), PermutationError> {
         Self::check_order(extents.len(), order)?;
         // An extent of 0 must not hide an overflow of the others.
@@ -130,7 +132,8 @@ impl AxisPermutation {
             all.rank = 1;
             return Ok(all);
         }
-        // Position of the first axis of each run, and its extent, in the order of the result.
+        // Source position of the first axis of each run of fused axes, and the extent of the run,
+        // in the order of the result.
         let mut runs = [(0, 0); MAX_FUSED_RANK];
         let mut count = 0;
         for (axis, position, is_first) in runs_of_axes(extents, order) {
@@ -173,7 +176,7 @@ impl AxisPermutation {
         &self.extents[..usize::from(self.rank)]
     }
 
-    /// Returns the fused source axis of each fused axis of the result.
+    /// Iterates over the fused axes of the result: yields the fused source axis of each.
     pub fn order(&self) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator + Clone + '_ {
         self.order[..usize::from(self.rank)].iter().map(|&axis| usize::from(axis))
     }
@@ -309,7 +312,7 @@ impl AxisPermutation {
         Some(Elementary { batch, rows, mid, cols, unit })
     }
 
-    /// Classifies the permutation by the kernels that can perform it.
+    /// Returns the class of the permutation, which decides the kernels that can perform it.
     #[inline]
     pub fn form(&self) -> SwapKind {
         match self.elementary() {
@@ -332,7 +335,8 @@ impl AxisPermutation {
 
 /// Iterates over the axes of extents above 1, in the order of the result, as
 /// `(axis, position, is_first)`. `position` is the number of the axis among them in the source.
-/// `is_first` starts a run to fuse: axes that remain adjacent and in order.
+/// `is_first` is `true` for the first axis of a run to fuse: axes that remain adjacent and in
+/// order.
 pub(crate) fn runs_of_axes(
     extents: &[usize],
     order: &[usize],
@@ -345,7 +349,8 @@ pub(crate) fn runs_of_axes(
 }
 
 impl AxisPermutation {
-    /// Returns the parts that equality and hashing compare: the used entries of both arrays.
+    /// Returns the parts that equality and hashing compare: the used entries of `order` and
+    /// `extents`.
     fn key(&self) -> (&[u8], &[usize]) {
         (&self.order[..usize::from(self.rank)], self.extents())
     }

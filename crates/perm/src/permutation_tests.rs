@@ -1,9 +1,9 @@
-//! Axis permutations compared with their definition.
+//! Tests of axis permutations against their definition.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Computes all destinations from the definition, in the order of the source.
+/// Returns the destination of every source offset, computed from the definition.
 fn dest_by_loops(extents: &[usize], order: &[usize]) -> Vec<usize> {
     let stride = |axis: usize| -> usize {
         let position = order.iter().position(|&other| other == axis).unwrap();
@@ -83,7 +83,7 @@ fn maps_match_the_definition_for_small_arrays() {
     }
 }
 
-/// `From<Elementary>` and `AxisPermutation::new` agree for all extents below 4.
+/// Checks that `From<Elementary>` and `AxisPermutation::new` agree for all extents below 4.
 #[test]
 fn elementary_converts_to_the_same_axis_permutation() {
     for code in 0..4usize.pow(5) {
@@ -109,7 +109,7 @@ fn form_classifies_every_order() {
     assert_eq!(general.form(), SwapKind::General);
 }
 
-/// Fused forms are canonical.
+/// Checks that permutations with equal index maps have equal fused axes.
 #[test]
 fn permutations_with_equal_maps_are_equal() {
     let p = |extents: &[usize], order: &[usize]| AxisPermutation::new(extents, order).unwrap();
@@ -190,7 +190,8 @@ fn offsets_past_the_end_are_unchanged() {
     assert_eq!([15, 99].map(|k| change.dest(k)), [15, 99]);
 }
 
-/// Arguments that the planner never passes: counts of 0, an invalid order, and steps of 3 axes.
+/// Checks arguments that the planner never passes: counts of 0, an invalid order, and steps of 3
+/// axes.
 #[test]
 fn degenerate_arguments_do_not_panic() {
     let square = AxisPermutation::new(&[400, 400], &[1, 0]).unwrap();

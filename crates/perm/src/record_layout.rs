@@ -17,7 +17,8 @@
 //! fixes the field offsets of a structure. Tiles may store the fields in another order that keeps
 //! them aligned.
 //!
-//! Rows cut into panels of unequal width are such records too: the panels are the fields.
+//! Matrix rows cut into column panels of unequal width are such records too: the panels are the
+//! fields.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ use std::sync::Arc;
 /// tile order, AoS equals tiles of one record.
 pub const AOS: usize = 0;
 
-/// A number of records that share one list of field widths, in words.
+/// Schema of an array of records: their number, and their field widths and AoS field offsets in
+/// words.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RecordSchema {
     records: usize,
@@ -35,7 +37,7 @@ pub struct RecordSchema {
 
 #[derive(PartialEq, Eq, Hash)]
 struct Record {
-    /// Words of a record before each field, in tile order, then the words of a record.
+    /// Number of words of a record before each field, in tile order, then of the whole record.
     starts: Vec<usize>,
     /// Offset of each field in an AoS record, in words.
     aos_offsets: Vec<usize>,
@@ -43,7 +45,7 @@ struct Record {
     order: Vec<usize>,
 }
 
-/// Returns the number of records per tile: 1 for [`AOS`].
+/// Returns the number of records in a tile of length `tile`: 1 for [`AOS`].
 #[inline]
 fn records_per_tile(tile: usize) -> usize {
     tile.max(1)
@@ -176,8 +178,8 @@ impl RecordSchema {
         order[order.partition_point(|&f| aos_offsets[f] <= c) - 1]
     }
 
-    /// Returns the offset of word `c` of record `i` in tiles of `tile` records. `c` counts words in
-    /// the order of tiles.
+    /// Returns the offset, in words, of word `c` of record `i` in tiles of `tile` records. `c`
+    /// counts words in the order of tiles.
     #[inline]
     pub fn offset(&self, tile: usize, i: usize, c: usize) -> usize {
         let f = self.field_of(c);
@@ -261,7 +263,7 @@ impl LayoutChange {
         self.to
     }
 
-    /// Returns `true` if no word moves, for example because the tiles are equal.
+    /// Returns `true` if no word moves, for example because the tile lengths are equal.
     pub fn is_identity(&self) -> bool {
         // With one record or one field, all tiles of at least one record are the same layout.
         let one = self.fields.count() == 1 || self.fields.records() <= 1;
@@ -274,8 +276,9 @@ impl LayoutChange {
         LayoutChange { fields: self.fields.clone(), from: self.to, to: self.from }
     }
 
-    /// Returns the smallest number of records that is a multiple of both tiles, or all if fewer.
-    /// Each group of that many records moves within its own memory; the last may be shorter.
+    /// Returns the smallest number of records that is a multiple of both tile lengths, or the
+    /// number of all records if that is smaller. Each group of that many records moves within its
+    /// own memory; the last group may be shorter.
     pub fn period(&self) -> usize {
         let most = self.fields.records().max(1);
         let least = num_integer::lcm(
@@ -350,7 +353,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// AoS with fields in every rotated or reversed order: only the words of each record are
+    /// Checks AoS with fields in every rotated or reversed order: only the words of each record are
     /// permuted, and tiled layouts are unchanged.
     #[test]
     fn aos_records_use_given_field_offsets() {
@@ -391,7 +394,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Formulas of thesis section 5.4.1, for fields of one word.
+    /// Checks the formulas of thesis section 5.4.1, for fields of one word.
     #[test]
     fn equal_fields_match_the_thesis() {
         let (records, words) = (70, 5);

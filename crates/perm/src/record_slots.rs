@@ -48,7 +48,7 @@ impl FieldSlots {
         let tile = fields.tile(tile);
         let fits = slot > 0 && chunk > 0 && chunk <= fields.records();
         let whole = fits && chunk.is_multiple_of(slot) && chunk.is_multiple_of(tile.max(1));
-        // `usize::MAX` means no sections: only sections shorter than the longest chunk count.
+        // `usize::MAX` means no sections: only sections shorter than the longest chunk are used.
         whole.then_some(FieldSlots { fields, tile, slot, chunk, section: usize::MAX })
     }
 
@@ -115,8 +115,8 @@ impl FieldSlots {
         self.section_place(c, q) + (0..f).map(before).sum::<usize>() + in_section
     }
 
-    /// Returns the field of the slot at `position` in chunk `c`, and the number of the slot
-    /// in that field.
+    /// Returns the field of the slot at `position` in chunk `c`, and the number of the slot among
+    /// those of that field in the chunk.
     fn slot_at(&self, c: usize, position: usize) -> (usize, usize) {
         let (_, records) = self.chunk_records(c);
         if self.section().is_none() {
@@ -215,13 +215,13 @@ impl FieldSlots {
         first * self.slot - (begin * self.fields.records() + self.chunk_records(c).0 * width)
     }
 
-    /// Returns the position of the first slot of chunk `c`, in slots.
+    /// Returns the position of the first slot of chunk `c` in the array, in slots.
     fn chunk_start(&self, c: usize) -> usize {
         c * (self.chunk / self.slot) * self.fields.words()
     }
 
-    /// Returns the number in the result of the slot that the gather pass wrote at `position`: the
-    /// map of the slot pass.
+    /// Returns the number in the result of the slot that the gather pass wrote at `position`, in
+    /// slots: the map of the slot pass.
     pub fn slot_dest(&self, position: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.fields.words();
         let c = (position / per_chunk).min(self.chunks() - 1);
@@ -237,7 +237,7 @@ impl FieldSlots {
         self.chunk_start(c) + self.place_in(c, f, t - self.column(c, f).0)
     }
 
-    /// Returns the offset to which the gather pass moves the word at `offset`.
+    /// Returns the offset, in words, to which the gather pass moves the word at `offset`.
     pub fn gather_dest(&self, offset: usize) -> usize {
         let (i, word) = self.fields.at(self.tile, offset);
         let final_position = self.fields.offset(self.fields.records(), i, word);
@@ -259,7 +259,7 @@ mod tests {
     use crate::{AOS, AlignedSlots, LayoutChange};
     use proptest::prelude::*;
 
-    /// Applies a map of slots to the offset of a word.
+    /// Returns the new offset of a word after a map of slot positions.
     fn with_slot(slots: &FieldSlots, offset: usize, map: impl Fn(usize) -> usize) -> usize {
         map(offset / slots.slot()) * slots.slot() + offset % slots.slot()
     }
@@ -361,7 +361,8 @@ mod tests {
         }
     }
 
-    /// Fields of one word are the columns of a matrix.
+    /// Checks that records with fields of one word have the slots of a matrix, whose columns are
+    /// the fields.
     #[test]
     fn fields_of_one_word_match_matrix_slots() {
         for (rows, cols, slot, chunk) in [(15, 5, 3, 6), (16, 7, 4, 8), (29, 3, 5, 5), (9, 4, 9, 9)]

@@ -108,7 +108,7 @@ impl RowSlide {
         RowSlide(self.0.inverse())
     }
 
-    /// Returns `true` if rows slide up in memory as their pitch grows.
+    /// Returns `true` if rows slide up in memory because their pitch grows.
     pub fn is_up(&self) -> bool {
         let [from, to] = self.pitches();
         to > from
@@ -126,18 +126,18 @@ impl RowSlide {
         if left == 0 || from == to {
             0
         } else if self.is_up() {
-            // Rows whose destination starts after the end of the last unmoved row.
+            // Counts the rows whose destination starts after the end of the last unmoved row.
             left - ((left - 1) * from + cols).div_ceil(to).min(left)
         } else if moved == 0 {
             0
         } else {
-            // Rows whose destination ends before the first unmoved row.
+            // Counts the rows whose destination ends before the first unmoved row.
             ((moved * from - cols) / to + 1 - moved).min(left)
         }
     }
 
-    /// Returns the rounds of a schedule. A round moves at least `least` rows at once, or rows one
-    /// by one if that is impossible. The last round may have fewer rows.
+    /// Iterates over the rounds of a schedule. A round moves at least `least` rows at once, or rows
+    /// one by one if that is impossible. The last round may have fewer rows.
     pub fn rounds(&self, least: usize) -> impl Iterator<Item = SlideRound> + use<> {
         let (slide, least, mut moved) = (*self, least.clamp(1, self.rows().max(1)), 0);
         std::iter::from_fn(move || {
@@ -232,7 +232,7 @@ mod tests {
     fn small() -> impl Iterator<Item = RowSlide> {
         let sides = (0..11).flat_map(|rows| (1..7).map(move |cols| (rows, cols)));
         sides.flat_map(|(rows, cols)| {
-            // From dense to padded and back, and between two pitches.
+            // Dense rows to padded ones and back, and rows between two pitches.
             let pitches = move |most| cols..most;
             let between = pitches(2 * cols + 3)
                 .flat_map(move |a| pitches(2 * cols + 3).map(move |b| (a, b)))
@@ -299,8 +299,8 @@ mod tests {
         }
     }
 
-    /// Thesis section 4.1.1: if rows of 4900 are padded to 5000, the last 99 cannot move two at a
-    /// time.
+    /// Checks the example of thesis section 4.1.1: if 5000 rows of 4900 elements are padded to
+    /// 5000, the first 99 rows, which move last, cannot move two at a time.
     #[test]
     fn movable_matches_equation_4_1() {
         let pad = RowSlide::new(5000, 4900, 4900, 5000).unwrap();
@@ -313,8 +313,8 @@ mod tests {
         }
     }
 
-    /// Checks that each row is in one round, in order, and that rows that move at once do not
-    /// overlap their destinations.
+    /// Checks that each row is in one round, in order, and that no source row overlaps a
+    /// destination row if a round moves its rows at once.
     fn check_rounds(slide: RowSlide, least: usize) {
         let (cols, from, to) = (slide.cols(), slide.from().pitch(), slide.to().pitch());
         let (mut moved, mut singles_seen) = (0, false);
@@ -337,8 +337,8 @@ mod tests {
         assert_eq!(moved, slide.rows());
     }
 
-    /// Checks that every destination of a block is in the block itself or in a block that it waits
-    /// for.
+    /// Checks that every source element that a block overwrites is in the block itself or in a
+    /// block that it waits for.
     fn check_waits(slide: RowSlide, block: usize) {
         let blocks = slide.blocks(block);
         for b in 0..blocks {
@@ -355,8 +355,8 @@ mod tests {
         }
     }
 
-    /// Checks that each row is in one share, and that rows outside the head stay within the memory
-    /// of the share.
+    /// Checks that each row is in one share, and that all its rows except the saved leading ones
+    /// stay within the memory of the share.
     fn check_shares(slide: RowSlide, parts: usize) {
         let (mut rows, mut heads) = (0, 0);
         let (from, to) = (slide.from().pitch(), slide.to().pitch());

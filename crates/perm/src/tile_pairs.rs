@@ -5,13 +5,14 @@
 //! consists of a row and of the axes with which the axes of the row swap. All other axes number the
 //! tiles. The partner of a tile is the tile whose number has these axes swapped.
 //!
-//! If the rows of a tile are ordered as they become columns, each tile of a pair is the transpose
-//! of the other. The tile numbers form a square: half of the axes give the row of a tile in it,
-//! their partners give its column.
+//! If the rows of a tile are ordered as they become columns, each tile of a pair becomes the
+//! transpose of the other. The axes that number tiles arrange them in squares, one per index of
+//! those that stay: half of the others give the row of a tile in its square, their partners give
+//! its column.
 //!
-//! An axis within the row may stay, or swap with another axis of the row. The source column of an
-//! element then depends on both its row and its column, as a sum of two terms
-//! ([`TilePairs::origin`]).
+//! Tiles are not transposed if an axis within the row stays, or swaps with another axis of the row.
+//! The source column of an element then depends on both its row and its column, as a sum of two
+//! terms ([`TilePairs::origin`]).
 
 use std::cmp::Ordering;
 
@@ -46,7 +47,7 @@ pub struct ColumnSource {
 /// use turntile_perm::{AxisPermutation, TilePairs};
 ///
 /// let reversed = AxisPermutation::new(&[6, 5, 5, 6], &[3, 2, 1, 0]).unwrap();
-/// // Tiles of 30 x 30 elements would be too large: a row contains only 2 or 3 values of axis 2.
+/// // Tiles of 30 x 30 elements would be too large: a row contains only 2 or 3 indices of axis 2.
 /// let tiles = TilePairs::new(&reversed, 400, 1).unwrap();
 /// assert_eq!((tiles.cols(), tiles.rows(), tiles.across()), (18, 18, 2));
 /// ```
@@ -54,7 +55,7 @@ pub struct ColumnSource {
 pub struct TilePairs {
     /// Axis that is split over tiles, with extent 1 if no axis is split.
     split: StridedAxis,
-    /// Number of values of the split axis in a full tile.
+    /// Number of indices of the split axis in a full tile.
     piece: usize,
     /// Axes of a row whose partners form the rows of a tile, innermost first.
     transposed: Vec<StridedAxis>,
@@ -67,9 +68,9 @@ pub struct TilePairs {
 }
 
 impl TilePairs {
-    /// Creates tiles of at most `most` elements, but at least one. Row lengths are multiples of
-    /// `whole` elements if the split axis allows it. Returns `None` if the permutation is not an
-    /// involution, or if it moves nothing.
+    /// Creates tiles of at most `most` elements, or of one element if `most` is 0. Full rows are
+    /// multiples of `whole` elements if the split of an axis allows it. Returns `None` if the
+    /// permutation is not an involution, or if it moves nothing.
     pub fn new(axes: &AxisPermutation, most: usize, whole: usize) -> Option<Self> {
         let (extents, order): (_, Vec<usize>) = (axes.extents(), axes.order().collect());
         let rank = extents.len();
@@ -96,7 +97,7 @@ impl TilePairs {
             ..strided[axis].scaled(part)
         };
         let split = first.checked_sub(1);
-        // Number of values of the split axis in a full tile: the largest even split that fits,
+        // Number of indices of the split axis in a full tile: the largest even split that fits,
         // rounded up to `whole` if that fits.
         let piece = split.map_or(1, |axis| {
             let (extent, room) = (extents[axis], most / (rows * below));
@@ -171,12 +172,12 @@ impl TilePairs {
     }
 
     /// Returns the split axis with its whole extent, which is 1 if no axis is split. A full tile
-    /// contains [`piece`](Self::piece) values of it.
+    /// contains [`piece`](Self::piece) of its indices.
     pub fn split(&self) -> StridedAxis {
         self.split
     }
 
-    /// Returns the number of values of the split axis in a full tile.
+    /// Returns the number of indices of the split axis in a full tile.
     pub fn piece(&self) -> usize {
         self.piece
     }
@@ -207,9 +208,9 @@ impl TilePairs {
         self.within.is_empty()
     }
 
-    /// Returns a count `n`: each aligned group of `n` columns comes from `n` adjacent rows, and
-    /// each aligned group of `n` rows from `n` adjacent columns. If tiles are transposed, `n` is
-    /// the number of columns.
+    /// Returns a count `n`: each aligned group of `n` columns of a tile comes from `n` adjacent
+    /// rows of its partner, and each aligned group of `n` rows from `n` adjacent columns. If tiles
+    /// are transposed, `n` is the number of columns.
     pub fn together(&self) -> usize {
         let next = |all, digit: &StridedAxis| {
             if digit.src_stride == all { all * digit.extent } else { all }
@@ -223,7 +224,7 @@ impl TilePairs {
         let offset = offset(&self.fixed, square, |digit| digit.src_stride)
             + offset(&self.pairs, x, |digit| digit.src_stride)
             + offset(&self.pairs, y, |digit| digit.dst_stride);
-        // The last tile along a split axis may contain fewer of its values.
+        // The last tile along a split axis may contain fewer of its indices.
         let parts = self.split.extent.div_ceil(self.piece);
         let left = |number: usize| self.piece.min(self.split.extent - number % parts * self.piece);
         let (tall, wide) =
@@ -268,17 +269,18 @@ pub fn triangle_len(across: usize) -> usize {
     if across.is_multiple_of(2) { across / 2 * (across + 1) } else { across.div_ceil(2) * across }
 }
 
-/// Returns the unordered pair with number `number` of `across` items, the smaller item first.
+/// Returns unordered pair number `number` of the items `0..across`, the smaller item first.
 ///
 /// The triangle of pairs is folded into a rectangle, so that consecutive numbers are adjacent in a
-/// row.
+/// row of the rectangle.
 pub fn triangle_index(across: usize, number: usize) -> (usize, usize) {
     let odd = across % 2;
     let (y, x) = (number / (across | 1), number % (across | 1));
     if x + odd > y { (y, x + odd - 1) } else { (across - 1 + odd - y, across - 1 - x) }
 }
 
-/// Returns the sum of the digits of `number`, lowest first, each multiplied by its stride.
+/// Returns the sum of the mixed-radix digits of `number`, each multiplied by its stride. `digits`
+/// lists the lowest first.
 fn offset(digits: &[StridedAxis], number: usize, stride: fn(&StridedAxis) -> usize) -> usize {
     let add = |(rest, sum): (usize, usize), digit: &StridedAxis| {
         (rest / digit.extent, sum + rest % digit.extent * stride(digit))
@@ -317,7 +319,7 @@ mod tests {
         all
     }
 
-    /// Moves every element as the tiles describe, and compares with the permutation.
+    /// Checks that the tiles move every element to its destination in the permutation.
     fn check(axes: &AxisPermutation, most: usize, whole: usize) {
         let Some(tiles) = TilePairs::new(axes, most, whole) else {
             assert!(axes.is_identity(), "{axes}");
@@ -364,8 +366,8 @@ mod tests {
         assert_eq!(counts, [1, 1, 2, 4, 10, 26, 76]);
     }
 
-    /// Every involution of up to five axes, with small extents (primes included) and rows of every
-    /// length.
+    /// Checks every involution of two to five axes, with extents of 2 to 5 (at most 4 for five
+    /// axes) and several tile sizes.
     #[test]
     fn tiles_move_every_element_once_to_its_destination() {
         for rank in 2..=5 {

@@ -2,9 +2,10 @@
 //! tiles that are transposed in place.
 //!
 //! A *run* is a row of a tile: `side` elements. After all tiles of a matrix have been transposed,
-//! the run that starts at `(x, y·side)` belongs to row `y·side + x mod side` of the transpose, from
-//! column `⌊x/side⌋·side` on. Alternatively the runs move first, and the tiles are transposed in
-//! the result. Pitches are multiples of `side`. Elements outside all runs are unchanged.
+//! the run that starts in row `x` and column `y·side` belongs to row `y·side + x mod side` of the
+//! transpose, from column `⌊x/side⌋·side` on. Alternatively the runs move first, and the tiles are
+//! transposed in the result. Pitches are multiples of `side`. Elements outside all runs, before and
+//! after, are unchanged.
 
 use std::fmt;
 
@@ -49,7 +50,7 @@ impl TileRows {
         self.rows
     }
 
-    /// Returns the number of rows after the move.
+    /// Returns the number of rows after the move, which is that of columns before it.
     pub fn cols(&self) -> usize {
         self.cols
     }
@@ -94,8 +95,8 @@ impl TileRows {
         (x < rows && row < cols).then(|| row * to + x / side)
     }
 
-    /// Returns the offset to which the element at `offset` moves. Elements outside the runs are
-    /// unchanged.
+    /// Returns the offset to which the element at `offset` moves. Offsets outside the runs are
+    /// returned unchanged.
     pub fn dest(&self, offset: usize) -> usize {
         let (s, within) = (offset / self.side, offset % self.side);
         self.succ(s).map_or(offset, |to| to * self.side + within)

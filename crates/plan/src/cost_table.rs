@@ -10,9 +10,9 @@
 //! ```
 //!
 //! `set`, `times` and `at_most` are a number, or points over a quantity in ascending order. Between
-//! points, the value is interpolated over the logarithm of the quantity, or over the quantity if
-//! `"linear": true`. Beyond the ends, it is constant. `when` limits a factor to inclusive ranges of
-//! quantities. `from` names the measurement. A constant is a named number.
+//! points, the value is interpolated linearly over the logarithm of the quantity, or over the
+//! quantity if `"linear": true`. Beyond the ends, it is constant. `when` limits a factor to
+//! inclusive ranges of quantities. `from` names the measurement. A constant is a named number.
 //!
 //! Tables only affect which plan is chosen, never whether a plan is correct.
 
@@ -40,7 +40,7 @@ pub enum CostTableError {
     },
 }
 
-/// Names that a table may and must contain.
+/// Names of the operations, quantities and constants of a cost table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostSchema {
     /// Operations, all required.
@@ -51,7 +51,7 @@ pub struct CostSchema {
     pub constants: &'static [&'static str],
 }
 
-/// Measurement of one operation, to which tables are fitted.
+/// Measurement of one operation, to which cost tables are fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Index of the operation in the schema.
@@ -70,16 +70,16 @@ pub struct CostTable {
     about: String,
     constants: Vec<f64>,
     operations: Vec<Vec<Factor>>,
-    /// Upper bound of the fraction of each operation.
+    /// Upper bound of the speed of each operation, as a fraction of the copy bandwidth.
     most: Vec<f64>,
 }
 
-/// Factor of an operation.
+/// Factor of an operation: one step of the computation of its speed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
     /// Rule that combines the factor with the factors before it.
     pub how: FactorOp,
-    /// Number or curve.
+    /// Value by which the rule sets, multiplies or limits the product.
     pub value: Value,
     /// Conditions, all required: index of a quantity and its inclusive range, by ascending index.
     pub when: Vec<(usize, f64, f64)>,
@@ -98,7 +98,7 @@ pub enum FactorOp {
     AtMost,
 }
 
-/// Number or curve.
+/// Value of a factor: a number or a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Constant value.
@@ -152,12 +152,13 @@ impl CostTable {
         self.names
     }
 
-    /// Returns the factors of operation `which`, in the order in which they apply.
+    /// Returns the factors that give the speed of operation `which`, in the order in which they
+    /// apply.
     pub fn factors(&self, which: usize) -> &[Factor] {
         &self.operations[which]
     }
 
-    /// Returns the table with the factors of operation `which` replaced.
+    /// Returns the table with `factors` as the factors that give the speed of operation `which`.
     #[must_use]
     #[doc(hidden)]
     pub fn with_factors(mut self, which: usize, factors: Vec<Factor>) -> Self {
@@ -181,13 +182,13 @@ impl CostTable {
     /// Returns the speed of operation `which`, as a fraction of the copy bandwidth.
     ///
     /// `quantity` returns the value of the quantity at an index of the schema. It is called only
-    /// for quantities that affect the result.
+    /// for quantities that the operation's factors use.
     pub fn fraction(&self, which: usize, quantity: impl Fn(usize) -> f64) -> f64 {
         self.decided(which, quantity).0
     }
 
     /// Returns the [`fraction`](Self::fraction) of operation `which`, and the index of the factor
-    /// that decides it.
+    /// that decides it, if any.
     ///
     /// That factor is the last one that set the value or lowered it to a limit, else the first
     /// `times` that applies.
@@ -352,7 +353,7 @@ mod tests {
             (r#"{"set": [[4, 1]], "over": "words", "from": ""}"#, "unknown quantity words"),
             (r#"{"set": 1, "when": {"long": [0, 1]}, "from": ""}"#, "unknown quantity long"),
             (r#"{"set": 1, "form": ""}"#, "form"),
-            // Seconds would be infinite or zero.
+            // Estimated seconds would be infinite or zero.
             (r#"{"set": 1e-320, "from": ""}"#, "move: the product"),
             (r#"{"set": [[4, 1], [8, 1e-320]], "over": "bytes", "from": ""}"#, "the product"),
             (r#"{"times": 1e-60, "from": ""}, {"times": 1e-60, "from": ""}"#, "the product"),

@@ -71,7 +71,7 @@ impl StageRequest {
     }
 }
 
-/// Parameters of aligned slots: the matrix extents and the slot length.
+/// Parameters of aligned slots: the matrix extents, the slot length and the element size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotParams {
     /// Rows of the matrix.
@@ -90,7 +90,8 @@ impl SlotParams {
         self.rows / self.slot * self.slot
     }
 
-    /// Returns the rows of the longest chunks that fit `bytes` bytes with their halo, and without.
+    /// Returns two chunk lengths, in rows: the longest that fits `bytes` bytes with its halo, and
+    /// the longest without.
     ///
     /// The halo counts as `2 · slot` rows. Both results are multiples of `slot` and at least
     /// `slot`, even if that does not fit.
@@ -100,7 +101,7 @@ impl SlotParams {
         [most.saturating_sub(2 * self.slot).max(self.slot), most]
     }
 
-    /// Iterates over the chunk lengths, in rows, to try for `bytes` bytes.
+    /// Iterates over the chunk lengths, in rows, to try with `bytes` bytes of on-chip memory.
     ///
     /// The lengths double from one slot. The last two are those of
     /// [`chunks_that_fit`](Self::chunks_that_fit).
@@ -167,15 +168,15 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// Returns the maximum bytes of a chunk of records and of a slot in it, or `None` for the
     /// planner's defaults.
     ///
-    /// With `Some`, the planner tries every slot length. This suits devices for which longer chunks
-    /// have no benefit.
+    /// With `Some`, the planner tries every power of two up to the maximum as slot length. This
+    /// suits devices for which longer chunks have no benefit.
     fn record_chunk_bytes(&self) -> Option<[usize; 2]> {
         None
     }
 
     /// Returns all implementations of `map` that meet `request`, at least one.
     ///
-    /// Between equal estimates the planner takes the first.
+    /// Between equal estimates the planner takes the first implementation.
     ///
     /// # Errors
     /// The reason why the device has no implementation, or none within the workspace cap.
@@ -203,7 +204,8 @@ mod tests {
     #[test]
     fn chunk_lengths_fit_given_bytes() {
         let params = SlotParams { rows: 1000, cols: 10, slot: 8, elem_bytes: 4 };
-        // 100 rows of 40 bytes: 12 slots, or 10 with their halo.
+        // 4039 bytes hold 100 rows of 40 bytes: 12 times the slot length, or 10 times with the
+        // halo.
         assert_eq!(params.chunks_that_fit(4039), [80, 96]);
         assert_eq!(params.chunk_lengths(4039).collect::<Vec<_>>(), [8, 16, 32, 64, 80, 96]);
         assert_eq!(params.chunks_that_fit(0), [8, 8], "at least one slot");

@@ -9,7 +9,8 @@ use crate::stage_map::StageMap;
 /// Algorithm that executes one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Swaps pairs of tiles across the diagonal of a square, or rotates three tiles of a cube.
+    /// Swaps pairs of tiles, across the diagonal of a square or by an involution of axes, or
+    /// rotates three tiles of a cube.
     TileSwap,
     /// Reads an instance on chip, waits at a barrier, then writes it (thesis section 4.5).
     BarrierSync,
@@ -26,8 +27,8 @@ pub enum Method {
     Rounds,
     /// Moves rows to another pitch one by one, with one share of consecutive rows per worker.
     ///
-    /// Rows whose position at the smaller pitch is in another worker's share are saved in the
-    /// workspace.
+    /// Rows whose position at the smaller pitch is in the memory of another worker's share are
+    /// saved in the workspace.
     Shares,
     /// Moves rows to another pitch by data sliding, in blocks: each block is read, and written once
     /// the blocks at its destination have been read.
@@ -36,7 +37,7 @@ pub enum Method {
     OutOfPlace,
     /// Writes the transpose to the workspace, then copies it back row by row.
     ThroughWorkspace,
-    /// Swaps rows with the elements at their destination.
+    /// Swaps rows with the gap elements at their destination.
     GapSwap,
     /// Copies gap elements to the start of the workspace, or restores them.
     SaveGaps,
@@ -63,7 +64,8 @@ impl Method {
 }
 
 impl StageMap {
-    /// Returns the methods that may implement the map, in the order in which ties are broken.
+    /// Returns the methods that may implement the map, in order of preference between equal
+    /// estimates.
     ///
     /// A backend may support only part of them. Only [`OutOfPlace`](Method::OutOfPlace) writes to
     /// another buffer.
@@ -92,8 +94,8 @@ impl StageMap {
             StageMap::Slide(_) => &[Rounds, Blocks, Shares],
             StageMap::Reshape(leading) if leading.is_transposed() => &[],
             StageMap::Reshape(_) => &[Rounds],
-            // Not `Rounds`: few cut columns allow only short rounds, and counting them for every
-            // tile side took longer than the rest of planning.
+            // Not `Rounds`: few cut columns allow only short rounds, and counting the rounds for
+            // every tile side took longer than the rest of planning.
             StageMap::Cut { .. } if self.slide().is_none() => &[],
             StageMap::Cut { .. } => &[Blocks, Shares],
             StageMap::TileRows(_) => &[PttwacGlobal],
@@ -222,14 +224,15 @@ pub struct Stage {
     pub map: StageMap,
     /// Number of problem elements per element of the map.
     ///
-    /// More than 1 if a short last axis stays last: its elements then move as one longer element.
+    /// More than 1 if a short last axis stays last, or if several words of records stay together:
+    /// they then move as one longer element.
     pub elems_per_unit: usize,
     /// Implementation that executes the stage.
     pub implementation: Implementation,
 }
 
 impl Stage {
-    /// Creates a stage whose map counts single elements of the problem.
+    /// Creates a stage whose map has offsets in single elements of the problem.
     pub fn new(map: StageMap, implementation: Implementation) -> Self {
         Stage { map, elems_per_unit: 1, implementation }
     }

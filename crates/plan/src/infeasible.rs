@@ -99,7 +99,7 @@ pub enum Infeasible {
     /// The cost table gives no finite estimate.
     #[error("the cost table gives no finite estimate")]
     Unestimated,
-    /// An extent or count exceeds what the device's parameters can represent.
+    /// An extent or count exceeds the maximum that the device supports.
     #[error("{count} {what} exceed this device's maximum of {most}")]
     TooMany {
         /// Name of the quantity.
@@ -111,7 +111,7 @@ pub enum Infeasible {
     },
 }
 
-/// Returns the reason with the smaller memory requirement.
+/// Returns the rejection reason with the smaller required workspace or on-chip memory.
 ///
 /// Each tile of a route has its own reason. The returned one shows how far the route is from
 /// feasible.

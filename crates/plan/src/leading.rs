@@ -4,7 +4,8 @@
 //!
 //! 1. One stage moves the whole matrix.
 //! 2. Rows become contiguous, a route of dense matrices transposes them, and the rows move to their
-//!    new pitch. If the gaps of one side are moved as elements, that side's move is not needed.
+//!    new pitch. If the gaps of the source or the result are moved as elements, the move of its
+//!    rows is not needed.
 //! 3. Rows are swapped with gaps until they are contiguous. The swaps need no workspace.
 
 use std::ops::Range;
@@ -70,7 +71,8 @@ impl LeadingPlanner<'_> {
                 Ok(found) => all.extend(found),
                 Err(rejection) => rejections.push(rejection),
             }
-            // At equal pitches only a single stage leaves the source's other elements unchanged.
+            // At equal pitches only a single stage leaves elements that are only in the source
+            // unchanged.
             if equal && !all.is_empty() {
                 break;
             }
@@ -125,8 +127,8 @@ impl LeadingPlanner<'_> {
         Ok(found.into_iter().map(plan).collect())
     }
 
-    /// Returns the candidates of each dense matrix and [`Frame`] that fits the cap, fastest first.
-    /// Without `all`, slower ones may be left out.
+    /// Returns the candidates of each dense matrix and [`Frame`] that fits the workspace cap,
+    /// fastest first. Without `all`, slower ones may be left out.
     fn around_gaps(&self, all: bool) -> Found {
         let (mut found, mut rejected) = (Vec::<Candidate>::new(), None);
         for matrix in dense_matrices(self.leading) {
@@ -145,8 +147,8 @@ impl LeadingPlanner<'_> {
 
     /// Returns the candidate with the fastest tile side, if it takes less than `bound` seconds.
     ///
-    /// With `all` there is no bound. Under [`TileRule::Exhaustive`] the candidates of several sides
-    /// are returned. Returns no candidate if another route or a mirrored one was requested.
+    /// With `all`, `bound` is ignored. Under [`TileRule::Exhaustive`] the candidates of several
+    /// sides are returned. Returns no candidate if another route or a mirrored one was requested.
     fn with_tiles(&self, matrix: &DenseMatrix, all: bool, bound: f64) -> Vec<Candidate> {
         let Planner { route, mirrored, rule, .. } = self.planner;
         if route.is_some_and(|route| route != Route::SQUARE_TILE) || *mirrored == Some(true) {
@@ -214,8 +216,8 @@ impl LeadingPlanner<'_> {
         Ok(Some(first.then(middle).then(last)).filter(|found| found.seconds < bound))
     }
 
-    /// Returns the phase of stages that move rows, and save or restore gaps. Returns no phase if
-    /// `maps` is empty.
+    /// Returns a candidate of one phase, whose stages `maps` move rows, and save or restore gaps.
+    /// It has no phase if `maps` is empty.
     fn rows(
         &self,
         route: Route,
@@ -261,8 +263,9 @@ struct DenseMatrix {
 
 /// Iterates over the dense matrices to try.
 ///
-/// If the span has room, the first have the source's pitch as number of columns, or the result's as
-/// number of rows: the gaps of that side move as elements. The last is the matrix itself.
+/// The first have the source's pitch as number of columns, or the result's pitch as number of rows,
+/// if [`SavedGaps::with_dense_len`] accepts their length: the gaps of source or result then move as
+/// elements. The last is the matrix itself.
 fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = DenseMatrix> {
     let (source, result) = (leading.source(), leading.result());
     let sides = [source.rows(), source.cols()];
@@ -277,7 +280,7 @@ fn dense_matrices(leading: &LeadingDims) -> impl DoubleEndedIterator<Item = Dens
     all.map(|sides| sides.and_then(matrix)).into_iter().flatten()
 }
 
-/// Stages before and after the dense transposition.
+/// Stages before and after the dense transposition of a matrix with leading dimensions.
 struct Frame {
     /// Number of rows and columns of the dense matrix.
     sides: [usize; 2],
@@ -320,10 +323,10 @@ impl DenseMatrix {
         self.frame(first, None, slide(result, rows, result.pitch()))
     }
 
-    /// Returns the side whose gaps are elements of this matrix: `true` for the source, and the
-    /// side's number of rows and pitch.
+    /// Returns the source (`true`) or the result (`false`) if its gaps are elements of this matrix,
+    /// with its number of rows and pitch.
     ///
-    /// Returns `None` if neither side has gaps, or if its gaps are not elements of this matrix.
+    /// Returns `None` if neither has gaps, or if the gaps are not elements of this matrix.
     fn travelling_gaps(&self) -> Option<(bool, [usize; 2])> {
         let (source, result) = (self.gaps.leading().source(), self.gaps.leading().result());
         if source.is_dense() && result.is_dense() {
@@ -335,8 +338,8 @@ impl DenseMatrix {
         of_source.then(|| (true, of(source))).or(of_result.then(|| (false, of(result))))
     }
 
-    /// Returns the tile sides that divide both pitches and the number of rows of the side whose
-    /// gaps are moved.
+    /// Returns the sides of square tiles that divide both pitches, and the number of rows of the
+    /// source or result whose gaps are moved.
     fn tile_sides(&self) -> Vec<usize> {
         let Some((_, [rows, _])) = self.travelling_gaps() else { return Vec::new() };
         let pitches = [self.gaps.leading().source().pitch(), self.gaps.leading().result().pitch()];
@@ -373,8 +376,8 @@ fn with_gap_swaps(leading: &LeadingDims) -> Frame {
     Frame { sides: [rows.rows(), rows.cols()], gaps: None, first, tiles: None, last }
 }
 
-/// Returns the range of the stages of a plan that move the matrix while it is dense, and the number
-/// of elements of the dense matrix.
+/// Returns the range of indices of the stages of a plan that move the matrix while it is dense, and
+/// the number of elements of the dense matrix.
 ///
 /// Returns `None` if the stages before do not make the rows contiguous, or those after do not move
 /// them to the result.

@@ -16,8 +16,8 @@ pub struct PhaseProblem<'a> {
     pub axes: AxisPermutation,
     /// Permutation as a transposition of matrices.
     ///
-    /// For others, `rows` is the extent of the result's last axis and `cols` that of the source's
-    /// last axis: routes for any axes need no more. For an identity, `rows` is 1.
+    /// For other permutations, `rows` is the extent of the result's last axis and `cols` that of
+    /// the source's last axis: routes for any axes need no more. For an identity, `rows` is 1.
     pub matrices: MatrixBatch,
     /// Device that runs the phase.
     pub device: &'a dyn Device,
@@ -122,8 +122,8 @@ impl<'a> PhaseProblem<'a> {
 
     /// Returns the number of passes that the fastest plan likely takes: 1 or 2.
     ///
-    /// One pass can suffice if the permutation is an involution or moves square tiles, if an
-    /// instance or the whole array fits on chip, or if elements or runs are long.
+    /// One pass can suffice if the permutation is an involution or rotates the axes of a cube, if
+    /// an instance or the whole array fits on chip, or if elements or runs are long.
     pub(crate) fn likely_passes(&self) -> usize {
         let elem_bytes = self.elem_bytes();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
@@ -136,7 +136,7 @@ impl<'a> PhaseProblem<'a> {
         if one { 1 } else { 2 }
     }
 
-    /// Returns a lower bound of one pass, in seconds.
+    /// Returns a lower bound, in seconds, of one pass over the phase's data.
     pub(crate) fn min_pass_seconds(&self) -> f64 {
         self.device.least_seconds(self.axes.len() * self.elem_bytes())
     }

@@ -39,7 +39,8 @@ pub struct Plan {
     /// Estimated seconds.
     pub seconds: f64,
     /// Infeasible routes that precede the chosen one in the route table, or all for several phases.
-    /// Empty for leading dimensions and records.
+    /// Empty for leading dimensions and records, and unless [`Planner::plan`](crate::Planner::plan)
+    /// made the plan.
     pub rejected: Vec<RejectedRoute>,
 }
 
@@ -51,7 +52,8 @@ pub struct Phase {
     pub order: Vec<usize>,
     /// Route of the phase.
     pub route: Route,
-    /// `true` if the stages are those of the inverse permutation, inverted and in reverse order.
+    /// `true` if the route is mirrored: its stages are those of the inverse permutation, inverted
+    /// and in reverse order, or its own mirrored stages.
     pub mirrored: bool,
     /// Tile of the route. For a mirrored route, the tile for the inverse permutation.
     pub tile: TileSize,

@@ -20,9 +20,9 @@ use crate::search;
 pub struct Candidates {
     /// Candidate plans, sorted by estimated time, fastest first.
     ///
-    /// Contains the best plan of each feasible route, once mirrored and once not. Under
-    /// [`TileRule::Exhaustive`] it contains the best plan of each tile, and every implementation of
-    /// routes with a single stage.
+    /// Of plans with one phase, contains the best of each feasible route, once mirrored and once
+    /// not. Under [`TileRule::Exhaustive`] it contains the best plan of each tile, and every
+    /// implementation of routes with a single stage.
     pub candidates: Vec<Plan>,
     /// Infeasible routes, in the order in which they were tried.
     pub rejected: Vec<RejectedRoute>,
@@ -46,7 +46,7 @@ impl Candidate {
 
     /// Replaces the axis order that every phase records as its result.
     ///
-    /// Only meaningful for a single phase.
+    /// Meaningful for a single phase, or with the empty order of record conversions.
     pub(crate) fn with_result_order(mut self, order: &[usize]) -> Self {
         self.legs.iter_mut().for_each(|phase| phase.order = order.to_vec());
         self
@@ -60,7 +60,8 @@ pub enum PlanError {
     /// The requested route is infeasible for the problem, or every route is.
     #[error("route {route} cannot be used for {problem} on {device}: {why}")]
     Infeasible {
-        /// The requested route, else `one-stage`, else the first route that was rejected.
+        /// Route that `why` rejects. Without leading dimensions: the requested route, else
+        /// `one-stage`, else the first that was rejected.
         route: Route,
         /// The problem.
         problem: Box<Problem>,
@@ -135,7 +136,7 @@ impl Planner {
 
     /// Returns the suffix of a wisdom key that names the planner's restrictions.
     ///
-    /// Empty without restrictions, else ` by ROUTE`, ` mirrored` or ` not mirrored`.
+    /// Consists of ` by ROUTE`, then ` mirrored` or ` not mirrored`, each only if restricted.
     pub(crate) fn restrictions(&self) -> String {
         let route = self.route.map_or(String::new(), |route| format!(" by {route}"));
         match self.mirrored {
@@ -163,10 +164,10 @@ impl Planner {
     /// [`PlanError::Infeasible`]: the requested route is infeasible for the problem or its
     /// workspace cap. With leading dimensions the route applies to the matrix without gaps.
     ///
-    /// Without a requested route, in-place planning always succeeds: following cycles of single
-    /// elements needs no workspace. The exception is a matrix with leading dimensions on a device
-    /// that cannot swap rows with gaps. It needs workspace for the overwritten gaps, and the error
-    /// reports the bytes.
+    /// Without a requested route or orientation, in-place planning always succeeds: following
+    /// cycles of single elements needs no workspace. The exception is a matrix with leading
+    /// dimensions on a device that cannot swap rows with gaps. It needs workspace for the
+    /// overwritten gaps, and the error reports the bytes.
     pub fn plan(&self, problem: &Problem) -> Result<Plan, PlanError> {
         let without_rejections = |found| (found, Vec::new());
         let found =
@@ -209,7 +210,8 @@ impl Planner {
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
-            // One stage supports any permutation: its reason is the device's, not the route's.
+            // Route `one-stage` supports any permutation: its reason is the device's, not the
+            // route's.
             let one_stage = rejected.iter().position(|one| one.route == Route::ONE_STAGE);
             let unestimated =
                 RejectedRoute { route: Route::NOTHING, reason: Infeasible::Unestimated };
@@ -277,7 +279,7 @@ impl Planner {
     /// Returns the candidates of all routes, ranked by estimate, and the rejected routes.
     ///
     /// For axes that are not a transposition of matrices, the candidates include the best plan
-    /// through each intermediate axis order.
+    /// through each intermediate axis order of the search.
     pub fn candidates(&self, problem: &Problem) -> Candidates {
         let found =
             self.known_route().and_then(|()| match (problem.leading(), problem.records()) {
@@ -481,9 +483,10 @@ impl Planner {
 
     /// Returns the plans of a route that take less than `bound` seconds, fastest first.
     ///
-    /// Contains the best plan of each orientation. Under [`TileRule::Exhaustive`] it contains the
-    /// plans of every tile, and ignores the bound. The result is empty if the route is feasible but
-    /// has no plan within the bound.
+    /// Contains the best plan of each orientation; with a finite bound, the mirrored plan only if
+    /// it is faster. Under [`TileRule::Exhaustive`] it contains the plans of every tile, and
+    /// ignores the bound. The result is empty if the route is feasible but has no plan within the
+    /// bound.
     fn on_route(
         &self,
         spec: &RouteSpec,

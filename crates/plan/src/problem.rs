@@ -239,7 +239,8 @@ impl Problem {
         }
     }
 
-    /// Replaces the axes by those of an in-place permutation of `extents`.
+    /// Returns this problem with the axes of an in-place permutation of `extents` instead of its
+    /// own.
     ///
     /// Returns `None` if the axes are invalid. Element size, cap and alignment are unchanged.
     pub(crate) fn as_axes(&self, extents: &[usize], order: &[usize]) -> Option<Self> {
@@ -275,7 +276,8 @@ impl Problem {
         FusedAxes::new(self.extents(), &order).expect("the axes were validated on construction")
     }
 
-    /// Replaces the axes by the fused axes. Leading dimensions and records are unchanged.
+    /// Returns this problem with its fused axes as the given axes. With leading dimensions or
+    /// records it is unchanged.
     pub(crate) fn with_fused_axes(&self) -> Self {
         let mut problem = self.clone();
         if let Kind::InPlace | Kind::OutOfPlace = self.kind {
@@ -460,13 +462,14 @@ impl Problem {
         self.span() * self.elem_bytes
     }
 
-    /// Returns the bytes of all [saved gap elements](Self::saved_gaps) in the workspace. A multiple
-    /// of 16.
+    /// Returns the bytes of all [saved gap elements](Self::saved_gaps) in the workspace, rounded up
+    /// to a multiple of 16.
     pub fn saved_gap_bytes(&self) -> usize {
         self.saved_gaps().map_or(0, |gaps| self.saved_gap_bytes_of(gaps))
     }
 
-    /// Returns the bytes of the elements of `gaps`. A multiple of 16.
+    /// Returns the bytes of the saved elements of `gaps` in the workspace, rounded up to a multiple
+    /// of 16.
     pub(crate) fn saved_gap_bytes_of(&self, gaps: &SavedGaps) -> usize {
         (gaps.count() * self.elem_bytes).next_multiple_of(DEFAULT_ALIGNMENT)
     }

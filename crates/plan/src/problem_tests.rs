@@ -73,7 +73,8 @@ fn with_alignment_rounds_down_to_power_of_two_divisor() {
     }
 }
 
-/// Source and result must each fit in the address space, including the gap after the last row.
+/// Checks that source and result must each fit in the address space, including the gap after the
+/// last row.
 #[test]
 fn rows_are_no_farther_apart_than_memory_is_long() {
     let dense = Problem::new(8, 8, 1).unwrap();
@@ -87,7 +88,8 @@ fn rows_are_no_farther_apart_than_memory_is_long() {
     }
 }
 
-/// Covers maps that only callers can build, with lengths that overflow, and offsets past the end.
+/// Checks that maps whose length overflows, which only callers can build, are rejected, and that
+/// offsets past the end are returned unchanged.
 #[test]
 fn of_stage_rejects_overflow_and_dest_ignores_offsets_past_end() {
     use crate::{Direction, Plan, StageMap};

@@ -4,9 +4,9 @@
 //! | route | passes | feasible if |
 //! |---|---|---|
 //! | routes of matrices and axes | as that route | every field is one word, and the tile lengths divide one another and the number of records |
-//! | on-chip | 1 | whole tiles of both lengths fit on chip together |
+//! | on-chip | 1 | a multiple of both tile lengths, or all records, fits on chip |
 //! | one-stage | 1 | cycles of units of `T` words: the shorter tile length `T` divides the longer one and the number of records |
-//! | aligned-slots | 2 | one side is SoA, with any number of records |
+//! | aligned-slots | 2 | source or result is SoA, with any number of records |
 //! | two of these | | from tiles to AoS, then from AoS to tiles |
 
 use turntile_perm::{FieldSlots, LayoutChange, RecordSchema};
@@ -29,8 +29,8 @@ pub struct RecordPlanner<'a> {
     pub dense: &'a dyn Fn(&Problem) -> Result<Candidate, RejectedRoute>,
 }
 
-/// Bytes of the shortest and of the longest slots. Moves of longer slots gain nothing: 4 KiB reach
-/// the speed of a copy.
+/// Bytes of the shortest and of the longest slots to try. Moves of longer slots gain nothing: 4 KiB
+/// reach the speed of a copy.
 const SLOT_BYTES: [usize; 2] = [32, 4096];
 /// Target number of chunks if records are gathered in sections: enough to balance threads.
 const MIN_CHUNKS: usize = 64;
@@ -42,12 +42,12 @@ const LONG_SLOT_BYTES: usize = 512;
 /// go from AoS to SoA in 87 ms with slots of 4 KiB, compared with 1,450 ms with the 32-byte slots
 /// that otherwise fit (268 MB, one core of an EPYC under other load).
 const MAX_SECTION_RATIO: usize = 8;
-/// Minimum number of slots per chunk, for a field of one word, of the longest slots to try.
+/// Minimum number of slots of a one-word field in each chunk, for the longest slots to try.
 const MIN_CHUNK_SLOTS: usize = 4;
 /// Minimum bytes of a unit that follows cycles, if other routes are feasible. For shorter units,
-/// computing the positions dominates. Fields of 12, 12 and 4 bytes, tiles of 32: from and to ASTA,
-/// units of 128 bytes reach 27% and 24% of a copy; slots of 4 KiB reach 28% and 51% (an EPYC under
-/// other load).
+/// computing the positions takes most of the time. Fields of 12, 12 and 4 bytes, tiles of 32: from
+/// and to ASTA, units of 128 bytes reach 27% and 24% of a copy; slots of 4 KiB reach 28% and 51%
+/// (an EPYC under other load).
 const MIN_UNIT_BYTES: usize = 512;
 
 type Found = (Vec<Candidate>, Vec<RejectedRoute>);
@@ -144,7 +144,7 @@ impl RecordPlanner<'_> {
         self.problem.as_axes(&[tiles, middle[0], middle[1], t], &[0, 2, 1, 3])
     }
 
-    /// Returns the candidate with the fastest slot and chunk lengths.
+    /// Returns the candidate of route `aligned-slots` with the fastest slot and chunk lengths.
     fn with_aligned_slots(&self, retile: &LayoutChange) -> Result<Candidate, Infeasible> {
         let (fields, tile) = (retile.schema(), retile.from().min(retile.to()));
         let forward = retile.from() == tile;
@@ -176,11 +176,12 @@ impl RecordPlanner<'_> {
         best.ok_or_else(|| reason.unwrap_or_else(too_few))
     }
 
-    /// Returns the slots to try. Each has a power of two words.
+    /// Returns the index maps to try, with slots of a power of two words.
     ///
-    /// Takes the longest slots with at least [`MIN_CHUNK_SLOTS`] per chunk and field: the halo of the
-    /// chunk is then small in comparison. If these are short, adds slots in sections of a chunk.
-    /// Returns all lengths if every tile is wanted, or if the device gathers chunks in runs.
+    /// Takes the longest slots with at least [`MIN_CHUNK_SLOTS`] per chunk and field, so that the
+    /// halo of the chunk is comparatively small, else the shortest. If these are short, adds slots
+    /// in sections of a chunk. Returns all lengths if every tile is wanted, or if the device sets
+    /// [`Device::record_chunk_bytes`].
     fn slots(&self, fields: &RecordSchema, tile: usize) -> Vec<FieldSlots> {
         let word_bytes = self.problem.elem_bytes();
         let runs = self.device().record_chunk_bytes();
@@ -211,7 +212,7 @@ impl RecordPlanner<'_> {
         longest.or(first).into_iter().chain(sections.flatten()).collect()
     }
 
-    /// Returns the slots to try for records so long that whole chunks have only short slots.
+    /// Returns the index map to try for records so long that whole chunks have only short slots.
     ///
     /// Chunks are then gathered in sections that have at least one slot of every field. Takes the
     /// longest slots for which two sections have at most [`MAX_SECTION_RATIO`] times the on-chip
@@ -227,7 +228,7 @@ impl RecordPlanner<'_> {
             let slots = FieldSlots::new(fields.clone(), tile, slot, chunk)?.in_sections(section)?;
             let bytes = 2 * (slots.longest_section() * fields.words() + fields.count() * slot);
             slots.section().filter(|_| bytes * word_bytes <= MAX_SECTION_RATIO * capacity)?;
-            // Use more records per section if two sections of them fit.
+            // Use more records per section if two sections of them fit on chip.
             let times = (capacity / (bytes * word_bytes)).max(1);
             slots
                 .in_sections(section * times)

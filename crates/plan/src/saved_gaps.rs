@@ -87,7 +87,8 @@ impl SavedGaps {
     }
 }
 
-/// Returns the end of the row that contains an offset, or the end of the gap as an error.
+/// Returns the end of the row that contains an offset, or `Err` with the end of the gap that
+/// contains it.
 fn end_of_run(rows: PitchedRows, offset: usize) -> Result<usize, usize> {
     if offset >= rows.span() {
         return Err(usize::MAX);
@@ -98,7 +99,7 @@ fn end_of_run(rows: PitchedRows, offset: usize) -> Result<usize, usize> {
 }
 
 /// Counts the saved elements among the first `len`, at most the area of `source` and of `result`.
-/// Loops over the side with fewer rows.
+/// Loops over the rows of `source` or `result`, whichever has fewer.
 fn count(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
     if [source, result].iter().any(|rows| rows.is_dense() && len <= rows.span()) {
         return 0;
@@ -106,8 +107,8 @@ fn count(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
     let (fewer, more) =
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };
     if fewer.pitch() == more.pitch() {
-        // The side with fewer rows has the longer rows. Up to `len`, they cover the rows of the
-        // other side.
+        // The layout with fewer rows has the longer rows. Up to `len`, they cover the rows of the
+        // other layout.
         return len - fewer.elements_before(len);
     }
     let both: usize = (0..fewer.rows())
@@ -135,7 +136,7 @@ mod tests {
         })
     }
 
-    /// Returns the offsets of all elements.
+    /// Returns the offsets of all elements in rows.
     fn offsets(rows: PitchedRows) -> Vec<usize> {
         (0..rows.len()).map(|k| rows.offset(k)).collect()
     }

@@ -30,9 +30,9 @@ const FEW_AXES: usize = 4;
 /// Maximum number of axes for which swaps of neighbouring groups are tried. Every device permutes
 /// this many in one stage.
 const MANY_AXES: usize = 8;
-/// Maximum number of intermediate orders between two involutions.
+/// Maximum number of intermediate axis orders to try between two involutions.
 const MAX_INVOLUTION_PAIRS: usize = 24;
-/// Maximum number of phases of a nested search.
+/// Maximum number of phases of a path without waypoints.
 const MAX_PHASES: usize = 3;
 
 /// Returns the fastest candidate, and the routes that cannot do the whole permutation in one phase.
@@ -98,7 +98,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// Returns the source's order and the result's.
+    /// Returns the axis orders of the source and of the result.
     fn ends(&self) -> [Vec<usize>; 2] {
         [(0..self.fused.order().len()).collect(), self.fused.order().to_vec()]
     }
@@ -106,8 +106,8 @@ impl<'a> Search<'a> {
     /// Returns the fastest path through the waypoints of more than [`MANY_AXES`] axes, if it takes
     /// less than `bound` seconds.
     ///
-    /// A segment permutes at most [`MAX_FUSED_RANK`] axes, then at most [`MANY_AXES`], which every
-    /// device permutes.
+    /// Tries two lists of waypoints: segments permute at most [`MAX_FUSED_RANK`] axes, then at most
+    /// [`MANY_AXES`], which every device permutes.
     ///
     /// Also returns the routes that are infeasible for the last segment that has no path.
     fn in_segments(&self, mut bound: f64) -> (Option<Candidate>, Vec<RejectedRoute>) {
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
         (best, rejected)
     }
 
-    /// Returns the intermediate orders, sorted by the likely number of passes, fewest first.
+    /// Returns the intermediate axis orders, sorted by the likely number of passes, fewest first.
     fn vias(&self, from: &[usize], to: &[usize], phases: usize) -> Vec<Vec<usize>> {
         let passes = |from: &[usize], to: &[usize]| {
             let part = self.part(from, to).ok()?;
@@ -220,8 +220,8 @@ impl<'a> Search<'a> {
     ) -> Option<Candidate> {
         let pass = self.planner.device.least_seconds(self.problem.bytes());
         let sides = [self.part(from, via).ok()??, self.part(via, to).ok()??];
-        // Estimate first the side that moves runs, else the side that transposes matrices. It is
-        // fast to estimate and shows whether time is left for the other side.
+        // Estimate first the phase that moves runs, else the phase that transposes matrices. It is
+        // fast to estimate and shows whether time is left for the other side of `via`.
         let is_simple = |simple: fn(&PhaseProblem) -> bool| sides.iter().position(simple);
         let simple =
             is_simple(|part| part.is_runs()).or(is_simple(|part| part.is_matrices())).unwrap_or(0);
@@ -380,8 +380,8 @@ mod tests {
         );
     }
 
-    /// Covers both orientations: the runs move to positions that are not a transposition of
-    /// matrices.
+    /// Checks both orientations, with runs that move by a permutation that is not a transposition
+    /// of matrices.
     #[test]
     fn panel_route_works_when_few_elements_follow_an_axis() {
         for (extents, order, mirrored) in

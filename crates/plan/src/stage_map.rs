@@ -30,8 +30,8 @@ impl Direction {
 
 /// Index map of a stage: maps source offsets to result offsets, in elements.
 ///
-/// Without gaps between rows it is a permutation. With gaps it permutes only the elements that are
-/// not in a gap.
+/// Without gaps between rows it is a permutation. With gaps it moves only elements that are not in
+/// a gap, except for [`Gaps`](Self::Gaps) and [`SwapGaps`](Self::SwapGaps).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum StageMap {
     /// Axis permutation of an array: 010!, 100!, 0100!, 0210!, 2100! and any other.
@@ -79,15 +79,19 @@ pub enum StageMap {
         /// Forward cuts; backward restores the columns.
         direction: Direction,
     },
-    /// Moves rows from one pitch to another, in order. Gaps are unchanged.
+    /// Moves rows from one pitch to another, in order. Elements in neither source nor result are
+    /// unchanged.
     ///
     /// Pads or unpads rows (thesis section 4.1.1), or changes the leading dimension.
     Slide(RowSlide),
-    /// Moves the elements of rows, in order, to rows of another length. Gaps are unchanged.
+    /// Moves the elements of rows, in order, to rows of another length. Elements in neither source
+    /// nor result are unchanged.
     Reshape(LeadingDims),
-    /// Transposes a matrix from one leading dimension to another. Gaps are unchanged.
+    /// Transposes a matrix from one leading dimension to another. Elements in neither source nor
+    /// result are unchanged.
     TransposeRows(LeadingDims),
-    /// Moves rows of square tiles from one leading dimension to another. Gaps are unchanged.
+    /// Moves rows of square tiles from one leading dimension to another. Elements in neither source
+    /// nor result are unchanged.
     TileRows(TileRows),
     /// Saves to the workspace the gap elements that the dense matrix overwrites.
     ///
@@ -190,7 +194,8 @@ impl StageMap {
         }
     }
 
-    /// Returns the lengths, in elements, of the ranges that the stage reads and writes.
+    /// Returns `(read, written)`: the lengths, in elements, of the ranges that the stage reads and
+    /// writes.
     ///
     /// Both equal [`len`](Self::len) unless rows have gaps.
     pub fn spans(&self) -> (usize, usize) {
@@ -288,7 +293,7 @@ impl StageMap {
     pub fn has_short_cycles(&self, most: usize) -> bool {
         const SAMPLES: usize = 8;
         let units = self.instance_units().max(1);
-        // Computed once, because it is the same for every step.
+        // The elementary swap is computed once, because it is the same for every step.
         let swap = self.elementary();
         let succ = |s| swap.map_or_else(|| self.succ(s), |e| Some(e.succ(s)));
         (1..=SAMPLES).all(|k| {
@@ -305,7 +310,7 @@ impl StageMap {
     ///
     /// Offsets in gaps between rows, and offsets past the elements that the map covers, are
     /// returned unchanged. The exceptions are [`Gaps`](Self::Gaps) and
-    /// [`SwapGaps`](Self::SwapGaps), which move gaps.
+    /// [`SwapGaps`](Self::SwapGaps), which move gap elements.
     pub fn dest(&self, offset: usize) -> usize {
         match *self {
             StageMap::Slide(slide) => return slide.change().dest(offset),
@@ -373,7 +378,8 @@ impl StageMap {
         is_of_rows || matches!(self, Gaps { .. } | SwapGaps { .. })
     }
 
-    /// Returns `true` if no element moves.
+    /// Returns `true` if no element moves. May return `false` for records and tile rows that do not
+    /// move.
     #[inline]
     pub fn is_identity(&self) -> bool {
         match *self {

@@ -27,7 +27,7 @@ pub struct Measurement {
     pub plan: Plan,
     /// Median time of its runs.
     pub time: Duration,
-    /// Number of runs, at least 1.
+    /// Number of measured runs, at least 1.
     pub runs: usize,
 }
 

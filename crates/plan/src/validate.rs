@@ -14,14 +14,15 @@ use crate::stage_map::StageMap;
 pub enum InvalidPlan {
     /// A stage does not cover exactly the elements of the problem.
     ///
-    /// In a plan that cuts columns off, a stage may cover exactly the packed columns.
+    /// In a plan that cuts columns off, a stage may cover exactly the packed columns. With leading
+    /// dimensions, stages of the dense matrix are counted and numbered separately.
     #[error("stage {number} ({stage}) does not cover exactly the problem's {expected} elements")]
     Length {
         /// Number of the stage, from 1.
         number: usize,
         /// The stage.
         stage: String,
-        /// Elements of the problem, including gaps that move as elements.
+        /// Number of elements of the problem, including gap elements that move as elements.
         expected: usize,
     },
     /// The number of elements of a stage overflows.
@@ -89,8 +90,8 @@ impl Plan {
 
     /// Checks a plan with leading dimensions.
     ///
-    /// Stages of the dense matrix must be enclosed by stages that remove and restore the gaps. No
-    /// other stage may have gaps.
+    /// Either one stage moves the whole matrix, or stages that remove and restore the gaps enclose
+    /// those of the dense matrix, which must have no gaps.
     fn check_leading(&self, leading: &LeadingDims) -> Result<(), InvalidPlan> {
         let maps: Vec<StageMap> = self.stages().map(|stage| stage.map.clone()).collect();
         let error = || InvalidPlan::Leading {
@@ -109,7 +110,8 @@ impl Plan {
         self.check_stages(self.stages().skip(dense.start).take(dense.len()), len)
     }
 
-    /// Checks stages without gaps that together cover `expected` elements.
+    /// Checks that each stage has no gaps and covers `expected` elements, or the packed columns of
+    /// a cut.
     fn check_stages<'a>(
         &self,
         stages: impl Iterator<Item = &'a Stage> + Clone,
@@ -197,7 +199,7 @@ mod tests {
         found.candidates.iter().for_each(|plan| assert_eq!(plan.check(), Ok(()), "{plan:#}"));
     }
 
-    /// Only stages after a cut may leave the end of the matrix unchanged.
+    /// Checks that stages may leave the end of the matrix unchanged only after a cut.
     #[test]
     fn check_rejects_partial_stages_without_cut() {
         let device = Toy { held: 1 << 20, ..Toy::default() };
@@ -229,7 +231,7 @@ mod tests {
         assert!(matches!(larger.check(), Err(InvalidPlan::Length { number: 1, .. })));
     }
 
-    /// Rows that change their length cannot use a schedule that moves whole rows.
+    /// Checks that rows that change their length cannot use a schedule that moves whole rows.
     #[test]
     fn check_accepts_only_rounds_if_row_lengths_differ() {
         let is_valid = |cols, method| {

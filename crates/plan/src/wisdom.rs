@@ -1,10 +1,10 @@
 //! Wisdom: tuning results stored in a file, as in FFTW.
 //!
 //! An entry stores a recipe, not a plan. The planner rebuilds the plan from the recipe, so the plan
-//! always matches the library that runs it. The key of an entry has the device model, the problem
-//! and the workspace cap. Each entry has the signature of the library that measured it.
-//! An entry is rejected, with the reason, if its signature differs or if its route is infeasible for
-//! the problem.
+//! always matches the library that runs it. The key of an entry has the device model, the problem,
+//! the workspace cap and the planner's restrictions. Each entry has the signature of the library
+//! that measured it. An entry is rejected, with the reason, if its signature differs or if its
+//! route is infeasible for the problem.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +40,7 @@ pub struct Entry {
     pub recipe: Recipe,
     /// Median of the measured seconds.
     pub seconds: f64,
-    /// Number of runs.
+    /// Number of measured runs.
     pub runs: usize,
     /// [`signature`] of the library that measured the entry.
     pub signature: String,
@@ -129,8 +129,9 @@ pub fn signature() -> String {
 
 /// Returns the key of a problem for a planner.
 ///
-/// It contains everything that affects the choice of a plan, except measured speed. Problems with
-/// the same fused axes share a key. Results that were restricted to one route have a separate key.
+/// It contains what decides which plans are possible: device model, fused problem, workspace cap
+/// and restrictions. Problems with the same fused axes share a key. Results that were restricted to
+/// one route or orientation have a separate key.
 pub fn key(planner: &Planner, problem: &Problem) -> String {
     let (device, fused) = (planner.device(), problem.with_fused_axes());
     let restrictions = planner.restrictions();

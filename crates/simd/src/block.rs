@@ -1,11 +1,11 @@
-//! Bytes, cache lines and blocks of units: the types of the data that kernels move.
+//! Types of the data that SIMD kernels move: bytes, cache lines and blocks of units.
 
 use std::mem::MaybeUninit;
 
 /// Byte that is moved but never read as a value.
 pub type Byte = MaybeUninit<u8>;
 
-/// Bytes of a cache line.
+/// Size of a cache line in bytes.
 pub const CACHE_LINE: usize = 64;
 
 /// Shape of a block of a row-major array of units: `rows` by `cols`. Pitches are row strides in

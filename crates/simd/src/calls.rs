@@ -1,4 +1,4 @@
-//! Public entry points. Each dispatches to the active kernel set.
+//! Public entry points of the SIMD kernels. Each dispatches to the active kernel set.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte, CACHE_LINE};
@@ -57,7 +57,7 @@ pub unsafe fn transpose_raw(
     }
 }
 
-/// Transposes units of any size, one copy per unit.
+/// Transposes a block of units of any size, one copy per unit.
 unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: usize) {
     trace_path("runs", unit_bytes);
     for i in 0..block.rows {
@@ -70,8 +70,8 @@ unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: 
     }
 }
 
-/// Makes copies of `len` bytes each, in order. For each cache line copied, prefetches one line at
-/// the job's `ahead`.
+/// Makes copies of `len` bytes each, in order. For each cache line copied, prefetches one line from
+/// the job's `ahead` on.
 ///
 /// Pass many copies per call: the overhead of a call, above all draining the store buffer, costs
 /// about one cache miss. 20000x12000, runs of 640 bytes: 54% of a copy's speed with one call
@@ -86,7 +86,8 @@ pub unsafe fn copy_jobs_raw(transfers: &[CopyJob], len: usize) {
     unsafe { (active().copy)(transfers, len) };
 }
 
-/// Kernel that swaps two squares of units in place, looked up once for any number of swaps.
+/// Kernel that swaps two squares of units in place and transposes each, looked up once for any
+/// number of swaps.
 #[derive(Clone, Copy, Debug)]
 pub struct SquareSwap {
     squares: SquareSwapFn,
@@ -94,8 +95,8 @@ pub struct SquareSwap {
 }
 
 impl SquareSwap {
-    /// Returns the active kernel for squares of `side` units of `unit_bytes` bytes, or `None` if it
-    /// has none for that size.
+    /// Returns the kernel for squares of `side` units of `unit_bytes` bytes, or `None` if the
+    /// active kernel set has none for these sizes.
     pub fn new(side: usize, unit_bytes: usize) -> Option<Self> {
         active().squares_of(side, unit_bytes).map(|squares| SquareSwap { squares, side })
     }
@@ -107,7 +108,8 @@ impl SquareSwap {
     }
 
     /// Swaps two squares and transposes each. If both are the same square, transposes it in place.
-    /// Meanwhile prefetches from `lines` as many cache lines as the squares have.
+    /// Meanwhile prefetches other data: the next cache lines of `lines`, one per line of the
+    /// squares.
     ///
     /// # Safety
     /// All units of both squares, in rows `pitch` bytes apart, are valid for reads and writes. No
@@ -127,9 +129,9 @@ impl SquareSwap {
 
 /// Copies `to.len()` bytes out of the ring buffer `ring[..wrap]`, from offset `start` on.
 ///
-/// If `ring` has [`CACHE_LINE`] bytes after the ring, they must repeat its first ones: whole lines
-/// are read across its end. Without them, or if `to` is not whole lines, the copy is done in two
-/// parts.
+/// If the slice has [`CACHE_LINE`] bytes after `wrap`, they must repeat its first bytes: whole
+/// lines are read across the ring's end. Without them, or if `to` is not whole lines, the copy is
+/// done in two parts.
 ///
 /// # Panics
 /// If `start` is outside the ring, or if `ring` or `wrap` is too short.

@@ -8,7 +8,8 @@ use crate::prefetch::{prefetch, prefetch_run};
 use crate::trace::trace_path;
 use crate::vector::Vector;
 
-/// Copy, without its length, and an address to prefetch meanwhile.
+/// Source and destination of a copy whose length is given separately, and an address to prefetch
+/// meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyJob {
     /// First byte of the source.
@@ -33,7 +34,7 @@ impl Default for CopyJob {
 ///   overlap. Meanwhile no other thread writes the source or accesses the destination.
 pub type CopyFn = unsafe fn(transfers: &[CopyJob], len: usize);
 
-/// Makes copies without vectors.
+/// Makes copies of `len` bytes each without SIMD.
 pub unsafe fn copy_plain(transfers: &[CopyJob], len: usize) {
     trace_path("bytes", len);
     for &CopyJob { from, to, ahead } in transfers {
@@ -43,7 +44,7 @@ pub unsafe fn copy_plain(transfers: &[CopyJob], len: usize) {
     }
 }
 
-/// Copies the bytes of one vector. `MaybeUninit` preserves uninitialised bytes and pointer
+/// Copies the bytes of one SIMD vector. `MaybeUninit` preserves uninitialised bytes and pointer
 /// provenance, which an integer vector would lose.
 #[inline(always)]
 pub unsafe fn copy_vector<V: Vector>(from: *const Byte, to: *mut Byte) {
@@ -70,7 +71,7 @@ pub unsafe fn copy_line<V: Vector>(from: *const Byte, to: *mut Byte) {
 }
 
 /// Makes copies vector by vector, with aligned stores in the middle. The first and the last vector
-/// may overlap their neighbours. `len` is at least the bytes of a vector.
+/// of a copy may overlap their neighbours. `len` is at least the bytes of a vector.
 #[inline(always)]
 pub unsafe fn copy_vectors<V: Vector>(transfers: &[CopyJob], len: usize) {
     let size = 16 * V::LANES;
@@ -80,7 +81,7 @@ pub unsafe fn copy_vectors<V: Vector>(transfers: &[CopyJob], len: usize) {
         // SAFETY: the caller guarantees `len` bytes; `start < size`, and every offset is at most
         // `len - size`.
         unsafe {
-            // No partial line before or after the whole lines.
+            // The copy has no bytes before or after its whole lines.
             if lines * CACHE_LINE == len {
                 trace_path("whole lines", lines);
                 copy_lines::<V>(from, to, ahead, lines);
@@ -164,8 +165,9 @@ pub unsafe fn into_ring<V: Vector>(
     trace_path("into ring", V::LANES);
     let mut at = start;
     for k in (0..len).step_by(CACHE_LINE) {
-        // SAFETY: `at < wrap`, and the ring starts one line after `ring`. A line that crosses
-        // `wrap` is also written at `at - wrap`, at most one line before the ring's first byte.
+        // SAFETY: `at < wrap`, and the ring starts one line after `ring`. A line that ends at or
+        // after `wrap` is also written `wrap` bytes earlier, at most one line before the ring's
+        // first byte.
         unsafe {
             copy_line::<V>(from.add(k), ring.add(CACHE_LINE + at));
             at += CACHE_LINE;
@@ -177,7 +179,7 @@ pub unsafe fn into_ring<V: Vector>(
     }
 }
 
-/// Copies out of a ring without vectors, in two parts.
+/// Copies out of a ring buffer without SIMD, in two parts.
 pub unsafe fn from_plain(ring: *const Byte, start: usize, wrap: usize, to: *mut Byte, len: usize) {
     trace_path("from ring", 0);
     let before = len.min(wrap - start);
@@ -188,7 +190,7 @@ pub unsafe fn from_plain(ring: *const Byte, start: usize, wrap: usize, to: *mut 
     }
 }
 
-/// Copies into a ring without vectors, in two parts.
+/// Copies into a ring buffer without SIMD, in two parts.
 pub unsafe fn into_plain(
     from: *const Byte,
     ring: *mut Byte,

@@ -30,11 +30,13 @@ const fn masks<const W: usize, const C: usize, const JOIN: bool>() -> [[[u8; 16]
     masks
 }
 
-/// Maximum bytes of a structure. For larger structures the interleaving network is as fast.
+/// Maximum bytes of a structure that is converted by shuffles. For larger structures the
+/// interleaving network is as fast.
 const STRUCTURE_BYTES: usize = 8;
 
-/// Transposes a block with few words per row or per column, without gaps, by shuffles. Returns
-/// `false`, with nothing written, for other blocks, and if the other extent is less than a vector.
+/// Transposes, by byte shuffles, a block whose source rows or destination rows are structures of
+/// two or more words and at most 8 bytes, without gaps between them. Returns `false`, with nothing
+/// written, for other blocks, and for fewer structures than a vector has words.
 ///
 /// # Safety
 /// The requirements of `transpose::TransposeFn`; the calling function has the vector's target
@@ -123,8 +125,8 @@ unsafe fn combined<V: Shuffle, const C: usize>(vectors: &[V; C], masks: &[V; C])
     }
 }
 
-/// Returns the start of the group after `i`, or `None` at the end. The last group is moved back to
-/// end at `count`.
+/// Returns the first structure of the group after the one that starts at `i`, or `None` at the end.
+/// The last group is moved back to end at `count`.
 #[inline(always)]
 fn next(i: usize, group: usize, count: usize) -> Option<usize> {
     (i + group < count).then(|| (i + group).min(count - group))

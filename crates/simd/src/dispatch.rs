@@ -16,27 +16,27 @@ pub struct KernelSet {
     pub available: fn() -> bool,
     /// Transposition kernels for words of 1, 2, 4, 8 and 16 bytes.
     words: [TransposeFn; 5],
-    /// Copies with prefetch.
+    /// Function that copies and prefetches.
     pub(crate) copy: CopyFn,
-    /// Reads of a ring buffer.
+    /// Function that copies out of a ring buffer.
     pub(crate) from_ring: RingReadFn,
-    /// Writes of a ring buffer.
+    /// Function that copies into a ring buffer.
     pub(crate) into_ring: RingWriteFn,
-    /// Bytes per vector; 0 without vectors.
+    /// Bytes per SIMD vector; 0 in the portable set.
     pub(crate) vector_bytes: usize,
-    /// Square swaps for words of 1, 2, 4, 8 and 16 bytes; `None` without vectors.
+    /// Square swaps for words of 1, 2, 4, 8 and 16 bytes; `None` in the portable set.
     squares: Option<[SquareSwapFn; 5]>,
 }
 
 impl KernelSet {
-    /// Returns the transposition kernel for units of `unit_bytes` bytes, or `None` if they are not
-    /// words.
+    /// Returns the transposition kernel for units of `unit_bytes` bytes, or `None` if that is not a
+    /// word size.
     pub(crate) fn transpose_fn(&self, unit_bytes: usize) -> Option<TransposeFn> {
         word_log(unit_bytes).map(|log| self.words[log])
     }
 
-    /// Returns the square swap for squares of `side` words. Returns `None` if units are not words
-    /// or rows are not whole vectors.
+    /// Returns the square swap for squares of `side` words. Returns `None` if units are not words,
+    /// if rows are not whole vectors, or for the portable set.
     pub(crate) fn squares_of(&self, side: usize, unit_bytes: usize) -> Option<SquareSwapFn> {
         let log = word_log(unit_bytes)?;
         let squares = self.squares?;
@@ -44,7 +44,7 @@ impl KernelSet {
     }
 }
 
-/// Returns log2 of the unit size if it is a word size (1, 2, 4, 8 or 16 bytes).
+/// Returns log2 of the unit size, or `None` if that is not a word size (1, 2, 4, 8 or 16 bytes).
 fn word_log(unit_bytes: usize) -> Option<usize> {
     let log = unit_bytes.trailing_zeros() as usize;
     (unit_bytes.is_power_of_two() && log < 5).then_some(log)
@@ -94,7 +94,7 @@ pub static KERNELS: &[KernelSet] = &[
     kernel!("portable", portable, true, None),
 ];
 
-/// Index of the active set plus 1; 0 before the first use.
+/// Index of the active kernel set plus 1; 0 before the first use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns the active kernel set.
@@ -113,8 +113,8 @@ fn detect() -> &'static KernelSet {
     &KERNELS[best]
 }
 
-/// Returns the index of the first set that this machine can run. Under Miri, returns the last,
-/// which never loads bytes into integers.
+/// Returns the index of the first kernel set that this machine can run. Under Miri, returns the
+/// last, which never loads bytes into integers.
 pub(crate) fn best() -> usize {
     if cfg!(miri) {
         return KERNELS.len() - 1;

@@ -1,4 +1,4 @@
-//! The functions of each instruction set: generic functions for its vectors, inlined where its
+//! Kernel functions of each instruction set: generic functions for its vectors, inlined where its
 //! target features are enabled.
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use crate::transpose::{few_columns, few_rows, fits, narrow_columns, plain, tiles
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::vector::Lane;
 
-/// Defines all functions of a set except `words`. Runs shorter than a vector are copied by
+/// Defines all functions of a kernel set except `words`. Runs shorter than a vector are copied by
 /// `shorter`.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! functions {
@@ -148,7 +148,7 @@ pub mod lane {
     }
 }
 
-/// Functions without vectors, for any machine.
+/// Functions without SIMD, for any machine.
 pub mod portable {
     pub use crate::copy::{copy_plain as copy, from_plain as from_ring, into_plain as into_ring};
     pub use crate::transpose::plain as words;

@@ -1,5 +1,5 @@
-//! SIMD kernels for matrices of units: transposition between two buffers, square swaps, prefetching
-//! and nontemporal copies.
+//! CPU SIMD kernels for matrices of units, which are elements or super-elements: transposition
+//! between two buffers, square swaps, prefetching and nontemporal copies.
 //!
 //! | module | contents |
 //! |---|---|
@@ -29,8 +29,8 @@
 //!
 //! # Kernels
 //!
-//! [`KERNELS`] lists one [`KernelSet`] per instruction set. The first that the machine can run is
-//! detected once and then used. [`force`] selects another for tests and comparisons.
+//! [`KERNELS`] lists one [`KernelSet`] per instruction set. The first set that the machine can run
+//! is detected once and then used. [`force`] selects another for tests and comparisons.
 
 mod block;
 mod calls;

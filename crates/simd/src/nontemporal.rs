@@ -1,4 +1,5 @@
-//! Copies that bypass the caches: a line that is overwritten whole need not be read first.
+//! Copies that bypass the caches: a destination line that is overwritten whole need not be read
+//! first.
 #![allow(unsafe_code)]
 
 use crate::block::Byte;

@@ -3,14 +3,15 @@
 
 use crate::block::{Byte, CACHE_LINE};
 
-/// Prefetches the lines of `bytes` bytes from `at` on, at steps of 64 bytes. If `at` is not
+/// Prefetches the cache lines of `bytes` bytes from `at` on, at steps of 64 bytes. If `at` is not
 /// line-aligned, the last line may be missed.
 #[inline(always)]
 pub fn prefetch_run(at: *const Byte, bytes: usize) {
     (0..bytes).step_by(CACHE_LINE).for_each(|k| prefetch(at.wrapping_add(k)));
 }
 
-/// Prefetches the line at `at` into the second-level cache. Any address is allowed.
+/// Prefetches the cache line at `at` into the second-level cache, on x86-64 and AArch64. Any
+/// address is allowed.
 #[inline(always)]
 pub fn prefetch(at: *const Byte) {
     #[cfg(target_arch = "x86_64")]

@@ -3,10 +3,11 @@
 use crate::block::{Byte, CACHE_LINE};
 use crate::prefetch::prefetch;
 
-/// Rectangle of bytes in memory. It is only prefetched, so any address is allowed.
+/// Rows of bytes at a constant pitch in memory. They are only prefetched, so any address is
+/// allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct StridedRegion {
-    /// First byte of the rectangle.
+    /// First byte of the first row.
     pub start: *const Byte,
     /// Number of rows.
     pub count: usize,
@@ -16,7 +17,7 @@ pub struct StridedRegion {
     pub pitch: usize,
 }
 
-/// Cursor over the cache lines of two rectangles, row by row, the second after the first.
+/// Cursor over the cache lines of two regions, row by row, the second region after the first.
 ///
 /// Row order matters for speed. Whole rows of 256 bytes arrive from memory at 115-120% of a copy's
 /// speed; with 64 bytes of each row at a time, the same lines arrive at 30-73%.
@@ -35,12 +36,12 @@ impl StridedRegion {
 }
 
 impl PrefetchCursor {
-    /// Creates a cursor over the lines of `here`, then those of `then`.
+    /// Creates a cursor over the cache lines of `here`, then those of `then`.
     pub fn new(here: StridedRegion, then: StridedRegion) -> Self {
         PrefetchCursor { here, then, done: 0 }
     }
 
-    /// Prefetches the next `count` lines, or all that are left if fewer.
+    /// Prefetches the next `count` cache lines, or all that are left if fewer.
     ///
     /// Issues the prefetches in the longest bursts that rows allow: instructions between two
     /// prefetches use up the processor's reordering window.
@@ -70,7 +71,7 @@ impl PrefetchCursor {
         }
     }
 
-    /// Returns the number of lines left.
+    /// Returns the number of lines left to prefetch.
     #[cfg(test)]
     pub fn left(mut self) -> usize {
         let mut left = 0;
@@ -91,7 +92,8 @@ impl PrefetchCursor {
 mod tests {
     use super::*;
 
-    /// The cursor visits exactly the lines that the rows touch, for any burst size.
+    /// Checks that the cursor prefetches one line for each line that the rows touch, for any burst
+    /// size.
     #[test]
     fn cursor_covers_each_line_of_its_rows_once_for_any_burst() {
         for (start, count, bytes) in

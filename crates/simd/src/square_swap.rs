@@ -1,4 +1,5 @@
-//! Kernels that swap two squares of words, each transposed, and prefetch lines of the next ones.
+//! Kernels that swap two squares of words, each transposed, and meanwhile prefetch other lines,
+//! those of the next squares.
 #![allow(unsafe_code)]
 
 use crate::block::{BlockShape, Byte, CACHE_LINE};
@@ -9,8 +10,8 @@ use crate::transpose::tiles;
 use crate::vector::Vector;
 
 /// Function that swaps two squares of `side` words and transposes each. If both are the same
-/// square, it transposes that square in place. Meanwhile it prefetches from `lines` as many cache
-/// lines as the squares have.
+/// square, it transposes that square in place. Meanwhile it prefetches other data: the next cache
+/// lines of `lines`, one per line of the squares.
 ///
 /// # Safety
 /// - The machine supports the kernel set of the function, and `side` is a multiple of its vector's
@@ -20,8 +21,8 @@ use crate::vector::Vector;
 pub type SquareSwapFn =
     unsafe fn(a: *mut Byte, b: *mut Byte, pitch: usize, side: usize, lines: &mut PrefetchCursor);
 
-/// Swaps and transposes two squares whose side is a multiple of a vector's words, by vector-sized
-/// squares.
+/// Swaps and transposes two squares whose side is a multiple of a vector's words: by vector-sized
+/// squares, or by whole lines if rows share cache sets (`by_lines`).
 #[inline(always)]
 pub unsafe fn squares<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -36,10 +37,10 @@ pub unsafe fn squares<V: Vector, const W: usize>(
         return unsafe { by_lines::<V, W>(a, b, pitch, lines) };
     }
     let (step, bytes) = (16 * V::LANES / W, 16 * V::LANES);
-    // If vector-sized squares are smaller than a line (long words), all lines are prefetched first.
-    // SSE2, 4096x4096 words of 8 bytes: 10.5-11.6 GB/s, compared with 8.7 without this prefetch;
-    // 5600x5600: 10.8-11.4 instead of 11.9. 4000x4000 words of 16 bytes: 15.4 instead of 14.1, and
-    // 12 with one line per few squares.
+    // If vector-sized squares are smaller than a cache line (long words), the lines of the next
+    // squares are prefetched first. SSE2, 4096x4096 words of 8 bytes: 10.5-11.6 GB/s, compared with
+    // 8.7 without this prefetch; 5600x5600: 10.8-11.4 instead of 11.9. 4000x4000 words of 16 bytes:
+    // 15.4 instead of 14.1, and 12 with one line per few squares.
     if step * bytes < CACHE_LINE {
         let squares = if a == b { 1 } else { 2 };
         lines.prefetch(squares * side * side * W / CACHE_LINE);
@@ -58,14 +59,14 @@ pub unsafe fn squares<V: Vector, const W: usize>(
 
 /// Address distance in bytes at which lines map to the same first-level cache set.
 const SET_STRIDE: usize = 4096;
-/// Maximum word bytes for swaps through line buffers (`by_lines`) if rows share cache sets. One
-/// thread of an EPYC (Milan), GB/s without and with. Words of 2 bytes: 16384 x 16384 10.3-13.2 and
-/// 16.3-16.5, 8192 x 8192 9.7-13.7 and 16.3-17.7. Words of 1 byte: 5.8-7.6 and 7.9-8.9. Words of 4
-/// bytes: 8192 x 8192 20.5-23.2 and 22.1-25.2, 1024 x 1024 33 and 25-31.
+/// Maximum bytes of a word for swaps through line buffers (`by_lines`) if rows share cache sets.
+/// One thread of an EPYC (Milan), GB/s without and with. Words of 2 bytes: 16384 x 16384 10.3-13.2
+/// and 16.3-16.5, 8192 x 8192 9.7-13.7 and 16.3-17.7. Words of 1 byte: 5.8-7.6 and 7.9-8.9. Words
+/// of 4 bytes: 8192 x 8192 20.5-23.2 and 22.1-25.2, 1024 x 1024 33 and 25-31.
 const LINE_WORD_BYTES: usize = 2;
 
-/// Swaps and transposes squares whose rows are one line each and share cache sets. Reads and writes
-/// every line once, as a whole, and transposes in buffers in between.
+/// Swaps and transposes squares whose rows are one cache line each and share cache sets. Reads and
+/// writes every line once, as a whole, and transposes in buffers in between.
 #[inline(always)]
 unsafe fn by_lines<V: Vector, const W: usize>(
     a: *mut Byte,
@@ -97,7 +98,7 @@ unsafe fn by_lines<V: Vector, const W: usize>(
 }
 
 /// Swaps and transposes two squares whose side is one vector's words, through a buffer. Prefetches
-/// one line per line loaded.
+/// one line of the next squares per 64 bytes loaded.
 #[inline(always)]
 unsafe fn square<V: Vector, const W: usize>(
     a: *mut Byte,

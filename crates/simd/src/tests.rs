@@ -19,7 +19,8 @@ fn initialised(byte: &Byte) -> u8 {
     unsafe { byte.assume_init() }
 }
 
-/// Returns all numbers. Under Miri, which takes a thousand times as long, returns every `nth` one.
+/// Iterates over all numbers. Under Miri, which takes a thousand times as long, iterates over every
+/// `nth` one.
 fn some<const N: usize>(all: [usize; N], nth: usize) -> impl Iterator<Item = usize> {
     all.into_iter().step_by(if cfg!(miri) { nth } else { 1 })
 }
@@ -35,8 +36,8 @@ fn with_each_kernel(test: impl Fn(&KernelSet)) {
     }
 }
 
-/// Covers extents around the height and width of every vector, with and without gaps between rows.
-/// Gaps of the result must be unchanged.
+/// Checks copies and transpositions of extents around the height and width of every vector, with
+/// and without gaps between rows. Gaps of the result must be unchanged.
 #[test]
 fn every_kernel_extent_and_unit() {
     assert!(!force("none of that name"));
@@ -81,8 +82,8 @@ fn copy_two(from: &[Byte], to: &mut [Byte], len: usize) {
     unsafe { copy_jobs_raw(&transfers, len) };
 }
 
-/// Covers squares of every kernel and word size, disjoint and identical, in rows with gaps, which
-/// must be unchanged.
+/// Checks swaps of squares by every kernel set and word size, disjoint and identical, in rows with
+/// gaps, which must be unchanged.
 #[test]
 fn squares_change_places() {
     with_each_kernel(|_| {
@@ -170,8 +171,8 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
     }
 }
 
-/// Calls each safe function with a buffer that is one byte short. The memory after it also belongs
-/// to the test.
+/// Checks that each safe function panics if a buffer is one byte short. The memory after the buffer
+/// also belongs to the test.
 #[test]
 fn buffers_too_short_are_refused() {
     let refused = |call: &dyn Fn(&[Byte], &mut [Byte])| {
@@ -227,7 +228,7 @@ fn nothing_to_move_touches_nothing() {
     });
 }
 
-/// The pitch of a single row or column is not used.
+/// Checks that the pitch of a single row or column is not used.
 #[test]
 fn a_single_row_may_have_any_pitch() {
     with_each_kernel(|row| {
@@ -251,8 +252,8 @@ fn a_single_row_may_have_any_pitch() {
     });
 }
 
-/// Bytes that are not numbers are copied unchanged. Miri reports reads of uninitialised bytes, and
-/// pointers without provenance.
+/// Checks that pointers and uninitialised bytes are copied unchanged. Miri reports reads of
+/// uninitialised bytes, and pointers without provenance.
 #[test]
 #[expect(unsafe_code, reason = "reads pointers as bytes, and the calls are unsafe")]
 fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
@@ -301,7 +302,8 @@ fn copies_keep_pointers_and_bytes_that_are_not_initialised() {
     });
 }
 
-/// Covers runs of whole lines and other runs, copied into a ring and out again, from every start.
+/// Checks copies of whole lines and of other lengths into a ring buffer and out again, from every
+/// start.
 #[test]
 fn rings_run_on_at_their_start() {
     const WRAP: usize = 256;
@@ -318,7 +320,7 @@ fn rings_run_on_at_their_start() {
                 (0..len).for_each(|k| want[place(k)] = bytes(&run[k..=k])[0]);
                 assert_eq!(now, want, "{} {len} from {start}", row.name);
 
-                // The bytes after the end repeat the first ones, or do not exist.
+                // The bytes after the ring's end repeat the first ones, or do not exist.
                 let (first, again) = ring[CACHE_LINE..].split_at_mut(WRAP);
                 again.copy_from_slice(&first[..CACHE_LINE]);
                 for room in [WRAP, WRAP + CACHE_LINE] {

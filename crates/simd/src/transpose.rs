@@ -1,4 +1,4 @@
-//! Kernels that transpose blocks of words.
+//! SIMD kernels that transpose blocks of words.
 //!
 //! A vector has `LANES` lanes of 16 bytes, and a lane has `B = 16 / W` words of `W` bytes. A
 //! micro-tile is `B · LANES` rows by `B` columns. Register `k` loads 16 bytes from each of the rows
@@ -27,11 +27,12 @@ use crate::vector::Vector;
 ///   The two do not overlap. No other thread writes the words read, or accesses the words written.
 pub type TransposeFn = unsafe fn(from: *const Byte, to: *mut Byte, block: BlockShape);
 
-/// Side in words of the sub-blocks, chosen to keep both buffers' lines in the first-level cache.
+/// Side, in words, of the square sub-blocks of a transposition without SIMD, chosen to keep both
+/// buffers' lines in the first-level cache.
 const SUB: usize = 16;
 
-/// Transposes without vectors: sub-block by sub-block, column by column. Also supports units of `W`
-/// bytes that are not words.
+/// Transposes a block without SIMD: sub-block by sub-block, column by column. Also supports units
+/// of `W` bytes that are not words.
 pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
     trace_path("plain", W);
     let BlockShape { rows, cols, from_pitch, to_pitch } = block;
@@ -52,15 +53,15 @@ pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: Blo
     }
 }
 
-/// Moves one word.
+/// Copies one word of `W` bytes.
 #[inline(always)]
 unsafe fn word<const W: usize>(from: *const Byte, to: *mut Byte) {
     // SAFETY: the caller guarantees one word at each address; an array of bytes needs no alignment.
     unsafe { to.cast::<[Byte; W]>().write(from.cast::<[Byte; W]>().read()) };
 }
 
-/// Returns `true` if the block has fewer columns than a lane has words, no gaps between its rows,
-/// and rows for at least two vectors.
+/// Returns `true` if the block has two or more columns but fewer than a lane has words, no gaps
+/// between source rows, and rows for at least two vectors.
 #[inline(always)]
 pub fn narrow_columns<V: Vector, const W: usize>(block: BlockShape) -> bool {
     let b = 16 / W;
@@ -77,7 +78,7 @@ pub fn fits<V: Vector, const W: usize>(block: BlockShape) -> bool {
     block.rows >= b * V::LANES && block.cols >= b
 }
 
-/// Transposes a block of at least one micro-tile.
+/// Transposes a block, at least as large as a micro-tile, by micro-tiles.
 #[inline(always)]
 pub unsafe fn tiles<V: Vector, const W: usize>(
     from: *const Byte,
@@ -112,8 +113,8 @@ pub unsafe fn tiles<V: Vector, const W: usize>(
     }
 }
 
-/// Transposes a block with fewer columns than a lane's words and no gaps between rows. Loads extend
-/// into the next rows; words outside the block are not stored.
+/// Transposes a block with fewer columns than a lane's words and no gaps between source rows. Loads
+/// extend into the next rows; words outside the block are not stored.
 #[inline(always)]
 pub unsafe fn few_columns<V: Vector, const W: usize>(
     from: *const Byte,
@@ -151,7 +152,7 @@ pub unsafe fn few_columns<V: Vector, const W: usize>(
 }
 
 /// Transposes a block with fewer rows than a lane's words and a destination without gaps. Stores
-/// extend into the next columns, which are written later and correct this.
+/// extend into the next destination rows, which are written later and correct this.
 #[inline(always)]
 pub unsafe fn few_rows<V: Vector, const W: usize>(
     from: *const Byte,

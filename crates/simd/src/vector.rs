@@ -1,15 +1,15 @@
-//! Vectors as lanes of 16 bytes: loads, stores and interleaving for each instruction set.
+//! SIMD vectors as lanes of 16 bytes: loads, stores and interleaving for each instruction set.
 #![allow(unsafe_code)]
 
 use crate::block::Byte;
 
-/// Vector type of one lane, which every machine of the architecture has.
+/// SIMD vector type of one lane, which every machine of the architecture has.
 #[cfg(target_arch = "x86_64")]
 pub type Lane = std::arch::x86_64::__m128i;
 #[cfg(target_arch = "aarch64")]
 pub type Lane = std::arch::aarch64::uint8x16_t;
 
-/// Vector of one or more lanes of 16 bytes.
+/// SIMD vector of one or more lanes of 16 bytes.
 ///
 /// # Safety
 /// The machine must have the instructions of every method called. Call methods inside a function
@@ -33,7 +33,7 @@ pub unsafe trait Vector: Copy {
     #[inline(always)]
     unsafe fn columns<const W: usize>(from: *const Byte, pitch: usize) -> [Self; 16] {
         let b = 16 / W;
-        // Registers past the last are unused copies; the compiler removes them.
+        // Registers from index `b` on are unused copies; the compiler removes them.
         // SAFETY: rows k, k + B, ... of the micro-tile; the caller guarantees the target features.
         unsafe {
             Self::interleave::<W>(std::array::from_fn(|k| {
@@ -61,16 +61,16 @@ pub unsafe trait Vector: Copy {
     }
 }
 
-/// Vector with arbitrary byte shuffles within each lane, which SSE2 does not have.
+/// SIMD vector with arbitrary byte shuffles within each lane, which SSE2 does not have.
 ///
 /// # Safety
 /// The requirements of [`Vector`].
 pub unsafe trait Shuffle: Vector {
-    /// Copies `lane` to every lane.
+    /// Returns a vector with `lane` in every lane.
     unsafe fn splat(lane: &[u8; 16]) -> Self;
     /// Moves byte `mask[b]` of each lane to byte `b`; writes zero if `mask[b]` is 128.
     unsafe fn shuffle(self, mask: Self) -> Self;
-    /// Returns the bitwise OR.
+    /// Returns the bitwise OR of two vectors.
     unsafe fn or(self, other: Self) -> Self;
     /// Stores lane `q` to the 16 bytes at `to + q · stride`.
     unsafe fn store_lanes(self, to: *mut Byte, stride: usize);

@@ -1,5 +1,5 @@
-//! Benchmarks one shape per class on one thread, and a copy of the same size: `cargo bench --bench
-//! host`.
+//! Benchmarks one matrix shape per class on one thread of the host, and a copy of the same size:
+//! `cargo bench --bench host`.
 //!
 //! Short runs on default pages, to detect changes. The figures of `docs/results.md` come from
 //! `turntile-lab bench`.

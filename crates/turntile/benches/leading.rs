@@ -1,4 +1,5 @@
-//! Benchmarks matrices with leading dimensions on one thread: `cargo bench --bench leading`.
+//! Benchmarks matrices with leading dimensions on one thread of the host: `cargo bench --bench
+//! leading`.
 //!
 //! Prints the median speed of each case relative to a copy of the same size. The copy runs just
 //! before the case, so that other load on the machine affects both.
@@ -22,7 +23,7 @@ fn timed(work: impl FnOnce()) -> Duration {
 }
 
 /// Measures a case: repeatedly copies the matrix from one buffer to another, then runs the case.
-/// Returns the table row.
+/// Returns the case's row of the printed table.
 fn row<S: Scalar>(
     name: &str,
     planned: &Transposer<Leading>,

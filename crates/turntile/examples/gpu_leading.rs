@@ -12,7 +12,8 @@ use turntile::gpu::cust::{self, prelude::*};
 use turntile::gpu::{self, Gpu};
 use turntile::{ErrorKind, Transpose};
 
-/// Number type with conversions to and from bytes, for copies to GPU memory.
+/// Scalar type with test values and conversions to and from bytes, for copies to and from GPU
+/// memory.
 trait Plain: Scalar + Copy + PartialEq + Debug {
     fn numbered(k: usize) -> Self;
     fn bytes(self) -> Vec<u8>;
@@ -54,7 +55,8 @@ struct Device {
 }
 
 impl Device {
-    /// Returns the number of wrong elements of one operation, by `imatcopy` and by a plan.
+    /// Runs one operation on the GPU by `imatcopy` and by a plan, and returns the number of wrong
+    /// elements of both.
     fn wrong<S: Plain>(
         &self,
         operation: MatrixOp,
@@ -178,7 +180,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gpu = Gpu::current()?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let device = Device { gpu, stream };
-    // Run first, before other calls have loaded scaling kernels.
+    // Run the captured case first, before other calls have loaded scaling kernels.
     let mut wrong = replayed(&device, [4096, 6000, 6000, 4096])?;
     wrong += device.all::<f32>([1.0, 0.0, -2.3])?;
     wrong += device.all::<f64>([1.0, 0.0, 0.1])?;

@@ -3,8 +3,8 @@
 //!
 //!     cargo run --release -p turntile --example particles [particles]
 //!
-//! A step moves every position by its velocity. In AoS it also loads mass and charge into the
-//! caches, which it does not use.
+//! A step moves every position by its velocity. In AoS, mass and charge, which it does not use, are
+//! also loaded into the caches.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ struct Particle {
 
 type Converted<L> = Result<Records<Particle, L>, RejectedRecords<Particle, Aos>>;
 
-/// Number of particles per tile. One float of each fills four cache lines.
+/// Number of particles per ASTA tile. One `f32` of each fills four cache lines of 64 bytes.
 const TILE: usize = 64;
 const SECONDS: f32 = 1e-3;
 const REPEATS: usize = 9;
@@ -39,7 +39,7 @@ fn step_aos(particles: &mut Records<Particle, Aos>) {
 
 fn step_tile(particles: &mut RecordTile<Particle>) {
     let (position, velocity) = particles.columns_mut((Particle::POSITION, Particle::VELOCITY));
-    // Each particle has three consecutive floats.
+    // Each particle has three consecutive floats in a column, its coordinates.
     for (position, velocity) in position.as_flattened_mut().iter_mut().zip(velocity.as_flattened())
     {
         *position += SECONDS * velocity;
@@ -51,7 +51,7 @@ fn step_asta(particles: &mut Records<Particle, Asta<TILE>>) {
 }
 
 fn step_soa(particles: &mut Records<Particle, Soa>) {
-    // All particles form one tile.
+    // In SoA, all particles form one tile.
     step_tile(particles);
 }
 

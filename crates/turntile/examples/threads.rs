@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example threads -- [RUNS [TABLE]]` reports the median of `RUNS` runs
 //! (default 15). `TABLE` is a cost table written by `turntile-lab calibrate`. Columns:
-//! - `of_copy`: speed relative to a copy with the same number of threads.
+//! - `of_copy`: speed relative to a copy of the matrix with the same number of threads.
 //! - `used`: maximum number of threads of a stage of the plan.
 //! - `over_fewer`: best time with fewer threads, divided by this time. At least 1 if the threads
 //!   help, below 0.97 if they harm.
@@ -13,7 +13,7 @@ use turntile::plan::CpuDevice;
 use turntile::run::{RunOptions, Workspace};
 use turntile::{RawElements, Transpose, Transposer};
 
-/// Shapes to measure, as rows, columns and bytes per element.
+/// Matrices to measure, as rows, columns and bytes per element.
 const SHAPES: [(usize, usize, usize); 30] = [
     // 0.3 to 4 MB.
     (300, 250, 4),
@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(Run { threads, planned, workspace, copies: Vec::new(), times: Vec::new() })
         };
         let mut runs_by_threads = counts.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-        // Small matrices are fast, so run them more often.
+        // Runs of small matrices are short, so repeat them more often.
         for _ in 0..=runs.max(((64 << 20) / bytes).min(20 * runs)) {
             for Run { threads, planned, workspace, copies, times } in &mut runs_by_threads {
                 let start = Instant::now();

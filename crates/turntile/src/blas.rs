@@ -1,5 +1,5 @@
-//! In-place transposition and scaling of matrices with leading dimensions by `imatcopy`, and the
-//! scalar types of [`Transposer::run_scaled`](crate::Transposer::run_scaled).
+//! In-place transposition and scaling of matrices with leading dimensions by `imatcopy` on the
+//! host, and the scalar types of [`Transposer::run_scaled`](crate::Transposer::run_scaled).
 
 pub use num_complex::Complex;
 
@@ -73,7 +73,8 @@ pub fn imatcopy<S: Scalar>(
     matrix.leading(lda, ldb).plan()?.run_scaled(data, &scale, RunOptions::new())
 }
 
-/// Returns the builder of the transposition, or of the move of rows, that `operation` needs.
+/// Returns the builder of the transposition, or of the move of rows, that `operation` needs,
+/// without leading dimensions.
 pub(crate) fn matrix<S>(operation: MatrixOp, rows: usize, cols: usize) -> Transpose {
     let axes = if operation.transposes() { [1, 0] } else { [0, 1] };
     Transpose::permute::<S>(&[rows, cols], &axes)

@@ -1,8 +1,8 @@
 //! Functions that need no plan, for elements whose size is only known at run time.
 //!
 //! Elements have `elem_bytes` bytes each, and the data may start at any address. The functions
-//! equal those for [slices of elements](crate#functions), except that a panic unwinds and does not
-//! [abort](crate#aborts) the process.
+//! equal those for [slices of elements](crate#functions), except that a panic caused by a bug
+//! unwinds and does not [abort](crate#aborts) the process.
 
 use turntile_cpu::{RunError, SMALL_BYTES, pool};
 use turntile_plan::Problem;

@@ -1,4 +1,4 @@
-//! Typed records, and tiles of records whose columns are slices.
+//! Typed records, and tiles of records that give access to each field's column as a slice.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -29,8 +29,8 @@ pub struct Field {
     pub bytes: usize,
     /// Alignment of the field's type in bytes.
     pub align: usize,
-    /// Bytes per record of the preceding columns. In a tile of `n` records the column
-    /// starts at byte `n * before`.
+    /// Bytes per record of the columns before this one. In a tile of `n` records the column starts
+    /// at byte `n * before`.
     pub before: usize,
 }
 
@@ -41,8 +41,8 @@ impl Field {
         Field { offset, bytes: size_of::<F>(), align: align_of::<F>(), before: 0 }
     }
 
-    /// Returns `fields`, all fields of a record, with `before` set. Columns are sorted by
-    /// decreasing alignment, so each is aligned for any number of records.
+    /// Returns `fields`, which must be all fields of a record, with their `before` set. Columns are
+    /// sorted by decreasing alignment, so each is aligned for any number of records.
     #[must_use]
     pub const fn in_columns<const N: usize>(mut fields: [Field; N]) -> [Field; N] {
         let mut f = 0;
@@ -75,7 +75,7 @@ impl Field {
 /// Selector of a column: a field of type `F` of records of type `R`. For field `rho` of `Cell`, the
 /// derive macro defines the constant `Cell::RHO`.
 pub struct Column<R, F> {
-    /// Bytes per record of the preceding columns, as in [`Field`].
+    /// Bytes per record of the columns before this one, as in [`Field`].
     before: usize,
     of: PhantomData<fn(R) -> F>,
 }
@@ -133,14 +133,14 @@ impl<R: Record> RecordTile<R> {
         cast_slice(&cast_slice::<_, u8>(&self.0)[column.bytes(self.len())])
     }
 
-    /// Returns a column mutably.
+    /// Returns a column, one field of all records, mutably.
     pub fn column_mut<F: Pod>(&mut self, column: Column<R, F>) -> &mut [F] {
         let bytes = column.bytes(self.len());
         cast_slice_mut(&mut self.bytes_mut()[bytes])
     }
 
-    /// Returns several columns mutably. `columns` is a tuple of 2 to 8 columns, or an array of
-    /// columns of one type.
+    /// Returns mutable slices of several columns, in the given order. `columns` is a tuple of 2 to
+    /// 8 columns, or an array of columns of one type.
     ///
     /// # Panics
     /// If a column is given twice.
@@ -185,7 +185,7 @@ impl<R: Record> fmt::Debug for RecordTile<R> {
 
 /// Several column selectors of records `R`, as taken by [`RecordTile::columns_mut`].
 pub trait Columns<R: Record> {
-    /// Mutable slices of the columns.
+    /// Tuple or array of the columns' mutable slices.
     type Slices<'a>;
 
     /// Returns the mutable slices of the columns of a tile.
@@ -193,7 +193,7 @@ pub trait Columns<R: Record> {
     fn of(self, tile: &mut RecordTile<R>) -> Self::Slices<'_>;
 }
 
-/// Returns the byte ranges `bytes` of a tile mutably. Panics if they overlap.
+/// Returns mutable slices of a tile at the byte ranges `bytes`. Panics if they overlap.
 fn disjoint<R: Record, const N: usize>(
     tile: &mut RecordTile<R>,
     bytes: [Range<usize>; N],

@@ -22,7 +22,7 @@ use turntile_plan::{InvalidPlan, Problem, ProblemError};
 use crate::Error;
 use crate::scale::{Scalar, Scale};
 
-/// Untyped elements: a byte buffer, interpreted with the element size of the plan.
+/// Untyped elements: a buffer of bytes, which form elements of the plan's element size.
 ///
 /// `RawElements(&mut data)` of a `Vec<u8>` or `[u8]` is written, `RawElements(&data)` is only read.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ fn bytes<T: Copy>(elements: &[T]) -> &[Byte] {
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
-/// Runs `executor` in place on data whose elements have the size of the plan.
+/// Runs `executor` in place on data whose elements have the plan's element size.
 ///
 /// Calls `done` after each stage that counts as a pass, with the number of completed passes. If
 /// `done` panics, it is not called again, and the panic continues after the last stage.
@@ -243,7 +243,7 @@ pub fn run_within<D: Data + Source + ?Sized>(
 }
 
 /// Runs `executor` like [`run_within`] and scales each element of the result in the pass that moves
-/// it. Requires [`Executor::can_finish`].
+/// it. Requires that [`Executor::can_finish`] returns `true`.
 pub fn run_scaled<S: Scalar>(
     executor: &Executor,
     data: &mut [S],
@@ -267,7 +267,8 @@ pub fn run_scaled<S: Scalar>(
     reporting(done, |done| executor.run_in(bytes, workspace, finish.as_ref(), done))
 }
 
-/// Runs an out-of-place `executor` from `from` into `to`, whose elements have the size of the plan.
+/// Runs an out-of-place `executor` from `from` into `to`, whose elements have the plan's element
+/// size.
 pub fn run_into<S: Source<Element = D::Element> + ?Sized, D: Data + ?Sized>(
     executor: &Executor,
     from: &S,
@@ -279,8 +280,8 @@ pub fn run_into<S: Source<Element = D::Element> + ?Sized, D: Data + ?Sized>(
     executor.run_into(to, source_bytes(from))
 }
 
-/// Transposes a matrix of up to 16 KiB, of elements of any type; raw bytes form elements of
-/// `elem_bytes` bytes. Returns `false` and does nothing if the matrix is larger.
+/// Transposes a matrix of up to 16 KiB in place, of elements of any type; raw bytes form elements
+/// of `elem_bytes` bytes. Returns `false` and does nothing if the matrix is larger.
 ///
 /// # Panics
 /// If the length of `data` does not match the matrix.
@@ -298,8 +299,8 @@ pub fn run_small<D: Data + ?Sized>(
     moving::<D, _>(|| transpose_small(bytes, rows, cols, elem_bytes))
 }
 
-/// Permutes the axes of an array of up to 16 KiB, of elements of any type. Returns `false` and does
-/// nothing for larger arrays and too many axes.
+/// Permutes the axes of an array of up to 16 KiB in place, of elements of any type. Returns `false`
+/// and does nothing for larger arrays, and for more than 28 axes after fusion.
 ///
 /// # Panics
 /// If the length of `data` does not match the problem.
@@ -349,8 +350,9 @@ pub fn run_axes_through<T: Copy>(
     Ok(permute_into(to, bytes(from), &axes, problem.elem_bytes(), threads)?)
 }
 
-/// Calls `moves`, which moves elements of data `D`. If `moves` panics, the process is aborted
-/// unless `D` is raw bytes, because elements of any other type may exist twice by then.
+/// Calls `moves`, which moves elements of data of type `D`, and returns its result. If `moves`
+/// panics, the process is aborted unless `D` is raw bytes, because elements of any other type may
+/// exist twice by then.
 fn moving<D: Data + ?Sized, R>(moves: impl FnOnce() -> R) -> R {
     if D::AS_BYTES {
         return moves();
@@ -387,7 +389,8 @@ mod tests {
         moving::<[u8], ()>(|| panic!("half-way"));
     }
 
-    /// A failing test process exits with code 101. An aborted one has another code, or none.
+    /// Checks that the process aborts. A test process that only fails exits with code 101, an
+    /// aborted one with another code, or without one.
     #[test]
     fn process_aborts_with_message_when_moving_elements_panics() {
         let mut command = Command::new(env::current_exe().unwrap());

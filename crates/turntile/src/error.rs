@@ -32,7 +32,7 @@ pub enum ErrorKind {
     /// The data or a buffer do not have the required length. The unit is elements, or bytes for
     /// raw elements and GPU memory.
     Length {
-        /// Required length; for leading dimensions and GPU memory, the minimum length.
+        /// Required length; with leading dimensions, and for GPU memory, the minimum length.
         expected: usize,
         /// Length of the data or buffer.
         got: usize,
@@ -71,9 +71,9 @@ pub enum ErrorKind {
     },
     /// The given workspace is too small, or a GPU plan needs one and has none.
     Workspace {
-        /// Bytes needed.
+        /// Bytes of workspace needed.
         need: usize,
-        /// Bytes given.
+        /// Bytes of workspace given.
         have: usize,
     },
     /// The address of GPU memory is null.
@@ -148,7 +148,7 @@ pub enum Reason {
         /// Number of elements given.
         got: usize,
     },
-    /// The number of elements overflows `usize`.
+    /// The number of elements of the shape overflows `usize`.
     #[error("the number of elements of shape {} overflows", by_x(shape))]
     Overflow {
         /// Extents of the axes, as in [`Length`](Self::Length).
@@ -180,7 +180,7 @@ pub enum Reason {
         /// Option that was 0: `batch` or `threads`.
         what: &'static str,
     },
-    /// An option of in-memory plans was set for an array in files.
+    /// An option of in-memory plans was set for an out-of-core operation.
     #[error("arrays in files do not support {with}, only a memory limit and threads")]
     Stored {
         /// Option that was set, such as `a route`.
@@ -279,7 +279,7 @@ fn cuda_kind(error: &CudaError) -> ErrorKind {
         CudaError::Misaligned { .. } => ErrorKind::Alignment,
         CudaError::Overlap { .. } => ErrorKind::Overlap,
         CudaError::Flawed(_) => ErrorKind::Plan,
-        // All other errors come from the driver or the device.
+        // All other errors concern the backend, the driver, or the device of the plan.
         _ => ErrorKind::Gpu,
     }
 }

@@ -198,7 +198,7 @@ impl<M: Mode> Transpose<M> {
     /// for the padding elements that must be saved. If a cap is too small for them, the text of the
     /// error has the bytes needed.
     ///
-    /// An out-of-place operation gets a second plan if its launches differ. The first is for
+    /// An out-of-place operation gets a second plan if its kernel launches differ. The first is for
     /// buffers with the [alignment](Self::alignment) that was set (default 16), the second for
     /// buffers that only have an element's alignment.
     ///
@@ -225,15 +225,16 @@ impl<M: Mode> Transpose<M> {
             prepared = prepared.or(other)?;
         }
         let unaligned = unaligned.filter(|other| !same_launches(other, &plan));
-        // The scalar type is known only at run time, perhaps during a graph capture, when no
-        // kernels can be loaded.
+        // Load the scaling kernels of all scalar types of this element size. The type is known only
+        // at run time, perhaps during a graph capture, when no kernels can be loaded.
         if !problem.is_out_of_place() {
             prepared = prepared.with_scaling()?;
         }
         Ok(GpuTransposer { plan, unaligned, rejected, prepared, mode: PhantomData })
     }
 
-    /// Measures candidates on `gpu` for about `budget` and returns at least one, fastest first.
+    /// Measures candidate plans on `gpu` for about `budget` and returns the measured ones, at least
+    /// one, fastest first.
     ///
     /// Candidates run on device memory allocated here, as large as the matrices, or twice that
     /// out-of-place. The fastest is recorded in the wisdom file, if one is set. Out-of-place, half
@@ -286,7 +287,8 @@ impl TransposeRequest {
     }
 }
 
-/// Runs `plans` on `gpu` for about `budget` and calls `seen` after the first run of each.
+/// Runs `plans` on `gpu` for about `budget`, calls `seen` after the first run of each, and returns
+/// the measured ones, fastest first.
 fn measure_on_seen(
     gpu: &Gpu,
     plans: Vec<Plan>,
@@ -302,8 +304,8 @@ fn measure_on_seen(
     Ok(tuner::measure(plans, budget, run, seen)?)
 }
 
-/// Returns `problem` and, if it is out-of-place and its alignment exceeds an element's, also
-/// `problem` with an element's alignment.
+/// Returns `problem` and, if it is out-of-place and its buffers' alignment exceeds an element's,
+/// also `problem` with an element's alignment.
 fn alignments(problem: &Problem) -> Vec<Problem> {
     let least = widest_word(&[problem.elem_bytes(), problem.alignment()]);
     let unaligned = Some(problem.with_alignment(least));
@@ -311,20 +313,20 @@ fn alignments(problem: &Problem) -> Vec<Problem> {
     std::iter::once(problem.clone()).chain(unaligned.filter(|_| less)).collect()
 }
 
-/// Returns `true` if both plans have the same launches.
+/// Returns `true` if both plans have the same kernel launches.
 fn same_launches(one: &Plan, other: &Plan) -> bool {
     let calls = |plan: &Plan| Work::of_plan(plan).map(|work| work.calls().to_vec());
     calls(one) == calls(other)
 }
 
 impl<M: Mode> GpuTransposer<M> {
-    /// Returns the plan.
+    /// Returns the plan; out-of-place, the one for aligned buffers.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Returns the out-of-place plan for buffers that only have an element's alignment, if its
-    /// launches differ from [`plan`](Self::plan).
+    /// kernel launches differ from those of [`plan`](Self::plan).
     pub fn unaligned_plan(&self) -> Option<&Plan> {
         self.unaligned.as_ref()
     }
@@ -408,7 +410,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
     /// Those of [`run`](Self::run).
     ///
     /// # Safety
-    /// As for [`run`](Self::run), and the same for the workspace.
+    /// As for [`run`](Self::run), for the data and for the workspace.
     pub unsafe fn run_with(
         &self,
         data: impl Into<DeviceMemory>,
@@ -485,8 +487,8 @@ mod tests {
         assert_eq!(alignments(of(16).out_of_place()), [16]);
     }
 
-    /// Kernels move 4-byte elements by wide words only if rows are whole vectors and addresses
-    /// aligned.
+    /// Checks that kernels move 4-byte elements by wider words only if rows consist of whole words
+    /// of that size and addresses are aligned to them.
     #[test]
     fn launches_differ_only_when_alignment_changes_word_size() {
         let planner = Planner::new(Chip::h200());

@@ -9,8 +9,8 @@ use turntile_plan::{InvalidPlan, Problem};
 #[derive(Clone, Copy, Debug)]
 pub struct InPlace;
 
-/// Mode that permutes `Copy` elements in place, with or without leading dimensions. Some source
-/// elements may exist twice afterwards.
+/// Mode that permutes `Copy` elements in place, with or without leading dimensions. With them, some
+/// source elements may exist twice afterwards.
 #[derive(Clone, Copy, Debug)]
 pub struct Leading;
 
@@ -18,7 +18,7 @@ pub struct Leading;
 #[derive(Clone, Copy, Debug)]
 pub struct OutOfPlace;
 
-/// Mode that is decided at run time: any of the others, on raw bytes. For bindings to other
+/// Mode that is decided at run time: any of the other modes, on raw bytes. For bindings to other
 /// languages and tools.
 #[derive(Clone, Copy, Debug)]
 pub struct Dynamic;
@@ -39,7 +39,7 @@ pub(crate) mod sealed {
     use super::{InvalidPlan, Problem};
 
     pub trait Mode {
-        /// Checks that a plan for `problem` has this mode.
+        /// Checks that a plan for `problem` can run in this mode.
         fn check(problem: &Problem) -> Result<(), InvalidPlan>;
     }
 }

@@ -44,7 +44,7 @@ use crate::{Error, permute_in_place};
 
 /// Error of a failed permutation, with the unchanged array.
 pub struct RejectedArray<T, D: Dimension> {
-    /// Reason of the failure.
+    /// Reason of the failed permutation.
     pub error: Error,
     /// Unchanged array.
     pub array: Array<T, D>,
@@ -87,7 +87,7 @@ pub fn permute<T, D: Dimension>(
     axes: impl IntoDimension<Dim = D>,
 ) -> Result<Array<T, D>, RejectedArray<T, D>> {
     let axes = axes.into_dimension();
-    // Check first, because ndarray panics if the axes are not a permutation.
+    // Check the axes first, because ndarray panics if they are not a permutation.
     match AxisPermutation::check_order(array.ndim(), axes.slice()) {
         Ok(()) => standard_layout(array.permuted_axes(axes)),
         Err(error) => Err(RejectedArray { error: ProblemError::from(error).into(), array }),
@@ -188,8 +188,8 @@ mod tests {
 
     use crate::ErrorKind;
 
-    /// Permutes non-`Copy` elements in every layout without gaps. The result equals ndarray's, in
-    /// the same memory.
+    /// Checks that non-`Copy` elements are permuted in every layout without gaps. The result equals
+    /// ndarray's, in the same allocation.
     #[test]
     fn permute_keeps_memory_when_layout_is_contiguous() {
         let orders: Vec<[usize; 4]> = (0..256)

@@ -70,7 +70,7 @@ pub enum PatternFault {
         "unknown character {character:?}: a pattern has names, 1, ... and parentheses, separated by spaces"
     )]
     Character {
-        /// First such character.
+        /// First character of the pattern that is not allowed.
         character: char,
     },
     /// A word is not a valid name.
@@ -114,7 +114,7 @@ pub enum PatternFault {
     /// A name or `...` occurs twice on one side.
     #[error("{name} occurs twice on the {side}")]
     Twice {
-        /// The name.
+        /// Name, or `...`, that occurs twice.
         name: String,
         /// Side of the pattern.
         side: Side,
@@ -131,13 +131,13 @@ pub enum PatternFault {
     /// A size is given for an unknown axis.
     #[error("a size is given for {name}, but no axis has that name")]
     Unused {
-        /// The name.
+        /// Name for which the size is given.
         name: String,
     },
     /// Two sizes are given for one axis.
     #[error("two sizes are given for {name}")]
     Resized {
-        /// The name.
+        /// Name for which two sizes are given.
         name: String,
     },
     /// The array and the left side have different numbers of axes.
@@ -158,7 +158,7 @@ pub enum PatternFault {
     /// The split or the result has too many axes.
     #[error("{axes} axes after the split or in the result, at most {MAX_RANK} are supported")]
     TooMany {
-        /// Number of axes.
+        /// Number of axes after the split or in the result, whichever is larger.
         axes: usize,
     },
     /// One axis has several parts of unknown sizes.
@@ -167,9 +167,9 @@ pub enum PatternFault {
         list(names, String::clone)
     )]
     Unknown {
-        /// Index of the axis.
+        /// Index of the source axis, from 0.
         axis: usize,
-        /// Extent of the axis.
+        /// Extent of the source axis.
         extent: usize,
         /// Names of the parts of unknown sizes.
         names: Vec<String>,
@@ -177,11 +177,11 @@ pub enum PatternFault {
     /// The product of the given sizes does not divide the extent of an axis.
     #[error("axis {axis} has extent {extent}, which {} does not divide", product_of(given, *product))]
     Division {
-        /// Index of the axis.
+        /// Index of the source axis, from 0.
         axis: usize,
-        /// Extent of the axis.
+        /// Extent of the source axis.
         extent: usize,
-        /// Product of the given sizes.
+        /// Product of the given sizes of its parts.
         product: usize,
         /// Names and given sizes of the parts.
         given: Vec<(String, usize)>,
@@ -189,11 +189,11 @@ pub enum PatternFault {
     /// The extent of an axis differs from the product of the given sizes.
     #[error("axis {axis} has extent {extent}, but the pattern gives {}", product_of(given, *product))]
     Extent {
-        /// Index of the axis.
+        /// Index of the source axis, from 0.
         axis: usize,
-        /// Extent of the axis.
+        /// Extent of the source axis.
         extent: usize,
-        /// Product of the given sizes.
+        /// Product of the given sizes of its parts; 1 for `1` and `()`.
         product: usize,
         /// Names and given sizes of the parts; empty for `1` and `()`.
         given: Vec<(String, usize)>,
@@ -218,9 +218,9 @@ const ELLIPSIS: &str = "...";
 
 /// Axis on one side of a pattern.
 enum Axis<'a> {
-    /// All unnamed axes.
+    /// All unnamed axes, written `...`.
     Ellipsis,
-    /// Names of the parts of an axis; none for `1`.
+    /// Names of the parts of an axis; empty for `1` and `()`.
     Parts(Vec<&'a str>),
 }
 
@@ -265,7 +265,7 @@ fn axes(text: &str, side: Side) -> Result<Vec<Axis<'_>>, PatternFault> {
     }
 }
 
-/// Returns `word` if it is a name or `...`, or `None` for a 1.
+/// Returns `word` if it is a name or `...`, or `None` if it is 1. Other words are errors.
 fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     let is_known = |c: char| c.is_ascii_alphanumeric() || c.is_alphabetic() || "_.".contains(c);
     if word == ELLIPSIS {
@@ -288,7 +288,8 @@ fn name(word: &str, side: Side) -> Result<Option<&str>, PatternFault> {
     Ok(Some(word))
 }
 
-/// Returns the extents of the parts of axis `axis`: the given sizes, and at most one inferred size.
+/// Returns the extents of the parts of source axis `axis`: the given sizes, and at most one
+/// inferred size.
 fn parts(
     (axis, extent): (usize, usize),
     names: &[&str],
@@ -380,7 +381,7 @@ impl Rearrangement {
 
         let mut all =
             Rearrangement { extents: vec![], order: vec![], split: vec![], joined: vec![] };
-        // Index of the first part of each name.
+        // Index among all parts of the source of the first part that each name stands for.
         let mut starts = Vec::new();
         for axis in &left {
             let at = all.split.len();
@@ -415,7 +416,7 @@ impl Rearrangement {
     }
 
     /// Returns the rearrangement for arrays stored with permuted axes: `source` and `result` list
-    /// the axes in memory order, outermost first.
+    /// the axes of source and result in memory order, outermost first.
     #[must_use]
     pub fn in_memory(&self, source: &[usize], result: &[usize]) -> Self {
         let part_numbers = |counts: &[usize], axes: &[usize]| -> Vec<usize> {
@@ -438,7 +439,7 @@ impl Rearrangement {
         }
     }
 
-    /// Returns the extents of the source after the split.
+    /// Returns the extents of the parts, which are the axes of the source after the split.
     pub fn extents(&self) -> &[usize] {
         &self.extents
     }

@@ -1,10 +1,11 @@
-//! Tests of parsed patterns against index arithmetic.
+//! Tests of pattern parsing: rearrangements, compared with index arithmetic, and errors.
 
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Returns the source offset of each element of the result, like a rearranged `np.arange(n)`.
+/// Returns the source offset of each element of the result of `all`, like a rearranged
+/// `np.arange(n)`.
 fn source_offsets(all: &Rearrangement) -> Vec<usize> {
     let (extents, len) = (all.extents(), all.extents().iter().product());
     let mut result = vec![0; len];
@@ -19,7 +20,7 @@ fn source_offsets(all: &Rearrangement) -> Vec<usize> {
     result
 }
 
-/// Axes of one side as lists of parts, each with its name and extent.
+/// Axes of one side of a pattern, each a list of parts with their names and extents.
 type ParsedSide = Vec<Vec<(String, usize)>>;
 
 fn text(side: &ParsedSide) -> String {
@@ -34,7 +35,8 @@ fn shape(side: &ParsedSide) -> Vec<usize> {
     side.iter().map(|axis| axis.iter().map(|part| part.1).product()).collect()
 }
 
-/// Returns the source offset of each element of the result, by index arithmetic on the parts.
+/// Returns the source offset of each element of the result, by index arithmetic on the parts of
+/// both sides.
 fn reference_offsets(left: &ParsedSide, right: &ParsedSide) -> Vec<usize> {
     let (left, right) = (left.concat(), right.concat());
     let len = right.iter().map(|part| part.1).product::<usize>();
@@ -50,13 +52,13 @@ fn reference_offsets(left: &ParsedSide, right: &ParsedSide) -> Vec<usize> {
     (0..len).map(offset).collect()
 }
 
-/// Returns the sizes of all parts except the first of each axis.
+/// Returns the names and extents of all named parts except the first part of each axis.
 fn sizes(left: &ParsedSide) -> Vec<(&str, usize)> {
     let given = left.iter().flat_map(|axis| axis.get(1..).unwrap_or_default());
     given.filter(|part| part.0 != "1").map(|part| (&*part.0, part.1)).collect()
 }
 
-/// Returns every way to group consecutive parts into axes.
+/// Returns every way to group consecutive parts into the axes of one side.
 fn groups(parts: &[(String, usize)]) -> Vec<ParsedSide> {
     let cuts = 1 << parts.len().saturating_sub(1);
     let grouped = |cut: usize| {
@@ -101,7 +103,7 @@ fn parsed_patterns_match_index_arithmetic_up_to_four_parts() {
     assert_eq!(count, 1 + 1 + 8 + 96 + 2 * 1536);
 }
 
-/// Groups parts into random axes, with parts `1` inserted.
+/// Returns `parts` grouped into axes by `cuts`, after parts `1` are inserted at `unit_positions`.
 fn side(mut parts: Vec<(String, usize)>, unit_positions: &[Index], cuts: &[bool]) -> ParsedSide {
     for at in unit_positions {
         parts.insert(at.index(parts.len() + 1), ("1".to_owned(), 1));
@@ -117,7 +119,7 @@ fn side(mut parts: Vec<(String, usize)>, unit_positions: &[Index], cuts: &[bool]
 }
 
 proptest! {
-    /// Checks patterns with `1`, extra spaces and `...`.
+    /// Checks random patterns, also with `1`, extra spaces and `...`.
     #[test]
     fn random_patterns_match_index_arithmetic(
         extents in prop::collection::vec(0_usize..5, 0..6),
@@ -153,13 +155,13 @@ proptest! {
             pattern = format!("  {}  ", pattern.replace("->", "  ->  ").replace('(', " ( "));
         }
         let known: Vec<(&str, usize)> = match spaces {
-            // Sizes may be given for all parts of an axis, and for single names.
+            // Sizes may also be given for all parts of an axis, and for axes that are not split.
             true => left.concat().iter().filter(|part| part.0.starts_with("n_"))
                 .map(|part| (&*part.0.clone().leak(), part.1)).collect(),
             false => sizes(&left),
         };
         let all = Rearrangement::new(&pattern, &shape(&left), &known);
-        // An inferred part is undefined if the given sizes of its axis include 0.
+        // The extent of an inferred part is undefined if the given sizes of its axis include 0.
         if matches!(&all, Err(PatternError { fault: PatternFault::Division { product: 0, extent: 0, .. }, .. })) {
             return Ok(());
         }
@@ -168,7 +170,8 @@ proptest! {
         prop_assert_eq!(source_offsets(&all), reference_offsets(&left, &right));
     }
 
-    /// Checks that no text causes a panic.
+    /// Checks that no pattern text causes a panic, and that an accepted pattern gives a
+    /// permutation.
     #[test]
     fn any_text_is_parsed_or_rejected(
         pattern in "[ab1_. ()é-]{0,9}(->)?[ab1_. ()>]{0,9}",
@@ -182,7 +185,7 @@ proptest! {
     }
 }
 
-/// Treats a Fortran-order array as a C-order array with reversed axes.
+/// Checks that a Fortran-order array is treated as a C-order array with reversed axes.
 #[test]
 fn in_memory_reorders_axes_when_memory_order_differs() {
     let all = Rearrangement::new("a (b c) d -> (d b) c a", &[2, 6, 5], &[("c", 3)]).unwrap();

@@ -17,20 +17,20 @@ struct CachedPlan {
     planned: Arc<Transposer>,
 }
 
-/// Cached plans, most recently used last.
+/// Least-recently-used cache of plans, most recently used last.
 struct PlanCache(Mutex<Vec<CachedPlan>>);
 
 static CACHE: PlanCache = PlanCache(Mutex::new(Vec::new()));
 
-/// Checks that enough memory is free for the small allocations of planning. Without this check, the
-/// first allocation that fails would abort the process.
+/// Checks that enough host memory is free for the small allocations of planning. Without this
+/// check, the first allocation that fails would abort the process.
 pub fn spare_memory() -> Result<(), Error> {
     let bytes = pool::PLANNING_BYTES;
     pool::check_planning_memory().map_err(|_| RunError::OutOfMemory { bytes }.into())
 }
 
-/// Returns the plan with the best estimate for the threads of the current pool, from the cache if
-/// possible.
+/// Returns the host plan with the best estimate for the thread count of the current pool, from the
+/// cache if possible.
 ///
 /// # Errors
 /// Those of [`Transpose::plan`](crate::Transpose::plan).

@@ -10,7 +10,7 @@ use turntile_plan::Problem;
 
 use crate::columns::Record;
 
-/// Order of records in memory.
+/// Order in which the fields of an array of records are stored in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordOrder {
     /// Array of structures: each record is contiguous.
@@ -23,8 +23,8 @@ pub enum RecordOrder {
 }
 
 impl RecordOrder {
-    /// Returns the number of records per tile, or [`AOS`] for AoS. Returns `None` for tiles of 0
-    /// records.
+    /// Returns the number of records per tile: all for SoA, or the constant [`AOS`] for AoS.
+    /// Returns `None` for tiles of 0 records.
     fn tile(self, records: usize) -> Option<usize> {
         match self {
             RecordOrder::Aos => Some(AOS),
@@ -74,12 +74,12 @@ pub enum LayoutError {
         /// Index of the field, from 0.
         field: usize,
     },
-    /// Two fields share bytes.
+    /// Two fields share bytes of the record.
     #[error(
         "fields {first} and {second} overlap: {second} begins at byte {begins}, {first} ends at {ends}"
     )]
     Overlap {
-        /// Index of the field that begins first.
+        /// Index of the field that begins first in the record.
         first: usize,
         /// Index of the other field.
         second: usize,
@@ -93,7 +93,7 @@ pub enum LayoutError {
     Beyond {
         /// Index of the field, from 0.
         field: usize,
-        /// Byte offset at which it ends.
+        /// Byte offset in the record at which the field ends.
         ends: usize,
         /// Bytes per record.
         record_bytes: usize,
@@ -116,7 +116,7 @@ pub enum LayoutError {
     /// The conversion was combined with an option that only axis permutations support.
     #[error("record conversion cannot be combined with {with}")]
     With {
-        /// Option that is not supported.
+        /// Option that it was combined with, such as `a batch`.
         with: &'static str,
     },
 }
@@ -126,17 +126,18 @@ pub enum LayoutError {
 #[must_use]
 pub struct RecordConversion {
     records: usize,
-    /// Bytes per record of each column: of the fields in the given order, then of the gaps.
+    /// Bytes per record of each column: of the fields in the given order, then of the gaps between
+    /// and after fields.
     sizes: Vec<usize>,
-    /// Byte offset of each column in a record.
+    /// Byte offset of each column's field or gap in an AoS record.
     offsets: Vec<usize>,
     from: RecordOrder,
     to: RecordOrder,
 }
 
 impl RecordConversion {
-    /// Creates a conversion of `records` records whose fields have `sizes` bytes, without gaps. The
-    /// source order is AoS unless [`from`](Self::from) sets another.
+    /// Creates a conversion of `records` records whose fields have `sizes` bytes, without gaps
+    /// between them. The source order is AoS unless [`from`](Self::from) sets another.
     pub fn new(records: usize, sizes: &[usize]) -> Self {
         let before = |end: &mut usize, &bytes: &usize| {
             let offset = *end;
@@ -222,12 +223,12 @@ impl RecordConversion {
         RecordConversion { records, sizes, offsets, from: RecordOrder::Aos, to: RecordOrder::Aos }
     }
 
-    /// Sets the source order; the default is AoS.
+    /// Sets the record order of the source; the default is AoS.
     pub fn from(self, from: RecordOrder) -> Self {
         RecordConversion { from, ..self }
     }
 
-    /// Sets the result order.
+    /// Sets the record order of the result.
     pub(crate) fn with_target(self, to: RecordOrder) -> Self {
         RecordConversion { to, ..self }
     }
@@ -237,7 +238,7 @@ impl RecordConversion {
         saturating_sum(&self.sizes)
     }
 
-    /// Returns the byte range of field `field` of all records in SoA order. A bound that overflows
+    /// Returns the byte range of the column of field `field` in SoA order. A bound that overflows
     /// is `usize::MAX`.
     ///
     /// # Panics
@@ -268,14 +269,16 @@ impl RecordConversion {
         self.record_bytes().saturating_mul(first).saturating_add(within)
     }
 
-    /// Returns the schema of the columns in words of `word` bytes, or `None` if it overflows.
+    /// Returns the record schema, with column sizes in words of `word` bytes, or `None` if it
+    /// overflows.
     fn fields(&self, word: usize) -> Option<RecordSchema> {
         let words = |bytes: &[usize]| bytes.iter().map(|bytes| bytes / word).collect::<Vec<_>>();
         RecordSchema::new(self.records, &words(&self.sizes))?
             .with_aos_offsets(&words(&self.offsets))
     }
 
-    /// Returns the problem, in words whose size is the greatest common divisor of all column sizes.
+    /// Returns the planner's problem. Its elements are words, whose size is the greatest common
+    /// divisor of all column sizes.
     pub(crate) fn problem(&self) -> Result<Problem, LayoutError> {
         if self.sizes.is_empty() {
             return Err(LayoutError::NoFields);

@@ -46,7 +46,8 @@ impl<const T: usize> RecordLayout for Asta<T> {
     };
 }
 
-/// Records of type `R` in layout `L`, in the memory of the vector from which they were created.
+/// Array of records of type `R` in layout `L`, in the allocation of the vector from which they were
+/// created.
 ///
 /// In AoS they dereference to a slice of records, in SoA to one [`RecordTile`] of all records. In
 /// ASTA they consist of [tiles](Self::tiles).
@@ -59,9 +60,9 @@ pub struct Records<R, L> {
 
 /// Error of a failed layout conversion, with the unchanged records.
 pub struct RejectedRecords<R, L> {
-    /// Reason of the failure.
+    /// Reason of the failed conversion.
     pub error: Error,
-    /// Unchanged records.
+    /// Unchanged records, in their former layout.
     pub records: Records<R, L>,
 }
 
@@ -242,7 +243,8 @@ mod tests {
     use crate::columns::Field;
     use crate::layout::LayoutError;
 
-    /// Wrong manual implementation, to cause an error without exhausting memory.
+    /// Wrong manual implementation, whose conversion fails with an error, without exhausting
+    /// memory.
     impl Record for [u8; 3] {
         const FIELDS: &'static [Field] = &[];
     }

@@ -1,4 +1,4 @@
-//! Options, workspaces, data and threads of runs.
+//! Options, workspaces, data and threads of runs on the host.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -7,7 +7,7 @@ pub use turntile_cpu::{Workspace, pool};
 
 pub use crate::elements::{Data, Source};
 
-/// Options of a run.
+/// Options of an in-place run on the host.
 #[derive(Default)]
 #[must_use]
 pub struct RunOptions<'a> {
@@ -28,7 +28,7 @@ impl<'a> RunOptions<'a> {
         self.workspace_in(workspace.words_mut())
     }
 
-    /// Sets `words` as the workspace of the run: any memory of at least
+    /// Sets `words` as the workspace of the run: any host memory of at least
     /// [`Transposer::workspace_bytes`](crate::Transposer::workspace_bytes) bytes.
     ///
     /// ```
@@ -45,8 +45,9 @@ impl<'a> RunOptions<'a> {
         RunOptions { workspace: Some(words), ..self }
     }
 
-    /// Sets a progress callback. It is called after each stage with the number of completed passes
-    /// over the data, out of [`Plan::passes`](crate::plan::Plan::passes).
+    /// Sets a progress callback. It is called after each stage that counts as a pass, with the
+    /// number of completed passes over the data, out of
+    /// [`Plan::passes`](crate::plan::Plan::passes).
     ///
     /// If `done` panics, it is not called again. The transposition is completed, and then the panic
     /// continues.

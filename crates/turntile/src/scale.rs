@@ -1,4 +1,4 @@
-//! Scaling and conjugation of the elements of a result.
+//! Scaling and conjugation of the elements of a transposed matrix, on the host and on GPUs.
 
 use num_complex::Complex;
 use turntile_cpu::pool;
@@ -24,7 +24,7 @@ mod number {
         /// `true` for complex types, whose conjugation is not the identity.
         const IS_COMPLEX: bool;
         fn conjugate(self) -> Self;
-        /// Returns the real and the imaginary part, which is 0 for real types.
+        /// Returns the real and the imaginary part. The latter is 0 for real types.
         fn parts(self) -> [f64; 2];
     }
 }
@@ -69,7 +69,7 @@ impl<S: Scalar> Scale<S> {
         self.alpha == S::ZERO
     }
 
-    /// Returns the number type and the scaling for a GPU.
+    /// Returns the scalar type and the scaling as the GPU backend takes them.
     pub(crate) fn on_gpu(&self) -> (gpu::ScalarKind, gpu::Scaling) {
         let number = match (S::IS_COMPLEX, size_of::<S>()) {
             (false, 4) => gpu::ScalarKind::F32,
@@ -96,8 +96,8 @@ impl<S: Scalar> Scale<S> {
         if self.alpha == S::ONE { element } else { element * self.alpha }
     }
 
-    /// Scales `rows` rows of `cols` elements with leading dimension `pitch`, in place, on up to
-    /// `threads` threads.
+    /// Scales `rows` rows of `cols` elements in place in host memory, with leading dimension
+    /// `pitch` in elements, on up to `threads` threads.
     pub(crate) fn rows(
         &self,
         data: &mut [S],
@@ -131,7 +131,7 @@ impl<S: Scalar> Scale<S> {
     }
 }
 
-/// Minimum bytes per thread of the extra scaling pass.
+/// Minimum bytes of the result per thread of the extra scaling pass on the host.
 const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
 macro_rules! numbers {

@@ -79,7 +79,7 @@ pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> R
 }
 
 /// Returns the problem of permuting an array of elements of type `T`, after checking that each of
-/// `lens` is the number of its elements. Zero-sized elements count as one byte.
+/// `lens` equals the number of elements of `shape`. Zero-sized elements count as one byte.
 fn axes_problem<T>(lens: &[usize], shape: &[usize], axes: &[usize]) -> Result<Problem, Error> {
     let problem = Problem::permuted(shape, axes, size_of::<T>().max(1));
     // If the size overflows, `check_length` reports the error.
@@ -170,7 +170,7 @@ pub struct Transpose<M = InPlace> {
     mode: PhantomData<M>,
 }
 
-/// Operation and options of a [`Transpose`] of any mode.
+/// Operation and options that a [`Transpose`] of any mode stores.
 #[derive(Clone, Debug)]
 pub struct TransposeRequest {
     pub elem_bytes: usize,
@@ -196,7 +196,7 @@ pub struct TransposeRequest {
 impl RecordConversion {
     /// Returns the builder of the conversion from the source order to record order `to`. The plan
     /// runs on [`RawElements`](crate::RawElements), or on elements whose size is the greatest
-    /// common divisor of all field and gap sizes.
+    /// common divisor of the sizes of all fields and of the gaps between fields.
     pub fn to(self, to: RecordOrder) -> Transpose {
         let mut transpose = Transpose::permute::<u8>(&[], &[]);
         transpose.request.records = Some(self.with_target(to));
@@ -247,7 +247,7 @@ impl Transpose {
     /// larger matrix.
     ///
     /// With axes `[0, 1]` ([`permute`](Transpose::permute)), the matrix is not transposed: its rows
-    /// are only moved from one leading dimension to the other.
+    /// are only moved from leading dimension `lda` to `ldb`.
     ///
     /// Workspace: none if `lda == ldb`, and none required if rows are only moved. A small matrix is
     /// copied through the workspace. Otherwise the rows are packed, transposed as a dense matrix,
@@ -293,7 +293,8 @@ impl Transpose {
     }
 }
 
-/// Conversion without setting leading dimensions, for lists of operations with and without them.
+/// Conversion to mode [`Leading`] without leading dimensions, for lists of operations with and
+/// without them.
 impl From<Transpose> for Transpose<Leading> {
     fn from(transpose: Transpose) -> Self {
         transpose.with_mode()
@@ -301,7 +302,8 @@ impl From<Transpose> for Transpose<Leading> {
 }
 
 impl Transpose<Dynamic> {
-    /// Sets the leading dimensions, like [`Transpose::leading`](Transpose::<InPlace>::leading).
+    /// Sets the leading dimensions, in elements, like
+    /// [`Transpose::leading`](Transpose::<InPlace>::leading).
     pub fn leading(mut self, lda: usize, ldb: usize) -> Self {
         self.request.leading = Some([lda, ldb]);
         self
@@ -422,10 +424,11 @@ impl<M: Mode> Transpose<M> {
         Ok(Transposer::new(plan, request.host_threads())?.with_rejected_wisdom(rejected_wisdom))
     }
 
-    /// Measures candidates on the host for about `budget` and returns at least one, fastest first.
+    /// Measures candidate plans on the host for about `budget` and returns the measured ones, at
+    /// least one, fastest first.
     ///
-    /// They run on memory allocated here, as large as the matrices, or twice that out-of-place. The
-    /// fastest is recorded in the wisdom file, if one is set.
+    /// Candidates run on host memory allocated here, as large as the matrices, or twice that
+    /// out-of-place. The fastest is recorded in the wisdom file, if one is set.
     ///
     /// # Errors
     /// Those of [`plan`](Self::plan).
@@ -510,7 +513,7 @@ impl TransposeRequest {
     }
 
     fn axes_problem(&self) -> Result<Problem, Error> {
-        // A batch of one adds no axis.
+        // A batch of one matrix adds no axis.
         let batch = usize::from(self.batch != 1);
         let extents = [&[self.batch][..batch], &self.shape].concat();
         let later = |&axis: &usize| axis.saturating_add(batch);
@@ -541,7 +544,7 @@ impl TransposeRequest {
     /// Returns the caller's cost table, if set, after checking that it fits the device named
     /// `device`, whose default table is `own`.
     fn costs_for(&self, device: &str, own: &CostTable) -> Result<Option<Arc<CostTable>>, Error> {
-        // The default table may have been measured on another model.
+        // The default table may have been measured on another processor or GPU model.
         let of = |costs: &CostTable| costs.device() == device || costs.device() == own.device();
         let fits = |costs: &CostTable| costs.names() == own.names() && of(costs);
         match &self.costs {
@@ -579,9 +582,9 @@ impl TransposeRequest {
         self.threads.unwrap_or_else(pool::thread_count).min(pool::MAX_THREADS)
     }
 
-    /// Returns the plan from the wisdom file, or else, depending on the effort, the fastest that
-    /// `tune` measures or the one with the best estimate. Also returns why a wisdom entry was
-    /// rejected.
+    /// Returns a plan, and why the wisdom file's entry was rejected, if it was. The plan is that of
+    /// the wisdom file, or else, depending on the effort, the fastest that `tune` measures or the
+    /// one with the best estimate.
     pub(crate) fn choose(
         &self,
         planner: &Planner,
@@ -597,8 +600,8 @@ impl TransposeRequest {
         Ok((plan, rejected_wisdom))
     }
 
-    /// Returns the wisdom file's plan for the problem, if it has the requested route, or why the
-    /// file's entry was rejected.
+    /// Returns two options: the wisdom file's plan for the problem, if it has the requested route,
+    /// and why the file's entry was rejected.
     fn advised(
         &self,
         planner: &Planner,
@@ -622,7 +625,8 @@ impl TransposeRequest {
         Ok(())
     }
 
-    /// Writes the first of `measured`, which is the fastest, to the wisdom file, if one is set.
+    /// Records the plan of the first of `measured`, which is the fastest, in the wisdom file, if
+    /// one is set.
     pub(crate) fn remember(
         &self,
         planner: &Planner,
@@ -634,7 +638,8 @@ impl TransposeRequest {
         Ok(())
     }
 
-    /// Returns `true` if a recorded plan has the requested route, or no route is requested.
+    /// Returns `true` if a plan from the wisdom file has the requested route, or no route is
+    /// requested.
     fn allows(&self, plan: &Plan) -> bool {
         self.route.is_none_or(|route| plan.route() == route)
     }

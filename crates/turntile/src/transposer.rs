@@ -58,9 +58,9 @@ impl<M: Mode> Transposer<M> {
         self.executor.plan()
     }
 
-    /// Returns the bytes of workspace that a run needs. A run also allocates a few KB for lists and
-    /// jobs. If it is out-of-place or its leading dimensions are equal, it also allocates, per
-    /// thread, a buffer of at most 128 KiB or one element.
+    /// Returns the bytes of host workspace that a run needs. A run also allocates a few KB for
+    /// lists and for jobs of the thread pool. If it is out-of-place or its leading dimensions are
+    /// equal, it also allocates, per thread, a buffer of at most 128 KiB or one element.
     pub fn workspace_bytes(&self) -> usize {
         self.executor.workspace_bytes()
     }
@@ -80,7 +80,8 @@ impl<M: Mode> Transposer<M> {
         Ok(Workspace::new(self.workspace_bytes())?)
     }
 
-    /// Calls `run` with the workspace of `options`, or one allocated here, and a progress callback.
+    /// Calls `run` with the workspace of `options`, or one allocated here, and a callback that
+    /// forwards to the progress callback of `options`, if set.
     fn in_workspace(
         &self,
         mut options: RunOptions<'_>,
@@ -102,8 +103,8 @@ impl<M: Mode> Transposer<M> {
         run(workspace, &mut done)
     }
 
-    /// Checks the number and size of the elements against the problem. Accepts `None`, which stands
-    /// for raw elements: the executor checks them.
+    /// Checks the number and size of the elements against the plan's problem. Accepts `None`, which
+    /// stands for raw bytes, whose length the executor checks.
     fn check(&self, extent: Option<(usize, usize)>) -> Result<(), Error> {
         let Some((len, got)) = extent else { return Ok(()) };
         let problem: &Problem = &self.plan().problem;
@@ -248,7 +249,7 @@ impl Transposer<Leading> {
                 Ok(elements::run_scaled(&self.executor, data, scale, workspace, done)?)
             });
         }
-        // Scale before the last call of `done`, so that all work is complete if that call panics.
+        // Scale before the last call of `done`, so that the result is complete if that call panics.
         let passes = self.plan().passes();
         self.in_workspace(options, |workspace, done| {
             if !scale.is_zero() {
@@ -269,8 +270,8 @@ impl Transposer<Leading> {
 impl Transposer<OutOfPlace> {
     /// Transposes `src` into `dst`, or permutes its axes.
     ///
-    /// A run needs no workspace. Large arrays are copied through one buffer per thread, of at most
-    /// 128 KiB or one element.
+    /// A run needs no workspace. Elements of large arrays pass through one buffer per thread, of at
+    /// most 128 KiB or one element.
     ///
     /// ```
     /// let planned = turntile::Transpose::new::<i32>(2, 3).out_of_place().plan()?;
@@ -295,8 +296,8 @@ impl Transposer<OutOfPlace> {
 }
 
 impl Transposer<Dynamic> {
-    /// Runs the plan in place on the elements at the start of `data`, with or without leading
-    /// dimensions.
+    /// Runs an in-place plan on the elements at the start of the bytes `data`, with or without
+    /// leading dimensions.
     ///
     /// # Errors
     /// - [`ErrorKind::Length`]: the length of `data` does not match. With leading dimensions it may
@@ -310,7 +311,7 @@ impl Transposer<Dynamic> {
         })
     }
 
-    /// Runs an out-of-place plan from `src` into `dst`.
+    /// Runs an out-of-place plan from the bytes `src` into the bytes `dst`.
     ///
     /// # Errors
     /// [`ErrorKind::Length`] if the length of `src` or `dst` does not match,
@@ -321,7 +322,8 @@ impl Transposer<Dynamic> {
     }
 }
 
-/// Returns the rows of the result, for the extra scaling pass. A dense result counts as one row.
+/// Returns the number, length and pitch of the result's rows, in elements, for the extra scaling
+/// pass. A dense result counts as one row.
 fn scaled_rows(problem: &Problem) -> PitchedRows {
     let dense = PitchedRows::new(1, problem.len(), problem.len());
     problem.leading().map_or(dense.expect("a row"), |leading| leading.result())

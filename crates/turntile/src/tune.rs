@@ -14,8 +14,8 @@ use crate::mode::Dynamic;
 use crate::run::RunOptions;
 use crate::transposer::Transposer;
 
-/// Maximum ratio of a plan's estimate to the best estimate of all plans, for the best plan of a
-/// route to be measured first. Other plans are measured in the order of estimates.
+/// Maximum ratio of estimated seconds to the best estimate of all plans, with which the best plan
+/// of a route is among those measured first. Other plans are measured in the order of estimates.
 const MAX_FIRST_RATIO: f64 = 5.0;
 
 /// Returns the candidate plans in the order in which they are measured; at least one.
@@ -23,7 +23,7 @@ const MAX_FIRST_RATIO: f64 = 5.0;
 /// The best plan of each route, mirrored and not, comes first if it is within `MAX_FIRST_RATIO`.
 /// All others follow. Both groups are sorted by estimate.
 pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Error> {
-    // If the problem has no candidate, this returns the reason.
+    // If the problem has no candidate plan, this returns the reason.
     planner.plan(problem)?;
     let all = planner.candidates(problem).candidates;
     let (limit, mut seen) = (MAX_FIRST_RATIO * all[0].seconds, HashSet::new());
@@ -37,9 +37,9 @@ pub fn candidates(planner: &Planner, problem: &Problem) -> Result<Vec<Plan>, Err
 /// Runs `plans` on up to `threads` host threads for about `budget` and returns the measured ones,
 /// fastest first. Returns at least one unless `plans` is empty.
 ///
-/// Plans run on memory allocated here, of the size that the largest needs. The first plan runs
-/// uncounted warm-ups. Then each plan runs once, in the given order, during half of the budget, and
-/// the fastest run again, up to five times in total.
+/// Plans run on host memory allocated here, of the size that the largest needs. The first plan runs
+/// uncounted warm-ups. Then each plan runs once, in the given order, until half of the budget is
+/// spent, and the fastest run again, up to five times in total.
 ///
 /// # Errors
 /// [`ErrorKind::Plan`] if a plan is invalid, [`ErrorKind::OutOfMemory`].
@@ -78,7 +78,7 @@ pub(crate) fn measure_seen(
     tuner::measure(plans, budget, run, seen)
 }
 
-/// Returns memory that has been written to, so that its pages are resident.
+/// Returns `bytes` bytes of host memory that has been written to, so that its pages are resident.
 pub fn filled(bytes: usize) -> Result<Vec<u8>, Error> {
     let mut data = Vec::new();
     data.try_reserve_exact(bytes).map_err(|_| RunError::OutOfMemory { bytes })?;

@@ -1,4 +1,4 @@
-//! Choices of the planner, without running plans.
+//! Tests of the planner's choices, for hosts and GPUs, without running plans.
 
 use std::time::Duration;
 
@@ -41,9 +41,10 @@ fn planner_chooses_expected_route_for_named_problems() {
         ("host", 8192, 8192, 4, Route::SQUARE, Some(false)),
         ("host", 4093, 8191, 4, Route::CUT, Some(false)),
         ("host", 10_007, 9973, 4, Route::CUT, Some(true)),
-        // Cut runs at 14 to 17 GB/s on a Xeon, panels at 13.
+        // Route cut runs at 14 to 17 GB/s on a Xeon, route panel at 13.
         ("host", 500, 510, 8, Route::CUT, Some(false)),
-        // Squares are slow for element sizes that are not a word size.
+        // Transposing squares by tile swaps is slow on a host if the element size is not a word
+        // size.
         ("host", 1009, 1013, 3, Route::ALIGNED_SLOTS, None),
         ("host", 7919, 3001, 4, Route::ALIGNED_SLOTS, None),
         ("host", 64, 48, 4, Route::ON_CHIP, Some(false)),
@@ -52,7 +53,8 @@ fn planner_chooses_expected_route_for_named_problems() {
     ] {
         let plan = plan(device, rows, cols, elem_bytes);
         assert_eq!(plan.route(), route, "{plan:#}");
-        // For slots, mirroring changes the time by only a few percent.
+        // For route aligned-slots, mirroring changes the time by only a few percent, so both are
+        // accepted.
         assert!(mirrored.is_none_or(|mirrored| plan.mirrored() == mirrored), "{plan:#}");
     }
 }
@@ -74,7 +76,8 @@ fn planner_chooses_squares_when_axes_swap_in_pairs() {
     }
 }
 
-/// Checks the order of slots: by columns on a GPU, by rows on a host.
+/// Checks the order in which slots are gathered by route aligned-slots: by columns on a GPU, by
+/// rows on a host.
 #[test]
 fn slot_order_depends_on_device() {
     for (device, order) in [("h200", SlotOrder::Columns), ("host", SlotOrder::Rows)] {
@@ -88,8 +91,9 @@ fn slot_order_depends_on_device() {
     }
 }
 
-/// Checks choices that were measured: small squares on chip, large squares in memory, tiles of 64
-/// for 8-byte elements, and units of 1-byte elements that are multiples of 16.
+/// Checks choices that agree with measurements on an H200: squares of 4 and 24 on chip, of 64 and
+/// 1000 by route square, tiles of 64 rows for 8-byte elements, and super-elements of a multiple of
+/// 16 one-byte elements.
 #[test]
 fn h200_plans_match_measurements() {
     let of = |batch, rows, cols, elem_bytes| {
@@ -150,8 +154,8 @@ fn candidates_stay_within_limits() {
     }
 }
 
-/// Checks the default cap: on a host 2% plus 1 MiB per thread, for at most 32 threads; on a GPU the
-/// larger of 2% and 16 MiB, plus the saved gaps.
+/// Checks the default workspace cap: on a host 2% of the matrix plus 1 MiB per thread, for at most
+/// 32 threads; on a GPU the larger of 2% and 16 MiB, plus the saved gaps.
 #[test]
 fn default_cap_depends_on_threads_and_device() {
     const MIB: usize = 1 << 20;
@@ -179,7 +183,7 @@ fn default_cap_depends_on_threads_and_device() {
     }
 }
 
-/// Checks that the blocks of each launch fit on a multiprocessor.
+/// Checks that the thread blocks of each launch fit on a multiprocessor.
 fn assert_on_chip(plan: &Plan, launches: &Launches) {
     let chip = Chip::preset(&plan.device).unwrap();
     assert!(!launches.calls().is_empty(), "{plan:#}");
@@ -209,7 +213,8 @@ fn plan_prints_on_one_line_and_in_full() {
     }
 }
 
-/// Compares planning, which skips candidates that cannot win, with the list of all candidates.
+/// Checks that planning, which skips candidates that cannot win, returns the first of the list of
+/// all candidates.
 #[test]
 fn plan_equals_first_candidate_of_survey() {
     for planner in planners(&[2, 64]) {
@@ -273,7 +278,7 @@ fn planner_uses_threads_and_tile_rule_of_caller() {
         let of = turntile::Transpose::new::<f32>(24, 36).route(Route::THREE_STAGE).threads(1);
         of.tiles(rule).tune(Duration::from_secs(60)).unwrap().len()
     };
-    // The exhaustive rule measures all tile sides that divide 24 and 36.
+    // With the exhaustive rule, plans with all tile sides that divide 24 and 36 are measured.
     assert!(measured(TileRule::Exhaustive) > measured(TileRule::CostModel));
 }
 
@@ -293,8 +298,8 @@ fn plan_is_fastest_of_survey_when_axes_are_random() {
         (1..rank).rev().for_each(|i| order.swap(i, below(i + 1)));
         (shape, order, 1 << below(5))
     };
-    // On the small chip, launches take longer than the transfers, so one pass over short elements
-    // beats two.
+    // On the small GPU, kernel launches take longer than memory transfers, so one pass over short
+    // super-elements beats two.
     let limits = ChipLimits {
         units: 13,
         shared_bytes: 48 << 10,

@@ -1,4 +1,4 @@
-//! GPU calls on a simulated card, whose launches do nothing
+//! Tests of GPU calls on a simulated card, whose launches do nothing
 //! (`crates/cuda/tests/driver_library/card.c`). Each case runs in a separate process.
 #![allow(unsafe_code)]
 
@@ -24,7 +24,8 @@ fn stream() -> StreamHandle {
     ptr::null_mut::<std::ffi::c_void>().into()
 }
 
-/// Checks that a run that scales loads and allocates nothing.
+/// Checks that a scaled run loads no kernels and allocates no memory, so that it can be captured in
+/// a graph.
 #[test]
 fn scaled_run_can_be_captured() {
     runs("scaled", &[]);
@@ -54,7 +55,8 @@ fn captured<S: Scalar>(gpu: &Gpu, twice: S, zero: S) {
         let ready = transpose.plan_on(gpu).unwrap().with_own_workspace().unwrap();
         let data = memory(4100 * 6000 * size_of::<S>());
         capture(true);
-        // SAFETY: launches of this card do not access memory, and its streams are plain numbers.
+        // SAFETY: launches of the simulated card do not access memory, and its streams are plain
+        // numbers.
         let ran = unsafe {
             [twice, zero].map(|alpha| ready.run_scaled(data, &Scale::by(alpha), stream()))
         };
@@ -63,7 +65,8 @@ fn captured<S: Scalar>(gpu: &Gpu, twice: S, zero: S) {
     }
 }
 
-/// Lets the launch that scales fail, after the matrix has moved.
+/// Checks the error if the last launch, which scales, fails after those that move the matrix were
+/// queued.
 #[test]
 fn scaled_run_reports_partial_result_when_launch_fails() {
     runs("half", &["-DREFUSED=3"]);
@@ -75,7 +78,8 @@ fn child_half() {
     let gpu = Gpu::primary(0).unwrap();
     let ready = Transpose::new::<f32>(4096, 6000).plan_on(&gpu).unwrap();
     let ready = ready.with_own_workspace().unwrap();
-    // SAFETY: launches of this card do not access memory, and its streams are plain numbers.
+    // SAFETY: launches of the simulated card do not access memory, and its streams are plain
+    // numbers.
     let error = unsafe { ready.run_scaled(memory(4096 * 6000 * 4), &Scale::by(2f32), stream()) };
     let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incomplete);
@@ -85,6 +89,6 @@ fn child_half() {
     );
     type Synchronize = unsafe extern "C" fn(*mut std::ffi::c_void) -> i32;
     let synchronize: Synchronize = driver_function(c"cuStreamSynchronize");
-    // SAFETY: as above; the workspace is freed when the queued work has ended.
+    // SAFETY: as above. The workspace is freed only after this, when the queued work has ended.
     assert_eq!(unsafe { synchronize(ptr::null_mut()) }, 0);
 }

@@ -1,4 +1,4 @@
-//! Every SIMD kernel set that this machine supports, with every route.
+//! Tests of every SIMD kernel set that this machine supports, with every route except one-stage.
 
 #[allow(dead_code, reason = "this program uses only a part of the module")]
 mod common;
@@ -7,8 +7,8 @@ use common::{check_all, oracle};
 use turntile::Transpose;
 use turntile::plan::{CpuDevice, Planner, Problem, Route};
 
-/// Uses sides below, at and above the tile sides of all vector widths, and larger than a block. The
-/// test has its own process because the kernel set is process-wide.
+/// Checks matrix sides below, at and above the tile sides of all vector widths, and larger than a
+/// block of tiles. The test has its own process because the kernel set is process-wide.
 #[test]
 fn routes_are_correct_on_every_kernel_set() {
     let mut ran = Vec::new();
@@ -33,12 +33,13 @@ fn routes_are_correct_on_every_kernel_set() {
             for elem_bytes in [1, 2, 4, 8, 16, 12] {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
                 let candidates = planner.candidates(&problem).candidates;
-                // Cycles of single elements use no SIMD kernel.
+                // Route one-stage moves single elements along cycles, without SIMD kernels.
                 let blocks = candidates.into_iter().filter(|plan| plan.route() != Route::ONE_STAGE);
                 check_all(blocks, 2);
             }
         }
-        // Small and large matrices: the latter are written with non-temporal stores.
+        // Out-of-place transpositions of small and large matrices: the latter are written with
+        // non-temporal stores.
         for (rows, cols) in
             [(3, 50), (127, 129), (130, 130), (1100, 1099), (1027, 1040), (9, 300_000)]
         {

@@ -1,4 +1,4 @@
-//! Conversion of records between layouts.
+//! Tests of record conversions between layouts, by size and offset of the fields.
 
 use proptest::prelude::*;
 use turntile::error::Reason;
@@ -7,7 +7,7 @@ use turntile::mode::Dynamic;
 use turntile::plan::{Chip, PlanError, Planner, Route};
 use turntile::{ErrorKind, RawElements, Transpose};
 
-/// Returns the expected bytes of records in `layout`.
+/// Returns the expected bytes of all records, stored in `layout`.
 fn expected_bytes(layout: RecordOrder, records: usize, fields: &[Vec<Vec<u8>>]) -> Vec<u8> {
     let tile = match layout {
         RecordOrder::Aos => 1,
@@ -116,7 +116,7 @@ fn by_offsets_keeps_gaps() {
     assert_eq!(data, before);
 }
 
-/// Checks that each byte is stored at [`RecordConversion::offset`], for fields in any order.
+/// Checks that each field is stored at [`RecordConversion::offset`], for fields given in any order.
 #[test]
 fn columns_follow_order_of_fields() {
     for (record_bytes, given) in [
@@ -211,7 +211,8 @@ fn invalid_layouts_are_rejected() {
     }
 }
 
-/// Checks that GPU plans have at most two stages.
+/// Checks that GPU plans of conversions from AoS have at most two stages and the right
+/// destinations.
 #[test]
 fn gpu_plans_any_records_to_tiles_and_columns() {
     let planner = Planner::new(Chip::h200());
@@ -236,7 +237,7 @@ fn gpu_plans_any_records_to_tiles_and_columns() {
             assert_eq!(plan.dest(offset), plan.problem.dest(offset), "{plan} at {offset}");
         }
     }
-    // The kernels support at most 64 fields of unequal sizes.
+    // For conversions to SoA, the GPU kernels support at most 64 fields of unequal sizes.
     let sizes: Vec<usize> = (0..65).map(|f| 1 + f % 2).collect();
     let rejected = plan(400_096, &sizes, RecordOrder::Soa);
     assert!(matches!(rejected, Err(PlanError::Infeasible { .. })));

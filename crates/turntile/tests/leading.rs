@@ -1,4 +1,5 @@
-//! Leading dimensions, scaling and conjugation, compared with plain loops.
+//! Tests of leading dimensions, scaling and conjugation on the host, compared with plain loops, and
+//! of plans.
 
 use proptest::prelude::*;
 use turntile::blas::{Complex, MatrixOp, Scalar, Scale, imatcopy};
@@ -14,13 +15,13 @@ use turntile::{Error, ErrorKind, RawElements, Transpose, Transposer};
 const OPERATIONS: [MatrixOp; 4] =
     [MatrixOp::Keep, MatrixOp::Transpose, MatrixOp::Conjugate, MatrixOp::ConjugateTranspose];
 
-/// Numbers that show their origin, with exact small products.
+/// Scalar type with test values that show their origin and have exact products.
 trait Numbered: Scalar + std::fmt::Debug {
     fn numbered(k: usize) -> Self;
-    /// Returns `alpha` times the number or its conjugate, by definition.
+    /// Returns `alpha` times the number, or times its conjugate if `conjugate`, by definition.
     fn scaled(self, alpha: Self, conjugate: bool) -> Self;
     fn bits(self) -> [u64; 2];
-    /// Returns the factors to test, including 0 and 1.
+    /// Returns the values of `alpha` to test, including 0 and 1.
     fn alphas() -> Vec<Self>;
 }
 
@@ -68,7 +69,8 @@ macro_rules! numbered {
 numbered!(f32);
 numbered!(f64);
 
-/// Returns the expected result, and the offsets with unspecified contents.
+/// Returns the expected data after `op`, and the element offsets whose contents are then
+/// unspecified.
 fn moved<S: Numbered>(
     data: &[S],
     op: MatrixOp,
@@ -126,14 +128,14 @@ proptest! {
     fn imatcopy_matches_reference_for_any_matrix(
         rows in 1usize..80, cols in 1usize..80, before in 0usize..30, after in 0usize..30, equal: bool,
     ) {
-        // These gaps make `lda == ldb` in a transposition.
+        // The first pair of gaps makes `lda == ldb` in a transposition.
         let gaps = if equal { [rows + before, cols + before] } else { [before, after] };
         check_all::<f32>([rows, cols], gaps);
         check_all::<Complex<f64>>([rows, cols], gaps);
     }
 }
 
-/// Runs plans with several threads, with and without workspace.
+/// Checks plans with 1 and 3 threads, and with workspace caps of 1 MiB and 0.
 #[test]
 fn run_scaled_matches_definition_for_large_matrices() {
     for (sides @ [rows, cols], lds @ [lda, ldb], elements) in [
@@ -171,7 +173,7 @@ fn run_scaled_matches_definition_for_large_matrices() {
     }
 }
 
-/// Checks the rules of `Scale`: a factor of 1 multiplies nothing, 0 reads nothing, other products
+/// Checks the rules of `Scale`: an `alpha` of 1 multiplies nothing, 0 reads nothing, other products
 /// follow IEEE 754.
 #[test]
 fn imatcopy_handles_nan_and_infinity_like_blas() {
@@ -294,7 +296,8 @@ fn run_accepts_bytes_vectors_and_empty_matrices() {
     assert_eq!(nothing.err(), Some(ProblemError::ZeroSizedElement.into()));
 }
 
-/// Scales with a plan without leading dimensions, which requires data of exactly the matrix size.
+/// Checks that a plan without leading dimensions can scale, and requires data of exactly the matrix
+/// size.
 #[test]
 fn run_scaled_accepts_plans_without_leading_dimensions() {
     let mut data: Vec<f32> = (0..6).map(|k| k as f32).collect();
@@ -316,8 +319,8 @@ fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) 
     Problem::new(rows, cols, elem_bytes).unwrap().with_leading(lda, ldb).unwrap()
 }
 
-/// Checks that a GPU plan copies the matrix through the workspace if it fits, else saves its gaps
-/// there. If the gaps do not fit, the error has the required size.
+/// Checks that a GPU plan copies the matrix through the workspace if the matrix fits within the
+/// cap, else saves its gaps there. If the gaps do not fit, the error has their size.
 #[test]
 fn gpu_plan_saves_gaps_in_workspace() {
     let matrix = problem([3000, 2000], [2500, 3600], 4);
@@ -336,7 +339,7 @@ fn gpu_plan_saves_gaps_in_workspace() {
         why: Infeasible::Workspace { need, cap: need - 1 },
     };
     assert_eq!(route_for(need - 1), Err(rejection));
-    // The default cap grows by the size of the saved gaps.
+    // The default workspace cap grows by the size of the saved gaps.
     let large = problem([30_000, 20_000], [40_000, 60_000], 4);
     let plan = planner.plan(&large).unwrap();
     assert!(plan.saved_gap_bytes() > large.bytes() / 5, "{plan}");
@@ -368,7 +371,8 @@ fn infeasible(error: &Error) -> Infeasible {
     why.clone()
 }
 
-/// Checks that a route applies to the dense matrix. If there is none, only one-stage is accepted.
+/// Checks that a requested route is used, for example for the dense transposition, or rejected. If
+/// the plan has no dense transposition, only route one-stage is accepted.
 #[test]
 fn route_is_used_or_rejected() {
     let by = |[rows, cols, lda, ldb]: [usize; 4], axes: [usize; 2], route| {
@@ -390,7 +394,7 @@ fn route_is_used_or_rejected() {
     }
     let dense = |route| Transpose::new::<u32>(30, 50).route(route).plan().map(drop);
     assert_eq!(infeasible(&dense(Route::APART).unwrap_err()), Infeasible::UnknownRoute);
-    // A single stage has no mirrored form.
+    // The single stage for `lda == ldb` has no mirrored form.
     let problem = Problem::new(100, 70, 4).unwrap().with_leading(71, 71);
     assert!(problem.is_err(), "ldb is less than the rows");
     let problem = Problem::new(70, 70, 4).unwrap().with_leading(71, 71).unwrap();
@@ -399,7 +403,8 @@ fn route_is_used_or_rejected() {
     assert!(planner.with_mirrored(false).plan(&problem).is_ok());
 }
 
-/// Checks that tiles of matrices with gaps are used only by route square-tile, not mirrored.
+/// Checks that all candidates have the requested route or are mirrored as requested. Among all
+/// candidates, some are of route square-tile.
 #[test]
 fn survey_has_only_requested_route_when_route_is_set() {
     let problem = Problem::new(98, 98, 2).unwrap().with_leading(110, 98).unwrap();

@@ -1,4 +1,4 @@
-//! The main functions of the library, and their errors.
+//! Tests of the main functions of the library, and of their errors.
 
 use proptest::prelude::*;
 use std::time::Duration;
@@ -145,7 +145,8 @@ fn route_is_used_when_requested() {
     assert!(need > 100 && cap == 100);
 }
 
-/// Checks, under Miri, the provenance of pointers and the handling of uninitialised bytes.
+/// Checks elements that are pointers, have padding or are uninitialised. Under Miri, this includes
+/// the provenance of pointers.
 #[test]
 fn elements_with_pointers_and_padding() {
     let mut boxes: Vec<Box<usize>> = (0..64).map(Box::new).collect();
@@ -267,7 +268,7 @@ fn plan_uses_threads_of_current_pool() {
     }
 }
 
-/// Modifies fields of plans. Each modified plan must be rejected, or transpose correctly.
+/// Checks that each plan with a modified field is rejected, or transposes correctly.
 #[test]
 fn modified_plans_are_safe() {
     let problem = Problem::new(60, 84, 4).unwrap();
@@ -283,7 +284,7 @@ fn modified_plans_are_safe() {
             .flat_map(|plan| plan.stages().map(|stage| stage.implementation.launch_config.clone()))
             .collect();
         for (plan, number) in candidates.iter().zip([0, 1, 2, 1000, usize::MAX].iter().cycle()) {
-            // A wrong `workspace_bytes` has no effect.
+            // A wrong `workspace_bytes` in a plan has no effect on the run.
             let mut modified = plan.clone();
             modified.workspace_bytes = *number;
             modified
@@ -359,7 +360,7 @@ fn gpu_returns_error_when_no_device_is_available() {
     use turntile::gpu::{CudaError, Gpu};
     let error = Gpu::current().unwrap_err();
     if cfg!(all(feature = "cuda", target_os = "linux")) {
-        // There is no driver, or no current context.
+        // This machine has no NVIDIA driver, or the thread has no current context.
         let expected = matches!(error, CudaError::NoDriver { .. } | CudaError::Driver { .. });
         assert!(expected, "{error:?}");
     } else {
@@ -415,7 +416,7 @@ fn bytes_functions_match_reference_for_any_element_size() {
     assert!(small(64, 64) && !small(64, 65));
 }
 
-/// Uses elements that are not `Copy`.
+/// Checks `rearrange` with elements that are not `Copy`.
 #[test]
 fn rearrange_matches_index_arithmetic() {
     let pattern = "b c (h p) (w q) -> b (h w) (p q c)";

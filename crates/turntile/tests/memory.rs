@@ -1,4 +1,5 @@
-//! Bytes that calls allocate: at most the stated workspace, and nearly none with the caller's.
+//! Tests of the host memory that calls allocate: at most the stated workspace, and nearly nothing
+//! with a workspace of the caller.
 
 #![expect(unsafe_code, reason = "an allocator that can fail")]
 
@@ -19,7 +20,7 @@ use turntile::{
 
 static COUNTED: PeakAlloc = PeakAlloc;
 
-/// Minimum bytes of an allocation that fails.
+/// Size in bytes from which on the test's allocator lets an allocation fail.
 static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 #[global_allocator]
@@ -43,11 +44,12 @@ unsafe impl GlobalAlloc for Limited {
     }
 }
 
-/// Bytes that a run may allocate in addition to its workspace, for lists and jobs of the pool.
+/// Maximum bytes that a run may allocate in addition to its workspace, for lists and for jobs of
+/// the thread pool.
 const EXTRA_BYTES: usize = 32 << 10;
 const MIB: usize = 1 << 20;
 
-/// Returns the peak bytes that `work` allocates.
+/// Returns the peak bytes that `work` adds to the allocated bytes of the process.
 fn allocated<T>(work: impl FnOnce() -> T) -> usize {
     let before = COUNTED.current_usage();
     COUNTED.reset_peak_usage();
@@ -60,7 +62,7 @@ fn allocated<T>(work: impl FnOnce() -> T) -> usize {
 fn calls_allocate_at_most_their_workspace() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     pool.install(|| {
-        // Start the threads, so that their own allocations are not counted.
+        // Start the pool's threads first, so that their own allocations are not counted.
         transpose_in_place(&mut vec![0u32; 1009 * 1013], 1009, 1013).unwrap();
         plans_in_place();
         calls_without_a_plan();
@@ -73,7 +75,7 @@ fn calls_allocate_at_most_their_workspace() {
     });
 }
 
-/// Checks every candidate plan of several problems.
+/// Checks the allocations of every in-place candidate plan of several problems.
 fn plans_in_place() {
     let mut with_workspace = 0;
     for (rows, cols) in [(1009, 1013), (720, 960), (300_000, 3)] {
@@ -118,7 +120,8 @@ fn calls_without_a_plan() {
     }
 }
 
-/// Checks that out-of-place runs allocate at most 128 KB per thread.
+/// Checks that out-of-place runs on the host allocate at most 128 KB per thread, plus
+/// `EXTRA_BYTES`.
 fn out_of_place() {
     let (rows, cols) = (2003, 1501);
     let (mut to, from) = (vec![0u32; rows * cols], vec![0u32; rows * cols]);
@@ -130,7 +133,8 @@ fn out_of_place() {
     assert!(bytes <= most, "{bytes} bytes: {planned}");
 }
 
-/// Checks that equal leading dimensions need no workspace, nor moved rows if the cap is 0.
+/// Checks that a transposition with equal leading dimensions has no workspace, and that rows are
+/// moved without workspace if the cap is 0.
 fn leading_dimensions() {
     let mut data = vec![0f32; 1300 * 1300];
     for (axes, lda, ldb, cap) in [
@@ -154,7 +158,8 @@ fn leading_dimensions() {
     }
 }
 
-/// Checks that out-of-core runs allocate at most the given memory.
+/// Checks that out-of-core runs allocate at most the given memory for blocks and workspace, plus
+/// `EXTRA_BYTES`.
 fn stored() {
     let (rows, cols) = (4001, 3001);
     let (from, mut to) = (vec![1u8; rows * cols * 4], vec![0u8; rows * cols * 4]);
@@ -167,7 +172,8 @@ fn stored() {
     }
 }
 
-/// Checks the errors for workspaces and measuring buffers that exceed the address space.
+/// Checks the errors for workspaces of more than 2^50 bytes and measuring buffers of more than 2^60
+/// bytes.
 fn call_fails_when_memory_cannot_be_allocated() {
     let huge = || Transpose::new::<u8>(1 << 30, (1 << 30) + 1).elem_bytes(1).threads(1);
     let out_of_memory = |answer: Result<(), Error>, least: usize| {
@@ -187,7 +193,7 @@ fn call_fails_when_memory_cannot_be_allocated() {
     assert_eq!(data, [7; 9]);
 }
 
-/// Checks that computing an offset does not allocate.
+/// Checks that computing the offset of a record's field does not allocate.
 fn offsets_of_records_allocate_nothing() {
     use turntile::layout::{RecordConversion, RecordOrder};
     let records = RecordConversion::new(100, &[4, 12, 1]);
@@ -201,7 +207,7 @@ fn offsets_of_records_allocate_nothing() {
     }
 }
 
-/// Checks that tile buffers are allocated before anything moves.
+/// Checks that a run whose tile buffers cannot be allocated returns an error and changes no data.
 fn call_fails_when_buffer_cannot_be_allocated() {
     let (rows, cols) = (1500, 1000);
     let from: Vec<u32> = (0..1_500_000).collect();

@@ -1,4 +1,5 @@
-//! The table of methods by index map, compared with what the backends implement.
+//! Test of the planner's table of methods by index map: compares it with what the backends
+//! implement.
 
 use turntile::plan::{Chip, CpuDevice, Problem};
 use turntile_perm::{
@@ -7,7 +8,7 @@ use turntile_perm::{
 };
 use turntile_plan::{Device, Direction, MethodFilter, StageMap, StageRequest};
 
-/// Returns index maps of every kind, at least one for each row of the table.
+/// Returns index maps of every kind, at least one for each row of the table of methods.
 fn maps() -> Vec<StageMap> {
     let axes = |extents: &[usize], order: &[usize]| {
         StageMap::Axes(AxisPermutation::new(extents, order).unwrap())
@@ -49,7 +50,8 @@ fn maps() -> Vec<StageMap> {
     ]
 }
 
-/// Checks that each method of the table has a backend, and that backends have no other methods.
+/// Checks that each method of the table is implemented by a backend, and that backends implement no
+/// other methods.
 #[test]
 fn backends_implement_the_methods_of_the_table() {
     let devices: [&dyn Device; 3] = [&CpuDevice::new(1), &CpuDevice::new(3), &Chip::h200()];

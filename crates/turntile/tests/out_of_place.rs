@@ -1,4 +1,5 @@
-//! Out-of-place transpositions on the host, with and without a plan, compared with the reference.
+//! Tests of out-of-place transpositions and axis permutations on the host, with and without a plan,
+//! compared with the reference.
 
 use proptest::prelude::*;
 use turntile::error::{Reason, RunError};
@@ -17,7 +18,7 @@ use crate::common::oracle;
 use crate::largest_side;
 use crate::permutations::orders;
 
-/// Checks matrices of `N`-byte elements.
+/// Checks a plan, and the functions that need no plan, on matrices of `N`-byte elements.
 fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize) {
     let before = oracle::numbered(batch * rows * cols, N);
     let want = oracle::transposed(&before, batch, rows, cols, N);
@@ -40,7 +41,8 @@ fn check<const N: usize>(batch: usize, rows: usize, cols: usize, threads: usize)
     assert!(dst == want, "{batch} x {rows} x {cols}, {N} bytes, without a plan");
 }
 
-/// Checks the functions that need no plan, on arrays of `N`-byte elements.
+/// Checks the functions that permute axes out-of-place without a plan, on arrays of `N`-byte
+/// elements.
 fn check_axes<const N: usize>(shape: &[usize], axes: &[usize]) {
     let before = oracle::numbered(shape.iter().product(), N);
     let bytes_want = oracle::permuted(&before, shape, axes, N);
@@ -86,7 +88,7 @@ fn check_every_size(batch: usize, rows: usize, cols: usize, threads: usize) {
     check::<40>(batch, rows, cols, threads);
 }
 
-/// Checks every order of up to four axes, with extents of 0 to 4.
+/// Checks every order of up to four axes, with extents of 0 to 4, or to 3 for four axes.
 #[test]
 fn permute_into_is_correct_for_all_small_shapes() {
     for rank in 0..=4 {
@@ -99,7 +101,7 @@ fn permute_into_is_correct_for_all_small_shapes() {
     }
 }
 
-/// Checks large arrays, whose tiles are written with non-temporal stores.
+/// Checks large arrays, whose tiles are written with non-temporal stores, with 1 and 3 threads.
 #[test]
 fn permute_into_is_correct_when_threads_share_the_work() {
     for threads in [1, 3] {
@@ -130,7 +132,7 @@ fn permute_into_keeps_result_when_arguments_are_not_valid() {
     assert_eq!(rejected(&src, 6, &[3, 2, 1], &[1, 0]).kind(), ErrorKind::Shape);
     let huge = [usize::MAX, 3];
     assert_eq!(rejected(&src, 6, &huge, &[1, 0]), Reason::Overflow { shape: huge.to_vec() }.into());
-    // The error has the shape before the split.
+    // A length error has the shape before the split of the axes.
     let split = |src: &[u16], dst: &mut [u16]| {
         rearrange_into(src, dst, &[3, 2], "(a b) c -> c b a", &[("a", 3)])
     };
@@ -143,7 +145,7 @@ fn permute_into_keeps_result_when_arguments_are_not_valid() {
     let short = bytes::permute_into(&[0; 11], &mut [0; 12], &[3, 2], &[1, 0], 2);
     assert_eq!(short, Err(RunError::Length { expected: 12, got: 11 }.into()));
     assert_eq!(dst, [9; 6]);
-    // Zero-sized elements and empty arrays.
+    // Zero-sized elements and empty arrays are accepted.
     permute_into(&[(); 6], &mut [(); 6], &[3, 2], &[1, 0]).unwrap();
     assert_eq!(permute_into(&[(); 6], &mut [(); 5], &[3, 2], &[1, 0]).unwrap_err(), length(5));
     permute_into::<u8>(&[], &mut [], &[0, 1 << 40, 7], &[2, 0, 1]).unwrap();
@@ -218,7 +220,7 @@ fn run_fails_when_plan_is_for_other_placement() {
     let short = into.run(&RawElements(&[0; 11]), &mut RawElements(&mut [0; 12]));
     assert_eq!(short, Err(RunError::Length { expected: 12, got: 11 }.into()));
     assert_eq!(dst, [0; 6]);
-    // From a vector into a subslice, and as raw bytes.
+    // A plan runs from a vector into a subslice, and on raw bytes.
     into.run(&src.to_vec(), &mut dst[..]).unwrap();
     assert_eq!(dst, [1, 4, 2, 5, 3, 6]);
     let bytes: Vec<u8> = src.iter().flat_map(|x| x.to_ne_bytes()).collect();
@@ -299,7 +301,8 @@ fn tuning_records_out_of_place_plans() {
     let planned = transpose.plan().unwrap();
     assert_eq!(planned.plan().phases, measured[0].plan.phases);
     assert_eq!(planned.rejected_wisdom(), None);
-    // A single row, which is copied, and axes that are not a matrix transposition.
+    // The same holds for a single row, which is copied, and for axes that are not a matrix
+    // transposition.
     let row = Transpose::new::<u32>(1, 70_000);
     let axes = Transpose::permute::<u32>(&[30, 20, 7], &[2, 1, 0]);
     for transpose in [row, axes].map(|transpose| transpose.threads(1).out_of_place().wisdom(&file))

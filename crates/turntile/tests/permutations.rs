@@ -1,4 +1,5 @@
-//! Axis permutations of random shapes by every candidate plan, compared with the reference.
+//! Tests of axis permutations of random shapes by every candidate plan, run on the host and
+//! compared with the reference.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -24,8 +25,8 @@ pub fn orders(rank: usize) -> Vec<Vec<usize>> {
     })
 }
 
-/// Returns `count` random shapes with `rank` axes of at most `most` and at most `elements`
-/// elements. The seed is fixed.
+/// Returns `count` random shapes with `rank` axes of extents up to `most`, and with at most
+/// `elements` elements. The seed is fixed.
 fn random_shapes(rank: usize, count: usize, most: usize, elements: usize) -> Vec<Vec<usize>> {
     let config = Config { failure_persistence: None, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[rank as u8; 32]);
@@ -42,7 +43,8 @@ fn random_shapes(rank: usize, count: usize, most: usize, elements: usize) -> Vec
     found
 }
 
-/// Checks every candidate of every permutation of a shape. Returns the maximum number of phases.
+/// Checks every candidate of every permutation of a shape. Returns the maximum number of phases of
+/// a candidate.
 fn check_every_order(planner: &Planner, extents: &[usize], elem_bytes: usize) -> usize {
     let mut phases = 0;
     for order in orders(extents.len()) {
@@ -57,7 +59,7 @@ fn check_every_order(planner: &Planner, extents: &[usize], elem_bytes: usize) ->
 
 #[test]
 fn candidates_are_correct_for_every_order_of_random_shapes() {
-    // Small scratch sizes exercise the code paths of larger arrays.
+    // A small cache scratch of the host device exercises the code paths of larger arrays.
     let planners = [512, 1 << 20].map(|scratch| {
         Planner::new(CpuDevice::new(2).with_scratch(scratch)).with_tiles(TileRule::Exhaustive)
     });
@@ -81,7 +83,8 @@ fn candidates_are_correct_for_five_and_six_axes() {
     }
 }
 
-/// Checks axes of equal extents, which several phases of pairwise swaps can permute, and 13 axes.
+/// Checks axes of equal extents, which several phases of pairwise swaps can permute, and 13 axes of
+/// extent 2.
 #[test]
 fn candidates_are_correct_when_axes_have_equal_extents() {
     let planner = Planner::new(CpuDevice::new(2));
@@ -154,7 +157,7 @@ fn plans_are_correct_for_larger_arrays() {
     }
 }
 
-/// Checks bit reversal, which permutes up to 18 axes of extent 2.
+/// Checks bit reversal, which reverses 9, 14 or 18 axes of extent 2, and an array with 64 axes.
 #[test]
 fn permute_in_place_supports_up_to_64_axes() {
     for rank in [9, 14, 18] {
@@ -177,7 +180,7 @@ fn invalid_axes_return_errors_and_keep_data() {
         assert!(matches!(error.reason(), Reason::Problem(ProblemError::Axes(_))), "{error}");
         assert!(Transpose::permute::<u32>(&[2, 3, 4], axes).plan().is_err());
     }
-    // Errors do not count the batch axis.
+    // Error messages do not count the batch axis.
     for (transpose, message) in [
         (Transpose::permute::<u32>(&[3, 4], &[1]), "[1] is not a permutation of 0..2"),
         (
@@ -216,7 +219,7 @@ fn route_is_used_or_rejected() {
                 Route::OUT_OF_PLACE => {
                     assert_eq!(why, Infeasible::WrongDestination { out_of_place: true })
                 }
-                // Runs have at least 64 bytes.
+                // The contiguous runs of a panel have at least 64 bytes, which are 16 elements.
                 Route::PANEL => {
                     assert_eq!(why, Infeasible::NoDivisor { side: 18, least: 16, most: 17 });
                 }

@@ -1,4 +1,4 @@
-//! Typed records, compared with columns that are collected record by record.
+//! Tests of typed records, compared with columns that are collected record by record.
 
 use std::fmt::Debug;
 
@@ -17,7 +17,7 @@ trait CheckColumns: Record + Debug {
     fn check_columns(tile: &RecordTile<Self>, want: &[Self]);
 }
 
-/// Defines record types, with the name of each field's column.
+/// Defines record types, given the name of each field and of its column's constant.
 macro_rules! records {
     ($($name:ident { $($field:ident $column:ident: $ty:ty),+ })+) => {$(
         #[derive(Record, Clone, Copy, Debug)]
@@ -144,7 +144,7 @@ fn convert_to_every_layout<R: CheckColumns, L: RecordLayout + Clone>(
     convert(&records, want, Records::into_asta::<{ usize::MAX }>);
 }
 
-/// Converts from every layout to every other.
+/// Checks conversions of records from every layout to every other.
 fn check_all_conversions<R: CheckColumns>(want: &[R]) {
     let aos = Records::from(want.to_vec());
     convert_to_every_layout(convert(&aos, want, Records::into_soa), want);
@@ -248,7 +248,7 @@ fn bytes_are_stored_at_offset_of_conversion() {
     let pods = Records::from(random_records::<AlreadyPod>(5, 2)).into_soa().unwrap();
     assert_eq!(pods.column(AlreadyPod::B).len() + pods.column(AlreadyPod::A).len(), 10);
 
-    // GPUs can plan the same conversion.
+    // The same conversion can be planned for a GPU.
     let conversion = RecordConversion::of_record::<Rising>(4096).to(RecordOrder::Asta(32));
     let plan = Planner::new(Chip::h200()).plan(&conversion.problem().unwrap()).unwrap();
     assert_eq!(plan.check(), Ok(()));

@@ -1,4 +1,5 @@
-//! All candidate plans, with every route, tile size and device, compared with the reference.
+//! Tests of all candidate plans, with every route, tile size and device, run on the host and
+//! compared with the reference.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use crate::largest_side;
 
 const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 
-/// Returns every preset, and a GPU with little on-chip memory, without clusters and cooperative
+/// Returns every GPU preset, and a GPU with little on-chip memory, without clusters and cooperative
 /// launches.
 fn chips() -> Vec<Chip> {
     let limits = ChipLimits {
@@ -25,7 +26,8 @@ fn chips() -> Vec<Chip> {
     Chip::presets().into_iter().chain([Chip::like_h200("old", limits, 2.08e11)]).collect()
 }
 
-/// Checks all shapes up to the largest side, with every element size, route and tile size.
+/// Checks all matrices with sides up to [`largest_side`], with every size of `ELEM_BYTES`, route
+/// and tile size.
 #[test]
 fn all_small_shapes_on_every_route_and_tile() {
     let planner = Planner::new(CpuDevice::new(2)).with_tiles(TileRule::Exhaustive);
@@ -143,7 +145,7 @@ proptest! {
 }
 
 proptest! {
-    /// Maps offsets through the stages without moving data.
+    /// Checks the destinations of random offsets through all stages of a plan, without moving data.
     #[test]
     fn plans_map_offsets_correctly_for_large_problems(
         planner in any_planner(),

@@ -1,4 +1,4 @@
-//! Tuning, wisdom files and custom cost tables.
+//! Tests of tuning, wisdom files and custom cost tables on the host.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn tuning_is_recorded_and_used() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir(&folder).unwrap();
     let transpose = Transpose::new::<u32>(240, 180).threads(1).wisdom(&file);
-    // Only measuring creates a missing file, and nothing creates a missing folder.
+    // Only measuring creates a missing wisdom file, and nothing creates a missing folder.
     let missing = |file: std::path::PathBuf| Transpose::new::<u32>(240, 180).wisdom(file);
     let nowhere = missing(folder.join("mistyped").join("wisdom.json"));
     for error in [
@@ -35,7 +35,7 @@ fn tuning_is_recorded_and_used() {
     let measured = tuned.tune(budget).unwrap();
     assert!(measured.len() > 1 && measured.is_sorted_by_key(|m| m.time));
     let planned = transpose.plan().unwrap();
-    // A plan from the file does not list the rejected routes.
+    // A plan from the wisdom file does not list the rejected routes.
     let (used, winner) = (planned.plan(), &measured[0].plan);
     assert_eq!(
         (used.route(), &used.phases),
@@ -47,7 +47,7 @@ fn tuning_is_recorded_and_used() {
     let want = naive(&data, 240, 180);
     planned.run(&mut data).unwrap();
     assert_eq!(data, want);
-    // Planning with measurements rejects and replaces an entry of another version.
+    // Planning with measurements rejects and replaces a wisdom entry of another version.
     let stale = std::fs::read_to_string(&file).unwrap().replace("turntile 0", "turntile 99");
     std::fs::write(&file, stale).unwrap();
     let remeasured = transpose.effort(Effort::Measure(budget)).plan().unwrap();
@@ -90,7 +90,7 @@ fn wisdom_is_ignored_when_entry_is_unknown() {
         let want = naive(&matrix, 240, 180);
         planned.run(&mut matrix).unwrap();
         assert!(matrix == want, "{field}");
-        // A new measurement replaces the entry.
+        // A new measurement replaces the entry in the wisdom file.
         transpose.tune(Duration::ZERO).unwrap();
         assert_eq!(transpose.plan().unwrap().rejected_wisdom(), None);
     }
@@ -107,7 +107,7 @@ fn plan_fails_when_costs_are_of_another_device() {
     let here = CpuDevice::here(1);
     let own = || Transpose::new::<u32>(2000, 1500).threads(1);
     let slow = |device: &str| here.costs().clone().with_constant(0, 1e6).named(device, "");
-    // Estimates that are not finite give an error.
+    // A cost table that gives estimates that are not finite gives an error.
     for speed in [0.0, f64::NAN] {
         let stalled = slow(here.processor()).with_constant(0, speed);
         let error = own().costs(stalled).plan().unwrap_err();
@@ -168,7 +168,8 @@ fn wisdom_reports_format_when_file_is_newer() {
     );
 }
 
-/// Checks the default table, which may have been measured on another processor.
+/// Checks that the default cost table, which may have been measured on another processor, is
+/// accepted.
 #[test]
 fn costs_of_this_machine_are_accepted() {
     let own = CpuDevice::here(2).costs().clone();

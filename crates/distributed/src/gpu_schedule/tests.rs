@@ -1,4 +1,4 @@
-//! Simulates the commands on the host.
+//! Checks the GPU commands of an exchange by a simulation on the host.
 //!
 //! Commands that touch the same bytes must be ordered by events. All commands together must give
 //! the result of ranks that exchange messages. Local stages are the plans that a GPU runs.
@@ -40,8 +40,8 @@ fn overlap(a: &Touched, b: &Touched) -> bool {
     a.0 == b.0 && a.1.start < b.1.end && b.1.start < a.1.end
 }
 
-/// Returns two commands that race: they touch the same bytes, one of them writes, and no event
-/// orders them.
+/// Returns two commands that race, if any: they touch the same bytes, one of them writes, and no
+/// event orders them.
 fn unordered(commands: &[GpuCommand]) -> Option<[GpuCommand; 2]> {
     let (mut known, mut events) = (HashMap::<_, Done>::new(), HashMap::<_, Done>::new());
     // Command, its stream, its index in the stream, the bytes written and the bytes read.
@@ -98,8 +98,8 @@ fn unordered(commands: &[GpuCommand]) -> Option<[GpuCommand; 2]> {
     None
 }
 
-/// Runs the commands of [`copies`] on all ranks' memory, local stages included. If `last` is set,
-/// each local stage uses its last alternative instead of its first.
+/// Simulates the commands of [`copies`] on all ranks' data, local stages included. If `last` is
+/// set, each local stage uses its last alternative, otherwise the first that can be planned.
 fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>]) {
     let ranks = data.len();
     let planner = turntile::plan::Planner::new(Chip::h200());
@@ -143,8 +143,8 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
     }
 }
 
-/// Runs the commands of [`tile_swaps`] on all ranks' memory, by the parameters of their launches.
-/// Checks that every byte moves exactly once. Then runs the remaining local stages.
+/// Simulates the commands of [`tile_swaps`] on all ranks' data, by the parameters of their
+/// launches. Checks that every byte moves exactly once. Then runs the remaining local stages.
 fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
     let (ranks, elem) = (data.len(), change.elem_bytes());
     let launches = Swap::lower(squares.squares, elem, &ChipLimits::H200).unwrap();
@@ -287,7 +287,8 @@ fn tiles_have_the_side_of_a_part_when_parts_are_square() {
     }
 }
 
-/// Covers every side that divides both parts, including sides that are not a multiple of a tile.
+/// Checks every square side that divides both parts, including sides that are not a multiple of the
+/// kernel's tile.
 #[test]
 fn tile_swaps_give_the_result_of_ranks_for_rectangles_in_equal_parts() {
     for ranks in 2..=4 {
@@ -311,7 +312,7 @@ fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
         (parts(8, 1), parts(8, 1)),
         (parts(9, 2), parts(9, 2)),
         (parts(0, 2), parts(0, 2)),
-        // Squares of less than one tile.
+        // Several squares per block, smaller than the kernel's tile.
         (parts(8, 2), parts(16, 2)),
         (parts(120, 2), parts(240, 2)),
     ] {
@@ -327,7 +328,8 @@ fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
     assert_eq!([cut(0, 1), cut(1, 0), cut(1, 1)], [None; 3]);
 }
 
-/// With the largest side, the local stage would permute two blocks of squares in a few long cycles.
+/// Checks that the local stage's cost counts: with the largest tile side, it would permute two
+/// blocks of squares in a few long cycles.
 #[test]
 fn tile_side_is_chosen_by_the_cost_of_the_remaining_local_stage() {
     let parts = |extent| Partition::balanced(extent, 2);
@@ -381,7 +383,7 @@ proptest! {
     }
 }
 
-/// No launch can store a whole record on chip, so each field is transposed separately.
+/// Checks records that exceed on-chip memory: each field is then transposed separately.
 #[test]
 fn copies_give_the_result_of_ranks_when_rows_exceed_on_chip_memory() {
     check(&matrix(Partition::balanced(9, 2), Partition::balanced(200_003, 2)), 2, 1 << 16);

@@ -51,7 +51,8 @@ fn child_memory() {
     }
 }
 
-/// The memory of the caller and of the ranks may be freed as soon as the panic unwinds.
+/// Checks that `run` waits before a panic unwinds: the memory of the caller and of the ranks may be
+/// freed next.
 #[test]
 fn run_waits_for_queued_work_when_it_panics() {
     children::runs_on("gpus::tests", "panic", "card.c", &[]);

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use turntile_distributed::{Communicator, Partition, Redistribution, Schedule};
 
-/// An array, partitioned before and after.
+/// An array to redistribute, and its partitions before and after.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub shape: Vec<usize>,
@@ -27,8 +27,8 @@ impl Case {
             .message_bytes(64)
     }
 
-    /// Returns the part of a rank, for the array with its axes in `order`, partitioned along axis `cut`.
-    /// Each element is derived from its index in the whole array.
+    /// Returns the bytes of a rank's part, for the array with its axes in `order`, partitioned
+    /// along axis `cut`. Each element is derived from its index in the whole array.
     pub fn part(&self, order: &[usize], (cut, parts): &(usize, Partition), rank: usize) -> Vec<u8> {
         let extents: Vec<usize> = order.iter().map(|&axis| self.shape[axis]).collect();
         let mut numbers = Vec::new();
@@ -60,7 +60,7 @@ impl Case {
                 schedule.map_or(self.change(), |schedule| self.change().schedule(schedule));
             let planned = change.plan(r).unwrap();
             assert_eq!([planned.len_before(), planned.len_after()], [before.len(), after.len()]);
-            // Bytes after the buffer's capacity must not change.
+            // Bytes after the plan's capacity must not change.
             let mut data = before.clone();
             data.resize(planned.capacity(), 0xEE);
             data.extend([0xA5; 3]);
@@ -80,7 +80,7 @@ fn parts(extent: usize, ranks: usize) -> impl Strategy<Value = Partition> {
     })
 }
 
-/// Generates arrays of rank 2 to 4, partitioned along any axis before and another axis after.
+/// Generates arrays with 2 to 4 axes, partitioned along any axis before and another axis after.
 pub fn cases(ranks: usize) -> impl Strategy<Value = Case> {
     let shape = prop::collection::vec(1usize..9, 2..5);
     shape.prop_flat_map(move |shape| {

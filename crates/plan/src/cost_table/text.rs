@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::{CostSchema, CostTable, CostTableError, Curve, Factor, FactorOp, Value, most};
 
-/// Upper bound of constants and of products of factors; its inverse is the lower bound of products.
-/// Keeps estimated seconds finite.
+/// Upper bound of a cost table's constants and products of factors; its inverse is the lower bound
+/// of products. Keeps estimated seconds finite.
 const MAX_VALUE: f64 = 1e100;
 
 #[derive(Deserialize)]
@@ -44,8 +44,8 @@ impl CostTable {
     /// Parses the JSON of a cost table with the schema `names`.
     ///
     /// # Errors
-    /// [`CostTableError::Format`]: the text is not such JSON. [`CostTableError::Content`]: a name
-    /// is unknown or missing, or a number is out of range.
+    /// [`CostTableError::Format`]: the text is not the JSON of a cost table.
+    /// [`CostTableError::Content`]: a name is unknown or missing, or a number is out of range.
     pub fn parse(text: &str, names: CostSchema) -> Result<Self, CostTableError> {
         let file: File = serde_json::from_str(text)
             .map_err(|source| CostTableError::Format { device: "?".into(), source })?;
@@ -132,7 +132,8 @@ impl Factor {
         };
         let when = text.when.iter().map(|(name, [from, to])| Ok((quantity(name)?, *from, *to)));
         let mut when = when.collect::<Result<Vec<_>, String>>()?;
-        // Schema order: the quantities that are slowest to compute come last in it.
+        // Sorts the conditions in schema order, in which the quantities that are slowest to compute
+        // come last.
         when.sort_by_key(|range| range.0);
         Ok(Factor { how, value, when, from: text.from.clone() })
     }

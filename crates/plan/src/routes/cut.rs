@@ -10,8 +10,8 @@ use crate::phase_problem::PhaseProblem;
 use crate::problem::MatrixBatch;
 use crate::stage_map::{Direction, StageMap};
 
-/// Cuts off the columns that square tiles do not cover, then applies route `square-tile`, of one
-/// stage for a near-square matrix.
+/// Cuts off the columns that square tiles do not cover, then applies route `square-tile`, which has
+/// one stage if tiles are as wide as the covered columns.
 ///
 /// The columns that are cut off become the last rows of the result. Mirrored: route `square-tile`
 /// on the first rows, then the last rows are inserted as columns of the result. A tile `m x n`

@@ -5,7 +5,7 @@
 //! constant and one row of [`ROUTES`].
 //!
 //! A *mirrored* route solves the inverse problem, then runs backwards: its stages are inverted, in
-//! reverse order.
+//! reverse order, unless the route has its own mirrored stages.
 
 mod cut;
 mod panels;

@@ -21,7 +21,7 @@ impl Route {
     pub const SEVERAL: Route = Route("several");
     /// No stage: nothing moves, as for a single row or column.
     pub const NOTHING: Route = Route("nothing");
-    /// Rows with a pitch become contiguous, for the routes of dense matrices.
+    /// Gaps are saved or swapped, and rows become contiguous, for the routes of dense matrices.
     pub const TOGETHER: Route = Route("together");
     /// Contiguous rows move to their pitch, and overwritten gaps are restored.
     pub const APART: Route = Route("apart");

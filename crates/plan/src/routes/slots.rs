@@ -16,7 +16,7 @@ pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     summary: "gathers slots chunk by chunk, then moves them; any shape; mirrored if there are more columns than rows",
     source: "docs/algorithm.md",
     in_thesis: false,
-    // One pass, if a single chunk holds the matrix.
+    // One pass, if a single chunk contains the matrix.
     min_passes: 1,
     any_axes: false,
     orientations: |part| {
@@ -53,10 +53,11 @@ fn slot_params(part: &PhaseProblem, slot: usize) -> SlotParams {
 /// Bytes of the longest slots to try. Longer slots gain nothing: 4 KiB reach the speed of a copy.
 const LONGEST_SLOT_BYTES: usize = 4096;
 
-/// Returns the slot lengths to try, each with the chunk lengths that suit the device.
+/// Returns the tiles to try: each slot length with each chunk length that suits the device.
 ///
-/// Slot lengths are powers of two, from 2: a single element would be route `one-stage`. If every
-/// tile is wanted and there are at most 64 rows, they are all lengths from 2 to the number of rows.
+/// Slot lengths, in elements, are powers of two, from 2: a single element would be route
+/// `one-stage`. If every tile is wanted and there are at most 64 rows, they are all lengths from 2
+/// to the number of rows.
 fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let MatrixBatch { rows, cols, .. } = part.matrices;
     let elem_bytes = part.elem_bytes();

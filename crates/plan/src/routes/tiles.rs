@@ -4,7 +4,7 @@ use super::route::TileSize;
 use crate::infeasible::Infeasible;
 use crate::phase_problem::PhaseProblem;
 
-/// Returns the `divisors` of a side from `least` to `most`, at least one, or an error.
+/// Returns those of the `divisors` of a side that are in `least..=most`: at least one, or an error.
 pub(super) fn between(
     divisors: &[usize],
     least: usize,
@@ -18,8 +18,8 @@ pub(super) fn between(
     Ok(all)
 }
 
-/// Returns the `tiles` that fit the largest group of workers that can synchronise, at least one,
-/// or an error.
+/// Returns the `tiles` that fit on chip in the largest group of workers that can synchronise: at
+/// least one, or an error.
 pub(super) fn fitting_on_chip(
     part: &PhaseProblem,
     tiles: impl Iterator<Item = TileSize>,
@@ -38,7 +38,8 @@ pub(super) fn fitting_on_chip(
 /// Bytes of the widest word that devices move.
 const WORD_BYTES: usize = 16;
 
-/// Returns pairs of proper divisors whose tile fits one worker, for the staged routes.
+/// Returns tiles `m x n` for the staged routes that fit on chip in one worker. `m` and `n` are
+/// proper divisors of the numbers of rows and columns.
 ///
 /// Unless every pair is wanted, returns up to four `m` for each `n`: the largest whose tile fits
 /// once, and the largest whose tile fits twice. Each is chosen once among all divisors and once

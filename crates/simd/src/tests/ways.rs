@@ -1,4 +1,4 @@
-//! Code path of each kernel, which results cannot show.
+//! Tests of the code path that each kernel takes, which results cannot show.
 
 use super::{filled, with_each_kernel};
 use crate::trace::{CodePath, taken};
@@ -22,7 +22,7 @@ fn transpose_in(from: &[Byte], to: &mut [Byte], block: BlockShape, word: usize) 
     unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, word) };
 }
 
-/// Returns the number of lanes per vector.
+/// Returns the number of 16-byte lanes per vector.
 fn lanes(set: &KernelSet) -> usize {
     set.vector_bytes / 16
 }
@@ -130,8 +130,8 @@ fn blocks_of_words_use_vectors_when_they_fit() {
     });
 }
 
-/// Structures of up to 8 bytes are split and joined by shuffles if the vectors support them, and by
-/// interleaving otherwise.
+/// Checks that structures of up to 8 bytes are split and joined by shuffles if the vectors support
+/// them, and by interleaving otherwise.
 #[test]
 fn small_structures_use_shuffles_when_available() {
     with_each_kernel(|set| {
@@ -183,7 +183,7 @@ fn copies_use_whole_lines_when_aligned() {
         assert_eq!(copied(64, 0), [("whole lines", 1)], "{}", set.name);
         assert_eq!(copied(641, 0), [("lines", 10)], "{}", set.name);
         assert_eq!(copied(640, 41), [("lines", 9)], "{}", set.name);
-        // Shorter than the widest vector, but not than a narrower one.
+        // 40 bytes are shorter than the widest vector, but not than a narrower one.
         assert_eq!(copied(40, 0), [("lines", 0)], "{}", set.name);
         assert_eq!(copied(15, 0), [("bytes", 15)], "{}", set.name);
     });
@@ -228,7 +228,7 @@ fn ring_and_nontemporal_copies_move_whole_lines() {
         assert_eq!(into, [("into ring", lanes(set))]);
         let from = taken(|| copy_from_ring(&ring[CACHE_LINE..], 200, 256, &mut run));
         assert_eq!(from, [("from ring", lanes(set))]);
-        // Without the lines that repeat, and parts of lines.
+        // A copy without the repeated line, or of a partial line, uses no kernel.
         assert_eq!(taken(|| copy_from_ring(&ring[CACHE_LINE..][..256], 200, 256, &mut run)), []);
         assert_eq!(taken(|| copy_into_ring(&run[..100], &mut ring, 200, 256)), []);
     });

@@ -108,7 +108,7 @@ pub unsafe fn imatcopy<S: Scalar>(
     ldb: usize,
 ) -> Result<(), Error> {
     let (data, stream) = (data.into(), stream.into());
-    // Plan for the alignment that this address has.
+    // Plan for the alignment that this address has, at most 16 bytes.
     let alignment = 1 << data.address.trailing_zeros().min(4);
     let transpose = matrix::<S>(operation, rows, cols).alignment(alignment).leading(lda, ldb);
     let scale = Scale { alpha, conjugate: operation.conjugates() };

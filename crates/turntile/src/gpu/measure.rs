@@ -1,4 +1,4 @@
-//! Measurement and verification on a GPU, in memory of a [`Stopwatch`].
+//! Measurement and verification of plans on a GPU, in device memory of a [`Stopwatch`].
 
 use std::time::Duration;
 
@@ -29,14 +29,14 @@ pub fn measure_on(
 }
 
 impl<M: Mode> GpuTransposer<M> {
-    /// Returns the bytes of a [`Stopwatch`]'s memory that a run needs: those of the matrices, or of
-    /// both buffers out-of-place.
+    /// Returns the bytes of a [`Stopwatch`]'s device memory that a run needs, in addition to the
+    /// workspace: those of the matrices, or of both buffers out-of-place.
     pub fn measured_bytes(&self) -> usize {
         self.prepared.work().measured_bytes()
     }
 
-    /// Runs the plan on a stopwatch's memory and workspace, and returns the time measured on the
-    /// device.
+    /// Runs the plan in a stopwatch's device memory, with its workspace, and returns the time
+    /// measured on the device.
     ///
     /// # Errors
     /// [`ErrorKind::Length`] if the memory is shorter than
@@ -46,8 +46,8 @@ impl<M: Mode> GpuTransposer<M> {
         Ok(watch.time(&self.prepared)?)
     }
 
-    /// Runs the plan on numbered elements in a stopwatch's memory, and returns the number of
-    /// elements at a wrong position.
+    /// Runs the plan in a stopwatch's device memory, on elements that hold their index, and returns
+    /// the number of elements at a wrong position.
     ///
     /// # Errors
     /// Those of [`time`](Self::time), and [`ErrorKind::Options`] if the plan has leading

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 
 /// Storage that can be read at any offset, by several threads at once.
 pub trait ReadAt: Sync {
-    /// Fills `bytes` with the bytes from byte offset `offset` on. Up to 16 threads call it at once,
-    /// some with stacks of 512 KiB.
+    /// Fills `bytes` with the storage's bytes from byte offset `offset` on. Up to 16 threads call
+    /// it at once, some with stacks of 512 KiB.
     ///
     /// # Errors
     /// Errors of the system, and [`ErrorKind::UnexpectedEof`] if the storage is too short.
@@ -22,7 +22,7 @@ pub trait ReadAt: Sync {
 
 /// Storage that can be written at any offset.
 pub trait WriteAt {
-    /// Writes all of `bytes` from byte offset `offset` on.
+    /// Writes all of `bytes` to the storage, from byte offset `offset` on.
     ///
     /// # Errors
     /// Errors of the system, and [`ErrorKind::WriteZero`] if the storage is too short.
@@ -63,8 +63,8 @@ impl WriteAt for &File {
     }
 }
 
-/// Calls `part` with the number of bytes done so far, until all are done. `part` returns the bytes
-/// that it did. Returns `Err(None)` if that is 0.
+/// Calls `part` with the number of bytes read or written so far, until it reaches `all`. `part`
+/// returns the number of bytes that it adds. Returns `Err(None)` if that is 0.
 #[cfg(windows)]
 fn in_parts(
     all: usize,

@@ -1,17 +1,19 @@
-//! Blocks of an array, which fit in memory and have long runs in the source and in the result.
+//! Blocks of an array in storage, which fit in memory and have long contiguous runs in the source
+//! and in the result.
 
 use crate::stored::job::StridedCopy;
 
-/// Tiling of an array by blocks. All blocks have the same extents, except the last along each axis.
+/// Tiling of an array by blocks. All blocks have the same extents, except that the last along each
+/// axis may be shorter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockTiling {
-    /// Extents of a block along each axis of the copy.
+    /// Extents of a full block along each axis of the copy, in elements.
     pub extents: Vec<u64>,
     /// Bytes of a full block.
     pub bytes: u64,
-    /// Bytes of a contiguous run of a full block in the source.
+    /// Bytes of each contiguous run of a full block in the source.
     pub run_from: u64,
-    /// Bytes of a contiguous run of a full block in the result.
+    /// Bytes of each contiguous run of a full block in the result.
     pub run_to: u64,
 }
 
@@ -43,13 +45,14 @@ impl BlockTiling {
         BlockTiling { extents: block, bytes, run_from, run_to }
     }
 
-    /// Returns the bytes of the shorter of a block's runs in the source and in the result.
+    /// Returns the bytes of a full block's runs in the source or in the result, whichever are
+    /// shorter.
     pub fn shortest_run(&self) -> u64 {
         self.run_from.min(self.run_to)
     }
 
-    /// Returns the origin and the extents of each block, ordered by increasing offset in the
-    /// result.
+    /// Returns an iterator over the origin and the extents of each block, in elements, by
+    /// increasing offset in the result.
     pub fn each(&self, job: &StridedCopy) -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
         let extents: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
         let (order, block) = (job.order(), self.extents.clone());

@@ -15,21 +15,21 @@ pub enum StoredError {
     /// Writing failed.
     #[error("cannot write: {0}")]
     Write(#[source] io::Error),
-    /// Two passes need a scratch, and the caller gave none.
+    /// The plan has two passes, which need scratch storage, and the caller gave none.
     #[error("not enough memory for one pass: provide {bytes} bytes of scratch, or more memory")]
     NoScratch {
-        /// Required bytes of scratch.
+        /// Required bytes of scratch storage.
         bytes: u64,
     },
-    /// The buffer is smaller than the plan needs.
+    /// The caller's buffer is smaller than the plan needs.
     #[error("the plan needs a buffer of {need} bytes, the buffer has {have}")]
     Memory {
-        /// Required bytes.
+        /// Required bytes of the buffer.
         need: usize,
         /// Bytes of the buffer.
         have: usize,
     },
-    /// A block could not be planned or permuted, or memory could not be allocated.
+    /// A block could not be planned or permuted in memory, or memory could not be allocated.
     #[error(transparent)]
     Engine(#[from] Error),
 }

@@ -1,7 +1,7 @@
-//! Strided copies, described by the axes of an array with their strides in the source and in the
-//! result.
+//! Strided copies from one storage to another, described by the axes of an array with their strides
+//! in the source and in the result.
 
-/// Axis of a strided copy.
+/// Axis of a strided copy in storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyAxis {
     /// Number of elements along the axis.
@@ -12,7 +12,7 @@ pub struct CopyAxis {
     pub to: u64,
 }
 
-/// Copy of an array between two strided layouts.
+/// Copy of an array in storage from one strided layout to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StridedCopy {
     /// Bytes per element.
@@ -79,8 +79,8 @@ impl StridedCopy {
     }
 
     /// Returns the innermost axes along which elements are contiguous in the source, innermost
-    /// first, as indices into `axes`. A run of a block spans these axes up to the first that the
-    /// block does not cover completely.
+    /// first, as indices into `axes`. A run of a block spans these axes up to and including the
+    /// first that the block does not cover completely.
     pub fn chain_from(&self) -> Vec<usize> {
         self.chain((0..self.axes.len()).rev(), |axis| axis.from)
     }
@@ -107,7 +107,7 @@ impl StridedCopy {
         chain
     }
 
-    /// Returns the bytes of a run of a block with extents `block`. `chain` is that of
+    /// Returns the bytes of a contiguous run of a block with extents `block`. `chain` is that of
     /// [`chain_from`](Self::chain_from) or [`chain_to`](Self::chain_to).
     pub fn run(&self, block: &[u64], chain: &[usize]) -> u64 {
         let mut run = self.elem_bytes;

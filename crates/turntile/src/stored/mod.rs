@@ -13,15 +13,16 @@
 //!
 //! The array is cut into blocks that fit in memory. A block consists of runs of contiguous bytes,
 //! in the source and in the result. Each block is read run by run, permuted in memory, and written
-//! run by run. So a pass reads and writes every byte once.
+//! run by run. So a pass reads and writes every byte of storage once.
 //!
 //! With `m` bytes of memory, the runs of a matrix of `e`-byte elements have about `sqrt(m e / 2)`
 //! bytes, since one block is written while the next is read. For 4-byte elements and 1 GiB that is
 //! 46 KB. If runs would have only a few KB, the data are moved in two passes through a scratch
 //! file, with runs of about `(m² e)^(1/3)` bytes.
 //!
-//! With up to 8 MiB of memory, only one block is resident at a time. It is read without extra
-//! threads if the storage prefetches announced reads ([`ReadAt::fetch`]).
+//! With up to about 8 MiB of memory, only one block is in memory at a time. Each block after the
+//! first is read without extra threads if the storage prefetches announced reads
+//! ([`ReadAt::fetch`]).
 
 mod at;
 mod blocks;
@@ -54,19 +55,19 @@ pub struct OutOfCore {
     workspace: usize,
 }
 
-/// Divisor of the memory that gives the workspace cap for permuting a block.
+/// Divisor of the memory limit. The quotient is the workspace cap for permuting a block in memory.
 const WORKSPACE_DIVISOR: usize = 16;
 
-/// Maximum memory that is used, in bytes. Larger blocks would leave the storage idle, and runs are
-/// already long.
+/// Maximum memory that an out-of-core run uses, in bytes. Larger blocks would leave the storage
+/// idle, and contiguous runs are already long.
 const MAX_MEMORY: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 1 << 30 };
 
 impl<M: Mode> Transpose<M> {
     /// Plans an out-of-core operation, from one file or memory map into another, with at most
     /// `memory` bytes for two blocks and a workspace.
     ///
-    /// [`threads`](Self::threads) limits the threads that permute a block. A block has at least one
-    /// element, even if the element is larger than `memory`.
+    /// [`threads`](Self::threads) limits the threads that permute a block in memory. A block has at
+    /// least one element, even if the element is larger than `memory`.
     ///
     /// # Errors
     /// - [`ErrorKind::TooLarge`] and [`ErrorKind::Shape`]: as in [`plan`](Self::plan).
@@ -113,21 +114,22 @@ impl TransposeRequest {
 }
 
 impl OutOfCore {
-    /// Returns the number of times that every byte is read and written: 1, 2 if the memory is too
-    /// small for long runs, or 0 for an empty array.
+    /// Returns the number of times that every byte is read from storage and written to it: 1, 2 if
+    /// the memory is too small for long contiguous runs, or 0 for an empty array.
     pub fn passes(&self) -> usize {
         if self.scratch_bytes() > 0 { 2 } else { self.passes.len().min(1) }
     }
 
     /// Returns the required bytes of scratch storage: 0 for one pass, else those of the largest
-    /// part of the data that goes through it at a time.
+    /// part of the array that goes through it at a time.
     pub fn scratch_bytes(&self) -> u64 {
         let out = self.passes.iter().filter(|pass| pass.kind == PassKind::ToScratch);
         out.map(|pass| pass.job.bytes()).max().unwrap_or(0)
     }
 
     /// Returns the required bytes of the buffer of [`run_in`](Self::run_in): those of the largest
-    /// block, or of two if the array is larger than the memory and that exceeds 8 MiB.
+    /// block, or of two if the memory for blocks exceeds 8 MiB and a pass moves more than fits in
+    /// it.
     pub fn buffer_bytes(&self) -> usize {
         self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
     }
@@ -145,8 +147,8 @@ impl OutOfCore {
     /// Permutes the source into the result in one pass, with a buffer allocated for the run.
     ///
     /// # Errors
-    /// [`StoredError`] if reading or writing fails, memory cannot be allocated, or a scratch is
-    /// needed.
+    /// [`StoredError`] if reading or writing fails, memory cannot be allocated, or the plan has two
+    /// passes, which need scratch storage.
     pub fn run(
         &self,
         source: &(impl ReadAt + ?Sized),
@@ -163,8 +165,10 @@ impl OutOfCore {
     /// Permutes the source into the result with the caller's buffer, of at least
     /// [`buffer_bytes`](Self::buffer_bytes) bytes.
     ///
-    /// A plan of two passes requires `scratch`. `progress` is called with the number of bytes read
-    /// or written since its last call. They add up to `2 · passes` times the bytes of the array.
+    /// A plan of two passes requires `scratch`, storage of at least
+    /// [`scratch_bytes`](Self::scratch_bytes) bytes. `progress` is called with the number of bytes
+    /// read or written since its last call. They add up to `2 · passes` times the bytes of the
+    /// array.
     ///
     /// # Errors
     /// Those of [`run`](Self::run), and [`StoredError::Memory`] if the buffer is too small.

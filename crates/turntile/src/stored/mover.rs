@@ -1,4 +1,4 @@
-//! Execution of a pass, block by block: read, permute in memory, write.
+//! Execution of an out-of-core pass, block by block: read, permute in memory, write.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,7 +12,8 @@ use crate::stored::job::{CopyAxis, StridedCopy};
 use crate::stored::passes::Pass;
 use crate::{RawElements, Transpose, Transposer};
 
-/// Maximum number of concurrent reads. Storage serves many reads in about the time of one.
+/// Maximum number of threads that read storage at once. Storage serves many reads in about the time
+/// of one.
 const READERS: usize = 16;
 
 /// Stack size of a reader thread in bytes. A reader calls the user's [`ReadAt`], which may
@@ -20,15 +21,16 @@ const READERS: usize = 16;
 /// many readers.
 const READER_STACK: usize = 512 << 10;
 
-/// Minimum and maximum bytes that a reader claims at a time, in whole runs. Small blocks use small
-/// chunks, to occupy many readers.
+/// Minimum and maximum bytes of a chunk, which a reader thread claims at a time; rounded down to
+/// whole runs, but at least one run. Small blocks use small chunks, to occupy many readers.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1 << 14..=1 << 18;
 
-/// Resources of a pass, except its source and destination.
+/// Resources of an out-of-core pass, except its source and destination.
 pub struct PassContext<'a> {
-    /// Number of threads that permute a block.
+    /// Maximum number of threads that permute a block if the next is read ahead; otherwise only one
+    /// does.
     pub threads: usize,
-    /// Maximum bytes of workspace for permuting a block.
+    /// Maximum bytes of workspace for permuting a block in memory.
     pub workspace: usize,
     /// Buffer for one block, or for two if the next is read ahead.
     pub buffer: &'a mut [u8],
@@ -39,7 +41,7 @@ pub struct PassContext<'a> {
 /// Contiguous runs of a block in the source or in the destination, numbered in row-major order of
 /// the axes there.
 struct Runs {
-    /// Extents and byte strides of the axes that a run does not cover, outermost first.
+    /// Block extents and byte strides of the axes that a run does not cover, outermost first.
     outer: Vec<(u64, u64)>,
     start: u64,
     bytes: usize,
@@ -56,10 +58,11 @@ impl Runs {
     }
 }
 
-/// Origin and extents of a block.
+/// Origin and extents of a block along the axes of the copy, in elements.
 type Block = (Vec<u64>, Vec<u64>);
 
-/// Source or destination of a pass: order of the axes, offset of the first element and strides.
+/// Source or destination of a pass: order of the axes there, byte offset of the first element, and
+/// byte strides.
 struct Side<'a> {
     job: &'a StridedCopy,
     order: Vec<usize>,
@@ -88,7 +91,7 @@ impl Side<'_> {
 }
 
 /// Moves all blocks of a pass. While a block is permuted and written, the next is read ahead or
-/// prefetched.
+/// announced for prefetching.
 pub fn run(
     pass: &Pass,
     source: &(impl ReadAt + ?Sized),
@@ -149,7 +152,7 @@ fn overlapped(
     read: impl FnOnce() -> io::Result<()> + Send,
     write_block: impl FnOnce() -> Result<(), StoredError>,
 ) -> Result<(), StoredError> {
-    // The thread that reads takes the closure out.
+    // Whichever thread reads takes the closure out, so it runs once.
     let read = Mutex::new(Some(read));
     let take_and_read = || {
         let read = read.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -179,13 +182,13 @@ fn plan(
     Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
 }
 
-/// Announces the runs of a block of `bytes` bytes. Returns `true` if the storage prefetches all of
-/// them.
+/// Announces the runs of a block of `bytes` bytes to the source, up to the first that it does not
+/// prefetch. Returns `true` if it prefetches all of them.
 fn prefetch(source: &(impl ReadAt + ?Sized), bytes: usize, runs: &Runs) -> bool {
     (0..bytes / runs.bytes).all(|number| source.fetch(runs.offset(number as u64), runs.bytes))
 }
 
-/// Writes a block run by run, and reports the bytes of each run to `progress`.
+/// Writes a block to storage run by run, and reports the bytes of each run to `progress`.
 fn write(
     dest: &mut (impl WriteAt + ?Sized),
     block: &[u8],
@@ -199,7 +202,7 @@ fn write(
     Ok(())
 }
 
-/// Reads a block run by run, on this thread.
+/// Reads a block from storage run by run, on the calling thread.
 fn read_sequential(
     source: &(impl ReadAt + ?Sized),
     block: &mut [u8],
@@ -209,7 +212,8 @@ fn read_sequential(
     numbered.try_for_each(|(number, run)| source.read_exact_at(run, runs.offset(number as u64)))
 }
 
-/// Reads a block run by run, on up to [`READERS`] threads.
+/// Reads a block from storage run by run, on up to [`READERS`] threads, including the calling
+/// thread.
 fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
     let chunk_bytes = (block.len() / READERS).clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end());
     let group = (chunk_bytes / runs.bytes).max(1);

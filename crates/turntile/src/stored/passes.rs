@@ -1,26 +1,30 @@
-//! Choice between one pass over the data, and two if memory is too small for long contiguous runs.
+//! Choice between one pass over an array in storage, and two through scratch storage if the memory
+//! for blocks is too small for long contiguous runs.
 
 use crate::stored::blocks::BlockTiling;
 use crate::stored::job::{CopyAxis, StridedCopy, dense};
 
-/// Cost of starting a run, as the number of bytes that storage could transfer in that time.
+/// Cost of starting a contiguous run, as the number of bytes that storage could transfer in that
+/// time.
 const RUN_START_BYTES: f64 = 4096.0;
 
-/// Maximum memory in bytes for which blocks are moved one at a time. With more memory, two blocks
-/// are resident: while one is written, threads read the next. Starting and joining a thread costs
-/// as much as reading some 100 KB, and many times that on a busy machine. For small blocks the
-/// storage's own prefetching suffices, and a single block of twice the size has longer runs.
+/// Maximum memory for blocks, in bytes, with which only one block of the array is in memory at a
+/// time. With more, two are: while one is written, threads read the next. Starting and joining a
+/// thread costs as much as reading some 100 KB, and many times that on a busy machine. For small
+/// blocks the storage's own prefetching suffices, and a single block of twice the size has longer
+/// runs.
 const MAX_SINGLE_BLOCK: u64 = 1 << 23;
 
-/// Maximum bytes of scratch, which fit in the system's page cache. After the second pass has read a
-/// part from the scratch, the next part overwrites it before it is written to storage.
+/// Maximum bytes of scratch storage, which fit in the system's page cache. After the second pass
+/// has read a part from the scratch, the next part overwrites it before the system writes it to
+/// disk.
 const MAX_SCRATCH: u64 = 1 << 28;
 
-/// Maximum number of parts that go through the scratch, to bound the list of passes. For arrays of
-/// more than 35 TB, parts exceed [`MAX_SCRATCH`].
+/// Maximum number of parts of an array that go through scratch storage, to bound the list of
+/// passes. For arrays of more than 35 TB, parts exceed [`MAX_SCRATCH`].
 const MAX_PARTS: u64 = 1 << 17;
 
-/// Source and destination of a pass.
+/// Storage that a pass reads and storage that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassKind {
     /// Pass from the source to the result.
@@ -31,16 +35,16 @@ pub enum PassKind {
     FromScratch,
 }
 
-/// Strided copy and its division into blocks.
+/// Pass of an out-of-core plan: a strided copy and its division into blocks.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// Source and destination.
+    /// Storage that the pass reads and storage that it writes.
     pub kind: PassKind,
     /// Copy to perform.
     pub job: StridedCopy,
     /// Blocks of the copy.
     pub blocks: BlockTiling,
-    /// `true` if the next block is read while one is written.
+    /// `true` if the next block is read while one is permuted and written.
     pub ahead: bool,
 }
 
@@ -51,7 +55,7 @@ impl Pass {
         Pass { kind, job, blocks, ahead }
     }
 
-    /// Returns the bytes of memory for the resident blocks, one or two.
+    /// Returns the bytes of memory for one block, or for two if the next is read ahead.
     pub fn buffer_bytes(&self) -> u64 {
         if self.ahead { 2 * self.blocks.bytes } else { self.blocks.bytes }
     }
@@ -83,11 +87,12 @@ fn cost(passes: &[Pass]) -> f64 {
 }
 
 /// Returns two passes for each part of the data. The first writes panels of `width` columns, along
-/// the innermost source axis, to the scratch: in result order, but with a panel's columns
-/// innermost. The second moves these columns to their final positions.
+/// the innermost source axis, to scratch storage: in result order, but with a panel's columns
+/// innermost. The second moves these columns to their positions in the result.
 ///
 /// Columns that do not fill a panel form a narrower one. A part has the panels that fit in
-/// `scratch` bytes, but at least those that a block reads.
+/// `scratch` bytes, in whole blocks, but at least those of one block, and at least those that limit
+/// the parts to `MAX_PARTS`.
 pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Vec<Pass> {
     let last = *job.axes.last().expect("the copy has an axis");
     let panel_count = last.extent / width;
@@ -104,7 +109,7 @@ pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Ve
             panels_read(&BlockTiling::of(&all, memory), &all, &last, width).clamp(1, panel_count);
         match scratch / (all.bytes() / panel_count) {
             room if room >= panel_count => panel_count,
-            // Round down to whole blocks.
+            // Round the panels down to whole blocks, at least one.
             room => (room / read).max(1) * read,
         }
     } else {
@@ -133,8 +138,8 @@ fn panels_read(blocks: &BlockTiling, job: &StridedCopy, last: &CopyAxis, width: 
     panels.max().unwrap_or(1)
 }
 
-/// Returns the copies of a part to and from the scratch, where axes are in result order, except
-/// that the part's last axis is innermost.
+/// Returns the copies of a part to and from scratch storage, where its axes are in result order,
+/// except that its last axis is innermost.
 fn through_scratch(part: &StridedCopy) -> [StridedCopy; 2] {
     let last = part.axes.len() - 1;
     let mut between: Vec<usize> = part.order();

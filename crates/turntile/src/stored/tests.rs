@@ -1,5 +1,5 @@
-//! All axis permutations of small arrays with different memory sizes, compared with an element-wise
-//! reference.
+//! Tests of out-of-core runs: all axis permutations of small arrays with different memory limits,
+//! compared with an element-wise reference, and errors.
 
 use std::collections::HashSet;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// In-memory storage that counts the writes of each byte.
+/// Test storage in memory that counts the writes of each byte.
 struct Counted {
     bytes: Vec<u8>,
     times: Vec<u32>,
@@ -35,7 +35,8 @@ impl WriteAt for Counted {
     }
 }
 
-/// Storage that prefetches announced ranges, and counts the bytes read without an announcement.
+/// Test storage that reports announced ranges as prefetched, and counts the bytes read without an
+/// announcement.
 struct Fetching<'a> {
     bytes: &'a [u8],
     announced: Mutex<HashSet<(u64, usize)>>,
@@ -55,7 +56,7 @@ impl ReadAt for Fetching<'_> {
     }
 }
 
-/// Returns `data` with permuted axes, element by element.
+/// Returns `data` with permuted axes, computed element by element.
 fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem: usize) -> Vec<u8> {
     let pitch = |axis: usize| extents[axis + 1..].iter().product::<usize>() * elem;
     let mut result = Vec::with_capacity(data.len());
@@ -93,7 +94,7 @@ fn check(
     let data: Vec<u8> = (0..bytes).map(|k| (k * 7 + k / 256 * 31) as u8).collect();
     let wide: Vec<u64> = extents.iter().map(|&extent| extent as u64).collect();
     let passes = passes_in(&StridedCopy::permuting(&wide, order, elem as u64));
-    // For some cases also read ahead, which starts threads.
+    // For some cases, also check reading ahead, which starts threads.
     if elem == 3 && extents.len() == 3 {
         let mut two = passes.clone();
         two.iter_mut().for_each(|pass| pass.ahead = pass.blocks.bytes < pass.job.bytes());
@@ -114,7 +115,8 @@ fn check(
     assert!(result.bytes == permuted(&data, extents, order, elem), "{case}");
     assert!(result.times.iter().all(|&times| times == 1), "{case}");
     assert_eq!(moved as usize, 2 * stored.passes() * bytes, "{case}");
-    // Every byte is written to the scratch once, and every byte of the scratch is used.
+    // With two passes, every byte of the array is written to the scratch once, and every byte of
+    // the scratch is used.
     let through: usize = scratch.times.iter().map(|&times| times as usize).sum();
     assert_eq!(through, if stored.passes() == 2 { bytes } else { 0 }, "{case}");
     assert!(scratch.times.iter().all(|&times| times > 0), "{case}");
@@ -171,7 +173,7 @@ fn matrix_takes_two_passes_and_scratch_when_memory_is_small() {
     assert!(result == expected);
     let small = transpose.stored(100 << 10).unwrap();
     assert_eq!(small.passes(), 2);
-    // The scratch holds the data, except columns that do not fill a panel.
+    // The scratch storage holds the whole array, except columns that do not fill a panel.
     let room = small.scratch_bytes() as usize;
     assert!(room <= data.len() && room > data.len() / 2, "{room}");
     let error = small.run(&data[..], &mut result[..]).unwrap_err();
@@ -209,7 +211,7 @@ fn run_fails_when_storage_is_too_short() {
     assert!(matches!(error, Err(StoredError::Write(_))), "{error:?}");
 }
 
-/// The missing byte belongs to a block that is read while the previous one is written.
+/// Checks the error if a byte is missing in a block that is read while the previous one is written.
 #[test]
 fn run_fails_when_block_read_ahead_is_incomplete() {
     let mut pass = passes::one(&StridedCopy::permuting(&[30, 50], &[1, 0], 4), 1000);
@@ -223,7 +225,8 @@ fn run_fails_when_block_read_ahead_is_incomplete() {
     stored.run(&[0; 6000][..], &mut result[..]).unwrap();
 }
 
-/// Storage that fails on every thread except `here`, which waits up to a time limit for a failure.
+/// Test storage whose reads fail on every thread except `here`. A read on `here` waits up to a time
+/// limit for such a failure.
 struct FailsOnOtherThreads {
     here: ThreadId,
     failed: AtomicBool,
@@ -254,7 +257,7 @@ fn run_fails_when_one_reader_fails() {
     assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
 }
 
-/// Options that only apply to plans in memory are rejected, not ignored.
+/// Checks that options that only apply to in-memory plans are rejected, not ignored.
 #[test]
 fn stored_rejects_options_of_plans_in_memory() {
     use crate::plan::{Chip, Route, TileRule};
@@ -274,7 +277,7 @@ fn stored_rejects_options_of_plans_in_memory() {
     of().threads(2).stored(1 << 20).unwrap();
 }
 
-/// Storage that needs 256 KiB of stack to read, like a decompressor.
+/// Test storage whose reads need 256 KiB of stack, like those of a decompressor.
 struct Windowed<'a>(&'a [u8]);
 
 impl ReadAt for Windowed<'_> {

@@ -1,4 +1,4 @@
-//! Checks of plans against the reference transposition.
+//! Checks of plans, run on the host, against the reference transposition.
 
 pub mod oracle;
 
@@ -8,13 +8,13 @@ use turntile::{RawElements, Transposer};
 use turntile_cpu::{Executor, Workspace};
 use turntile_plan::Device;
 
-/// Runs `plan` on numbered elements with exactly the required workspace, filled with a pattern, and
-/// compares every byte with the reference.
+/// Runs `plan` on the host on numbered elements, with exactly the required workspace, filled with a
+/// byte pattern, and compares every byte of the result with the reference.
 pub fn check(plan: Plan, threads: usize) {
     check_all([plan], threads);
 }
 
-/// Checks plans of one problem like [`check`], computing the reference once.
+/// Checks plans of the same problem like [`check`], computing the reference once.
 pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };

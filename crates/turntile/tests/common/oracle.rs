@@ -1,4 +1,4 @@
-//! Reference transposition for tests: naive and out-of-place.
+//! Reference transposition and axis permutation for tests: naive and out-of-place.
 
 /// Returns the transposes of `batch` row-major `rows` by `cols` matrices of `elem_bytes`-byte
 /// elements.
@@ -25,8 +25,8 @@ pub fn transposed(
     out
 }
 
-/// Returns a row-major array of `elem_bytes`-byte elements with permuted axes: axis `i` of the
-/// result is axis `order[i]` of `data`.
+/// Returns the row-major array `data` of `elem_bytes`-byte elements with permuted axes: axis `i` of
+/// the result is axis `order[i]` of `data`.
 ///
 /// # Panics
 /// If the length of `data` does not match `extents`.
@@ -37,7 +37,7 @@ pub fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem_bytes: usi
     while out.len() < data.len() {
         let at = index.iter().zip(extents).fold(0, |at, (i, extent)| at * extent + i) * elem_bytes;
         out.extend_from_slice(&data[at..at + elem_bytes]);
-        // Advance the index, the last axis of the result first.
+        // Advance the source index, along the last axis of the result first.
         for &axis in order.iter().rev() {
             index[axis] += 1;
             if index[axis] < extents[axis] {
@@ -49,8 +49,8 @@ pub fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem_bytes: usi
     out
 }
 
-/// Returns elements filled with their index, so that a misplaced element shows its origin. Elements
-/// of less than 4 bytes hold a hash of the index.
+/// Returns the bytes of `len` elements filled with their index, so that a misplaced element shows
+/// its origin. Elements of less than 4 bytes hold bits of a hash of the index.
 pub fn numbered(len: usize, elem_bytes: usize) -> Vec<u8> {
     let mut data = Vec::with_capacity(len * elem_bytes);
     for k in 0..len as u64 {

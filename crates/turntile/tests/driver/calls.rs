@@ -1,4 +1,4 @@
-//! Calls that need no plan, with elements of any type, bytes and patterns.
+//! Random test cases of calls that need no plan, with elements of any type, bytes and patterns.
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ use crate::guarded::Guarded;
 use crate::naive;
 use crate::wishes::{axes_dest, kind};
 
-/// Runs `work` in a pool of `threads` threads.
+/// Runs `work` in a rayon pool of `threads` threads.
 pub fn in_pool<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> R {
     static POOLS: LazyLock<Mutex<HashMap<usize, Arc<ThreadPool>>>> = LazyLock::new(Mutex::default);
     let make = || Arc::new(ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
@@ -34,7 +34,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     })
 }
 
-/// Returns a shape, an order of axes, and `true` if they are valid.
+/// Returns a random shape and order of axes, and `true` if the shape has at most 64 axes and the
+/// order is a permutation of them.
 fn problem(draw: &mut Draw, elem_bytes: usize) -> (Vec<usize>, Vec<usize>, bool) {
     let most = (draw.most() * 8 / elem_bytes.max(8)).max(4);
     let (shape, axes) = match draw.one_in(2) {
@@ -51,7 +52,7 @@ fn problem(draw: &mut Draw, elem_bytes: usize) -> (Vec<usize>, Vec<usize>, bool)
     (shape, axes, valid)
 }
 
-/// Returns the length to pass: `len`, or rarely one more or less.
+/// Returns the length of data to pass to a call: `len`, or rarely one more or less.
 fn given(draw: &mut Draw, len: usize) -> usize {
     match draw.below(16) {
         0 => len + 1,
@@ -106,7 +107,8 @@ fn into(draw: &mut Draw) -> &'static str {
     };
     from.check(&before, "the source");
     let valid = elem_bytes > 0 && source == len && target == len;
-    // The typed call ignores a partial last element, so the number of elements may be right.
+    // The typed call ignores a partial last element, so the number of elements may be right even if
+    // that of bytes is not.
     let cut = typed && [4, 8].contains(&elem_bytes) && source / elem_bytes == rows * cols;
     match result {
         Ok(()) if valid => {
@@ -154,7 +156,8 @@ fn into_of<const N: usize>(
     transpose_into(from.as_chunks::<N>().0, to.as_chunks_mut::<N>().0, rows, cols)
 }
 
-/// Draws a call with elements that own memory, have padding or are zero-sized.
+/// Draws and checks a call with elements that own memory, have padding or are zero-sized. Returns
+/// the outcome.
 fn of_a_type(draw: &mut Draw) -> &'static str {
     let (shape, axes, valid) = problem(draw, 24);
     match draw.below(6) {
@@ -195,7 +198,8 @@ fn typed<T: PartialEq + Debug + Clone + Send>(
     "ran"
 }
 
-/// Draws a pattern that groups axes at random on both sides.
+/// Draws and checks a rearrangement by a pattern that groups axes at random on both sides. Returns
+/// the outcome.
 fn patterns(draw: &mut Draw) -> &'static str {
     let elem_bytes = draw.of(&[1, 4, 8]);
     let (shape, axes, valid) = problem(draw, elem_bytes);
@@ -203,7 +207,7 @@ fn patterns(draw: &mut Draw) -> &'static str {
         return "nothing drawn";
     }
     let name = |axis: usize| char::from(b'a' + axis as u8).to_string();
-    // Groups of consecutive axes that form one axis.
+    // Returns random groups of consecutive axes; each group is one axis of a side.
     let groups = |draw: &mut Draw, order: &[usize]| {
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for &axis in order {
@@ -228,7 +232,8 @@ fn patterns(draw: &mut Draw) -> &'static str {
     let extents = |groups: &[Vec<usize>]| -> Vec<usize> {
         groups.iter().map(|group| group.iter().map(|&axis| shape[axis]).product()).collect()
     };
-    // Sizes of all parts of an axis except one, or of all parts if one is 0.
+    // Give the sizes of all parts of an axis except one, or of all parts if one has extent 0. If
+    // `wrong`, each is 1 too large.
     let mut sizes: Vec<(String, usize)> = Vec::new();
     let wrong = draw.one_in(20);
     for group in &before {
@@ -260,7 +265,8 @@ fn patterns(draw: &mut Draw) -> &'static str {
     };
     match result {
         Ok(shape) => {
-            // Wrong sizes may also divide the extents. The result then differs.
+            // Wrong sizes may also divide the extents of the axes. The call then succeeds with
+            // another result.
             if wrong && !sizes.is_empty() {
                 return "ran";
             }

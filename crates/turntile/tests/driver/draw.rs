@@ -2,10 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-/// Random number generator of one draw, seeded by the seed and the draw's number.
+/// Random number generator of one draw (one random test case), seeded by the seed and the draw's
+/// number.
 pub struct Draw(u64);
 
-/// Maximum number of elements: of most draws, and of the few that use all threads.
+/// Maximum number of elements of most draws, and of the few that are large enough to use all
+/// threads.
 const MOST: [usize; 2] = if cfg!(miri) { [60, 300] } else { [20_000, 600_000] };
 
 impl Draw {
@@ -15,7 +17,7 @@ impl Draw {
         draw
     }
 
-    /// Returns the next number by SplitMix64.
+    /// Returns the next random number, by SplitMix64.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -35,7 +37,7 @@ impl Draw {
         self.below(times) == 0
     }
 
-    /// Returns a value with probability `1 / times`.
+    /// Returns a value with probability `1 / times`, else `None`.
     pub fn maybe<T>(&mut self, times: usize, value: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.one_in(times).then(|| value(self))
     }
@@ -44,12 +46,12 @@ impl Draw {
         all[self.below(all.len())].clone()
     }
 
-    /// Returns the maximum number of elements of the draw.
+    /// Returns the maximum number of elements of the draw, one of `MOST`.
     pub fn most(&mut self) -> usize {
         if self.one_in(60) { MOST[1] } else { MOST[0] }
     }
 
-    /// Returns a number of bytes per element, rarely 0.
+    /// Returns a random number of bytes per element, rarely 0.
     pub fn elem_bytes(&mut self) -> usize {
         match self.below(40) {
             0 => self.of(&[0, 100, 1000, 5000]),
@@ -59,8 +61,8 @@ impl Draw {
         }
     }
 
-    /// Returns the rows and columns of a matrix of at most `most` elements: small, square, with a
-    /// common divisor, long and thin, or any.
+    /// Returns the random numbers of rows and columns of a matrix of at most `most` elements:
+    /// small, square, with a common divisor, long and thin, or any.
     pub fn sides(&mut self, most: usize) -> [usize; 2] {
         let root = most.isqrt();
         let sides = match self.below(8) {
@@ -86,7 +88,7 @@ impl Draw {
         if self.one_in(2) { [rows, cols] } else { [cols, rows] }
     }
 
-    /// Returns the extents of an array of at most `most` elements.
+    /// Returns the random extents of an array of at most `most` elements, with up to 66 axes.
     pub fn extents(&mut self, most: usize) -> Vec<usize> {
         let axes = if self.one_in(30) { self.within(0..=66) } else { self.within(0..=6) };
         let mut left = most;
@@ -110,7 +112,7 @@ impl Draw {
         extents
     }
 
-    /// Returns an order of `axes` axes, rarely one that is not a permutation.
+    /// Returns a random order of `axes` axes, rarely one that is not a permutation.
     pub fn order(&mut self, axes: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..axes).collect();
         match self.below(8) {
@@ -134,7 +136,7 @@ impl Draw {
         order
     }
 
-    /// Returns an extent whose product with others may overflow.
+    /// Returns a random extent whose product with others may overflow.
     pub fn huge_side(&mut self) -> usize {
         match self.below(4) {
             0 => usize::MAX - self.below(3),
@@ -144,12 +146,12 @@ impl Draw {
         }
     }
 
-    /// Returns a number of threads: at most 4, or 2 under Miri.
+    /// Returns a random number of threads: at most 4, or 2 under Miri.
     pub fn threads(&mut self) -> usize {
         self.within(1..=if cfg!(miri) { 2 } else { 4 })
     }
 
-    /// Returns a workspace cap in bytes: 0, small, or sufficient.
+    /// Returns a random workspace cap in bytes: 0, at most 200, at most 50 KB, or at most 4 MiB.
     pub fn cap(&mut self) -> usize {
         match self.below(4) {
             0 => 0,

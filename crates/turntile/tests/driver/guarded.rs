@@ -1,18 +1,18 @@
-//! Memory between guard bytes, to detect writes outside it.
+//! Test data and workspaces between guard bytes, to detect writes outside them.
 
 use std::mem::MaybeUninit;
 
-/// Number of bytes of a guard.
+/// Minimum number of guard bytes on each side of the data.
 const GUARD: usize = 80;
 
-/// Data between guard bytes, at a chosen alignment.
+/// Data of a run between guard bytes, at a chosen alignment.
 pub struct Guarded {
     bytes: Vec<u8>,
     start: usize,
     len: usize,
 }
 
-/// Returns the value of guard byte `k`.
+/// Returns the value of the guard byte at offset `k` of the allocation.
 fn guard(k: usize) -> u8 {
     (k * 37 + 11) as u8
 }
@@ -60,13 +60,13 @@ impl Guarded {
     }
 }
 
-/// Workspace between guard words.
+/// Workspace of a run between guard words of 8 bytes.
 pub struct Words {
     words: Vec<MaybeUninit<u64>>,
     len: usize,
 }
 
-/// Number of words of a guard.
+/// Number of guard words on each side of the workspace.
 const GUARD_WORDS: usize = 9;
 /// Value of a guard word.
 const KEPT: u64 = 0x0123_4567_89AB_CDEF;

@@ -38,7 +38,7 @@ use std::sync::{Mutex, PoisonError};
 
 use draw::Draw;
 
-/// Default number of draws, which takes a few seconds.
+/// Default number of draws (random test cases). They take a few seconds.
 const DRAWS: u64 = if cfg!(miri) { 60 } else { 4000 };
 
 /// Kind of draw: its name, its weight, and the function that runs a draw and returns its outcome.
@@ -57,10 +57,10 @@ const KINDS: [Kind; 8] = [
 
 /// Seed, number and description of the current draw, for the report of a panic.
 static AT: Mutex<(u64, u64, String)> = Mutex::new((0, 0, String::new()));
-/// `true` while the draw panics on purpose.
+/// `true` while the current draw causes a panic on purpose, which is not reported.
 static ON_PURPOSE: AtomicBool = AtomicBool::new(false);
 
-/// Records the description `what` of the current draw.
+/// Records the description `what` of the current draw, also in the file `TURNTILE_TELL` if set.
 fn about(what: impl Display) {
     let mut at = AT.lock().unwrap_or_else(PoisonError::into_inner);
     at.2 = what.to_string();
@@ -69,7 +69,8 @@ fn about(what: impl Display) {
     }
 }
 
-/// Runs `work`, which panics on purpose, and returns its panic without a report.
+/// Runs `work`, which panics on purpose, and returns its result or panic, without a report of the
+/// panic.
 fn panicking<R>(work: impl FnOnce() -> R) -> std::thread::Result<R> {
     ON_PURPOSE.store(true, Ordering::Relaxed);
     let result = panic::catch_unwind(panic::AssertUnwindSafe(work));
@@ -110,7 +111,7 @@ fn draws() -> Range<u64> {
     range.unwrap_or_else(|| panic!("TURNTILE_DRAWS={text:?}: a number or a range"))
 }
 
-/// Selects the SIMD kernel set `only`, or a random one.
+/// Selects the SIMD kernel set named `only`, or a random one that this machine supports.
 fn force_kernel(draw: &mut Draw, only: Option<&str>) {
     let name = only.unwrap_or_else(|| {
         let here: Vec<_> =
@@ -145,7 +146,7 @@ fn drawn_requests_do_what_they_say_or_are_errors() {
     }
     let _ = panic::take_hook();
     seen.iter().for_each(|(what, count)| println!("{count:8} {what}"));
-    // All kinds and outcomes must occur.
+    // All kinds of draws, and the main outcomes, must occur.
     if draws.end - draws.start >= DRAWS && !cfg!(miri) {
         for what in
             ["request: ran", "request: refused", "planner: ran", "call: ran", "call: refused"]

@@ -1,4 +1,5 @@
-//! Matrices with leading dimensions, transposed and scaled by `imatcopy` and by plans.
+//! Random test cases of matrices with leading dimensions, transposed and scaled by `imatcopy` and
+//! by plans.
 
 use std::fmt::Debug;
 
@@ -11,10 +12,10 @@ use crate::calls::in_pool;
 use crate::draw::Draw;
 use crate::wishes::kind;
 
-/// Number type with a naive product.
+/// Scalar type with a naive product, to compute expected results.
 trait Number: Scalar + Debug {
     fn new(re: f64, im: f64) -> Self;
-    /// Returns `alpha` times the number or its conjugate, by definition.
+    /// Returns `alpha` times the number, or times its conjugate if `conjugate`, by definition.
     fn scaled(self, alpha: Self, conjugate: bool) -> Self;
     fn bits(self) -> [u64; 2];
 }

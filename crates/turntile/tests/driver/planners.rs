@@ -1,4 +1,4 @@
-//! Plans for hosts and GPUs, executed on this host.
+//! Random test cases of plans for hosts and GPUs, all executed on this host unless too large.
 
 use turntile::Transposer;
 use turntile::plan::{
@@ -11,7 +11,7 @@ use crate::requests::{ROUTES, is_known};
 use crate::wishes::{What, Wish, kind};
 use crate::{about, runs};
 
-/// Device to plan for.
+/// Device of a random plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Device {
     Host {
@@ -65,7 +65,7 @@ impl Device {
 }
 
 pub fn draw(draw: &mut Draw) -> &'static str {
-    // Only the builder rejects a batch of 0.
+    // Only the builder rejects a batch of 0, not `Problem`, so use at least 1.
     let wish = Wish::draw(draw);
     let wish = Wish { batch: wish.batch.max(1), ..wish };
     let device = Device::draw(draw);
@@ -99,8 +99,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         Ok(plan) if unknown => panic!("planned: {plan:#}"),
         Ok(plan) => plan,
         Err(PlanError::Infeasible { why, .. }) => {
-            // Hosts have a plan for every in-place problem without such a choice. GPUs have one
-            // without leading dimensions.
+            // If neither a route nor mirroring is requested, hosts have a plan for every in-place
+            // problem, and GPUs for those without leading dimensions and records.
             let many_axes = matches!(&wish.what, What::Axes { shape, .. } if shape.len() > 7);
             let records = matches!(wish.what, What::Records(_));
             let may = route.is_some()
@@ -113,7 +113,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         Err(error) => panic!("{error}"),
     };
     if let (Some(mirrored), [leg]) = (mirrored, &chosen.phases[..]) {
-        // Phases that only move rows are not mirrored.
+        // Phases that only move rows to another pitch are not mirrored, even on request.
         let slides = leg.route == Route::TOGETHER || leg.route == Route::APART;
         assert!(slides || leg.mirrored == mirrored, "{chosen:#}");
     }
@@ -122,7 +122,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
         if wish.leading.is_none() && !chosen.phases.is_empty() {
             let mut remade = remade.unwrap().unwrap_or_else(|| panic!("not remade: {chosen:#}"));
             remade.rejected.clone_from(&chosen.rejected);
-            // The seconds of phases are added in another order, with other rounding errors.
+            // The estimated seconds of phases are added in another order, with other rounding
+            // errors.
             assert!((remade.seconds / chosen.seconds - 1.0).abs() < 1e-9 || chosen.seconds == 0.0);
             remade.seconds = chosen.seconds;
             assert_eq!(remade, chosen);
@@ -146,7 +147,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     "ran"
 }
 
-/// Compares the chosen plan with the fastest of all candidates, and returns a random candidate.
+/// Checks that no candidate has a better estimate than the chosen plan, unless there are leading
+/// dimensions. Returns a random candidate.
 fn surveyed(
     draw: &mut Draw,
     planner: &Planner,
@@ -165,7 +167,7 @@ fn surveyed(
     draw.of(&all)
 }
 
-/// Combines options that exclude each other, which must be an error.
+/// Checks that combining options that exclude each other is an error. Returns the outcome.
 fn combine(draw: &mut Draw, wish: &Wish) -> &'static str {
     let Ok(problem) = wish.problem() else { return "refused" };
     let [lda, ldb] = [problem.cols() + draw.below(5), problem.cols() + draw.below(5)];
@@ -180,13 +182,14 @@ fn combine(draw: &mut Draw, wish: &Wish) -> &'static str {
     "refused"
 }
 
-/// Plans an array that is larger than memory.
+/// Draws and checks a plan for an array of up to about 2^60 elements, which is not run. Returns the
+/// outcome.
 pub fn draw_huge(draw: &mut Draw) -> &'static str {
     let elem_bytes = draw.of(&[1, 2, 3, 4, 8, 16, 1000]);
     let axes = draw.within(2..=5);
     let mut order: Vec<usize> = (0..axes).collect();
     (1..axes).for_each(|at| order.swap(at, draw.below(at + 1)));
-    // Half of the extents have divisors that routes can use.
+    // About half of the extents are multiples of 48, whose divisors routes can use.
     let bits = 60 / axes;
     let side = |draw: &mut Draw| {
         let side = 1 + (draw.next() as usize & ((1 << draw.within(1..=bits)) - 1));

@@ -1,4 +1,4 @@
-//! Typed records, converted between layouts.
+//! Random test cases of typed records, converted between layouts.
 
 use turntile::layout::bytemuck::{bytes_of, cast_slice_mut};
 use turntile::layout::{Aos, Record, Records};

@@ -1,4 +1,4 @@
-//! Requests made with `Transpose`, planned for this host.
+//! Random test cases of requests made with `Transpose`, planned for this host.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::draw::Draw;
 use crate::wishes::{What, Wish, kind};
 use crate::{about, runs};
 
-/// All routes of the table, and names that are not in the table.
+/// All routes of the planner's table, and names that are not in the table.
 pub const ROUTES: [Route; 13] = [
     Route::SQUARE,
     Route::ON_CHIP,
@@ -34,7 +34,7 @@ pub fn is_known(route: Route) -> bool {
     route.name().parse::<Route>().is_ok()
 }
 
-/// Options of a plan.
+/// Options of a request.
 #[derive(Clone, Debug)]
 struct How {
     threads: Option<usize>,
@@ -44,12 +44,12 @@ struct How {
     table: Option<Table>,
 }
 
-/// Cost table.
+/// Cost table that a request sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Table {
-    /// Table of `CpuDevice::here`.
+    /// Cost table of `CpuDevice::here`.
     Own,
-    /// Different table for the same processor.
+    /// Different cost table for the same processor.
     Slow,
     OtherProcessor,
     Gpu,
@@ -166,7 +166,7 @@ fn check_error(error: &Error, reasons: &[&str], wish: &Wish, how: &How) {
     }
 }
 
-/// Checks that the plan respects each option.
+/// Checks that the plan respects each option of the request.
 fn check_options(planned: &Transposer<Dynamic>, wish: &Wish, how: &How) {
     let (plan, threads) = (planned.plan(), how.count());
     assert!(planned.threads() <= threads, "{} of {threads}: {planned:#}", planned.threads());
@@ -181,7 +181,8 @@ fn check_options(planned: &Transposer<Dynamic>, wish: &Wish, how: &How) {
     runs::check_route(planned, wish, how.route);
 }
 
-/// Checks that a `Planner` with the same options returns the same plan.
+/// Checks that a `Planner` with the options of the request returns the same plan, unless plans are
+/// measured.
 fn check_alike(transpose: &Transpose<Dynamic>, how: &How, planned: &Transposer<Dynamic>) {
     if how.effort != Effort::Estimate {
         return;

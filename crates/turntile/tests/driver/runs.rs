@@ -39,7 +39,7 @@ macro_rules! as_elements {
     }};
 }
 
-/// Checks a plan against its request.
+/// Checks that a plan is valid and fits its request.
 pub fn check_plan(planned: &Transposer<Dynamic>, wish: &Wish, host: bool) {
     let plan = planned.plan();
     let problem = &plan.problem;
@@ -71,7 +71,7 @@ pub fn check_route(planned: &Transposer<Dynamic>, wish: &Wish, route: Option<Rou
     assert!(honoured, "not {route}: {planned:#}");
 }
 
-/// Checks the destinations of all elements, or of a random sample.
+/// Checks the destinations that the plan computes for all elements, or for a random sample.
 pub fn check_dest(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     let plan = planned.plan();
     let span = plan.problem.span();
@@ -87,7 +87,7 @@ pub fn check_dest(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     }
 }
 
-/// Runs a plan, after up to two invalid calls.
+/// Runs a plan on this host and checks the result, after up to two invalid calls.
 pub fn run(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish) {
     let moved = wish.moved();
     for _ in 0..draw.below(3) {
@@ -104,13 +104,13 @@ fn retyped<M: Mode>(planned: &Transposer<Dynamic>) -> Result<(), Error> {
     Transposer::<M>::new(planned.plan().clone(), planned.threads()).map(drop)
 }
 
-/// Returns the plan in mode `M`.
+/// Returns the plan converted to mode `M`, which must succeed.
 fn of_kind<M: Mode>(planned: &Transposer<Dynamic>) -> Transposer<M> {
     Transposer::new(planned.plan().clone(), planned.threads()).unwrap()
 }
 
 fn run_in_place(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, moved: &Moved) {
-    // A matrix with leading dimensions may be the start of a larger array.
+    // A matrix with leading dimensions may be at the start of a larger array.
     let more = if wish.leading.is_some() { draw.below(3) * moved.elem_bytes } else { 0 };
     let skip = draw.below(64);
     let mut before = moved.before.clone();
@@ -156,7 +156,7 @@ fn run_in_place(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, mov
         None => run().unwrap_or_else(|error| panic!("{error}: {planned:#}")),
     }
     if tells {
-        // The completed passes rise to the total, or to the report that panics.
+        // The reported numbers of completed passes rise to the total, or to the report that panics.
         let rises = reported.is_sorted_by(|a, b| a < b);
         let last = reported.last().copied().unwrap_or(0);
         let stopped = reported.iter().position(|&at| panics_at.is_some_and(|end| at >= end));
@@ -167,7 +167,8 @@ fn run_in_place(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, mov
     check_moved(planned, &mut data, moved, &before[moved.before.len()..]);
 }
 
-/// Checks the result. Elements with unspecified contents must be original elements and are ignored.
+/// Checks the data after an in-place run. Where contents are unspecified, they must be original
+/// elements, and are otherwise ignored.
 fn check_moved(planned: &Transposer<Dynamic>, data: &mut Guarded, moved: &Moved, behind: &[u8]) {
     let e = moved.elem_bytes;
     if !moved.free.is_empty() {
@@ -198,7 +199,7 @@ fn run_into(draw: &mut Draw, planned: &Transposer<Dynamic>, moved: &Moved) {
     to.check(&moved.after, &format!("{planned:#}"));
 }
 
-/// Destination of an out-of-place run, which also decides the element type of the source.
+/// Destination buffer of an out-of-place run, which also decides the element type of the source.
 trait Target {
     fn run_into(&mut self, planned: &Transposer<Dynamic>, source: &[u8]) -> Result<(), Error>;
 }
@@ -226,8 +227,8 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, move
     let mut data = Guarded::new(&longer, skip);
     let whole = moved.before.len();
     let (name, wanted, result): (_, &[&str], _) = match draw.below(6) {
-        // Data that are an element or a byte too short or too long. With leading dimensions, longer
-        // data are allowed.
+        // Pass data that are an element or a byte too short or too long. With leading dimensions,
+        // longer data are allowed.
         0 | 1 => {
             let by = if draw.one_in(2) { e } else { 1 };
             let len = match draw.one_in(2) && !leading {
@@ -258,7 +259,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, move
         2 => {
             let bytes = &mut data.data()[..whole];
             let source = &other;
-            // Elements of a wrong size: 3 bytes, or 2 if 3 is right.
+            // Pass elements of a wrong size: 3 bytes, or 2 if 3 is right.
             let result = as_elements!(if e == 3 { 2 } else { 3 }, bytes, data => {
                 if wish.out_of_place {
                     data.run_into(planned, source)
@@ -272,7 +273,7 @@ fn run_wrongly(draw: &mut Draw, planned: &Transposer<Dynamic>, wish: &Wish, move
         }
         3 => {
             let bytes = &mut data.data()[..whole];
-            // In-place plans run out-of-place, and vice versa.
+            // Run in-place plans out-of-place, and vice versa.
             let result = match wish.out_of_place {
                 true if draw.one_in(2) => retyped::<InPlace>(planned),
                 true => planned.run(bytes, RunOptions::new()),

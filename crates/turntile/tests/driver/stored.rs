@@ -1,4 +1,5 @@
-//! Out-of-core permutations from one memory into another, with small buffers.
+//! Random test cases of out-of-core permutations, from one storage in memory into another, with
+//! small buffers.
 
 use std::io;
 
@@ -34,7 +35,8 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     because("with leading", wish.leading.is_some());
     because("with records", matches!(wish.what, What::Records(_)));
     because("stored", wish.out_of_place || wish.alignment.is_some() || wish.cap.is_some());
-    // Passes are listed one by one, so plan only arrays that fit in memory.
+    // An out-of-core plan lists its passes one by one, so plan only arrays that are small enough to
+    // run.
     if reasons.is_empty() && !wish.is_runnable() {
         return "too large";
     }

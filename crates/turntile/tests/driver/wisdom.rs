@@ -1,4 +1,4 @@
-//! Measured plans, stored in a wisdom file and reused.
+//! Random test cases of measured plans, stored in a wisdom file and reused.
 
 use std::fs;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     let mut data = before.clone();
     again.run(&mut RawElements(&mut data)).unwrap();
     assert!(data == naive::transposed(&before, 1, rows, cols, elem_bytes), "{again:#}");
-    // A damaged file gives an error and is unchanged.
+    // A truncated wisdom file gives an error and is unchanged.
     let cut = draw.below(remembered.len().max(2) - 1) + 1;
     fs::write(&file, &remembered[..cut]).unwrap();
     let damaged = by(route).plan().unwrap_err();

@@ -10,15 +10,15 @@ use turntile::{Error, Transpose};
 use crate::draw::Draw;
 use crate::naive;
 
-/// Maximum bytes of problems that are run. Larger ones are only planned.
+/// Maximum bytes that a problem spans if it is run. Larger problems are only planned.
 const RUNS: usize = 64 << 20;
 
 /// Requested problem, valid or not.
 #[derive(Clone, Debug)]
 pub struct Wish {
     pub what: What,
-    /// Bytes per element. For records, bytes per word: the greatest common divisor of the field
-    /// sizes.
+    /// Bytes per element. For records, bytes per word: the greatest common divisor of the sizes of
+    /// fields and gaps.
     pub elem_bytes: usize,
     pub batch: usize,
     pub cap: Option<usize>,
@@ -39,18 +39,18 @@ pub struct Records {
     pub count: usize,
     /// Bytes per record, if the fields are given by offsets.
     pub bytes: Option<usize>,
-    /// Byte offset and size of each field.
+    /// Byte offset in the record and bytes of each field.
     pub fields: Vec<(usize, usize)>,
     pub from: RecordOrder,
     pub to: RecordOrder,
 }
 
-/// Elements of a problem before and after a run.
+/// Data of a problem before a run, and expected data after it.
 pub struct Moved {
     pub elem_bytes: usize,
     pub before: Vec<u8>,
     pub after: Vec<u8>,
-    /// Offsets where the result may have any original element.
+    /// Element offsets at which the data may have any original element after the run.
     pub free: Vec<usize>,
 }
 
@@ -78,7 +78,7 @@ impl Wish {
             }
             if draw.one_in(5) {
                 wish.leading = Some(draw_leading(draw, shape, axes));
-                // Rarely combine options that exclude each other.
+                // Rarely combine leading dimensions with options that they exclude.
                 let alone = !draw.one_in(10);
                 wish.out_of_place &= !alone;
                 wish.batch = if alone { 1 } else { wish.batch };
@@ -166,7 +166,7 @@ impl Wish {
         }
     }
 
-    /// Returns the shape and axes with the batch as the first axis.
+    /// Returns the shape and axes with the batch as the first axis, if it is not 1.
     fn with_batch(&self) -> (Vec<usize>, Vec<usize>) {
         let What::Axes { shape, axes } = &self.what else { return (Vec::new(), Vec::new()) };
         if self.batch == 1 {
@@ -176,8 +176,8 @@ impl Wish {
         ([&[self.batch], &shape[..]].concat(), [0].into_iter().chain(later).collect())
     }
 
-    /// Returns `true` for a transposition and `false` for untransposed rows. Returns `None` if the
-    /// axes do not support leading dimensions.
+    /// Returns `Some(true)` for a matrix transposition, `Some(false)` for untransposed rows, and
+    /// `None` if the axes do not support leading dimensions.
     fn is_matrix(&self) -> Option<bool> {
         match &self.what {
             What::Axes { shape, axes } => match (&shape[..], &axes[..]) {
@@ -259,7 +259,8 @@ impl Wish {
         self.span_bytes() <= RUNS
     }
 
-    /// Returns the destination of the element at `offset` of a valid problem, or `None` in a gap.
+    /// Returns the expected element offset after a run of the element at `offset` of a valid
+    /// problem, or `None` in a gap.
     pub fn dest(&self, offset: usize) -> Option<usize> {
         match (&self.what, self.leading) {
             (What::Records(records), _) => {
@@ -279,7 +280,7 @@ impl Wish {
         }
     }
 
-    /// Returns the elements of a valid problem before and after a run.
+    /// Returns the data of a valid problem before a run, and the expected data after it.
     pub fn moved(&self) -> Moved {
         let (bytes, e) = (self.span_bytes(), self.elem_bytes);
         let before = naive::numbered(bytes / e, e);
@@ -309,7 +310,7 @@ impl Wish {
     }
 }
 
-/// Returns the leading dimensions of a matrix, rarely too small.
+/// Returns random leading dimensions of a matrix, in elements, rarely too small.
 fn draw_leading(draw: &mut Draw, shape: &[usize], axes: &[usize]) -> [usize; 2] {
     let &[rows, cols] = shape else { return [draw.below(50), draw.below(50)] };
     let wide = if axes == [1, 0] { rows } else { cols };
@@ -324,13 +325,14 @@ fn draw_leading(draw: &mut Draw, shape: &[usize], axes: &[usize]) -> [usize; 2] 
     }
 }
 
-/// Returns the product if it is at most `isize::MAX`; factors of 0 count as 1.
+/// Returns the product, with factors of 0 counted as 1, or `None` if it exceeds `isize::MAX`.
 fn product(factors: impl IntoIterator<Item = usize>) -> Option<usize> {
     let all = factors.into_iter().try_fold(1usize, |all, factor| all.checked_mul(factor.max(1)));
     all.filter(|&all| all <= isize::MAX as usize)
 }
 
-/// Returns the destination of the element at `offset`. Axis `i` of the result is axis `axes[i]`.
+/// Returns the offset in the result of the element at source offset `offset`. Axis `i` of the
+/// result is axis `axes[i]` of the source.
 pub fn axes_dest(shape: &[usize], axes: &[usize], offset: usize) -> usize {
     let (mut index, mut rest) = (vec![0; shape.len()], offset);
     for axis in (0..shape.len()).rev() {
@@ -391,7 +393,8 @@ impl Records {
         })
     }
 
-    /// Returns the byte offset and size of each column: the fields as given, then the gaps.
+    /// Returns the byte offset in the record and the bytes of each column: of the fields as given,
+    /// then of the gaps between and after them.
     fn parts(&self) -> Vec<(usize, usize)> {
         let mut sorted = self.fields.clone();
         sorted.sort();
@@ -424,10 +427,10 @@ impl Records {
         product([self.count, self.record_bytes()]).is_none()
     }
 
-    /// Returns the destination of the byte at `offset`.
+    /// Returns the byte offset in the result of the byte at source offset `offset`.
     fn dest(&self, offset: usize) -> usize {
         let (all, parts) = (self.record_bytes(), self.parts());
-        // Number of records per tile.
+        // Number of records per tile of the layout.
         let tile = |layout: RecordOrder| match layout {
             RecordOrder::Aos => 1,
             RecordOrder::Soa => self.count,
