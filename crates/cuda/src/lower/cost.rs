@@ -75,15 +75,22 @@ impl Quantities {
         self.with(Q::Held, bytes as f64 / at.limits.shared_bytes as f64)
     }
 
-    /// A block takes as long for a tile beyond the edge, and longer where it moves no vectors.
+    /// A block takes as long for a tile beyond the edge, and longer if it does not move vectors.
     pub fn swap(self, e: &Elementary, call: &Call, at: At) -> Cost {
         let across = match call.params {
-            Args::Square(args) => args.across.max(1) as usize,
-            Args::SwapAxes(args) => args.across.max(1) as usize,
+            Args::Square(args) => args.across,
+            Args::SwapAxes(args) => args.across,
             _ => 1,
         };
         // Share of the tiles' sides that is inside the matrix; small squares leave most of a block idle.
-        let side = e.rows.div_ceil(across).next_power_of_two().max(small_tile(at.elem_bytes));
+        let side = match call.params {
+            // Of the two tiles in shared memory.
+            Args::Square(_) if across == 1 => {
+                (call.shared_bytes as usize / (2 * call.word)).isqrt()
+            }
+            _ => e.rows.div_ceil(across.max(1) as usize).next_power_of_two(),
+        };
+        let side = side.max(small_tile(at.elem_bytes));
         let used = e.rows as f64 / e.rows.next_multiple_of(side) as f64;
         let pitch = e.mid * e.cols * at.elem_bytes;
         self.with(Q::Used, used)

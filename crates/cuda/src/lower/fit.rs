@@ -157,7 +157,7 @@ pub const SQUARES: u32 = 16;
 pub fn region_flags([wide_loads, wide_stores, runs, run_loads]: [bool; 4]) -> u32 {
     let [wide_loads, wide_stores, runs, run_loads] =
         [wide_loads, wide_stores, runs, run_loads].map(u32::from);
-    wide_loads | wide_stores << 1 | runs * RUNS | run_loads << 3
+    wide_loads | wide_stores << 1 | runs << 2 | run_loads << 3
 }
 
 /// Returns the order in which blocks take `down` by `across` tiles per matrix in swaths of `swath` rows of tiles, and the
