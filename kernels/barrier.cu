@@ -24,16 +24,14 @@ struct BlockArgs {
 };
 static_assert(sizeof(BlockArgs) == 192);
 
-// Moves single words: any shape, any alignment of words. Lowering starts more threads for words of 8 and 16 bytes, so
-// that a multiprocessor holds 1700 of them, 32 registers each; of 4-byte words 1200, which leaves enough registers.
-extern "C" __global__ void __launch_bounds__(1024, WORD == 4 ? 1 : 2)
-barrier_block(const __grid_constant__ BlockArgs a) {
+// Moves single words: any shape, any alignment of words.
+static __device__ __forceinline__ void transpose_tile(const BlockArgs &a) {
     extern __shared__ uint4 shared[];
     char *tile = (char *)shared;
-    u32 which, i, j;
-    a.order.find(blockIdx.x, which, i, j);
-    const u32 rows = u32(min(u64(a.tile_rows), a.rows - u64(i) * a.tile_rows));
-    const u32 cols = u32(min(u64(a.tile_cols), a.cols - u64(j) * a.tile_cols));
+    u32 block = blockIdx.x, which, i, j;
+    a.order.find(block, which, i, j);
+    u32 rows = u32(min(u64(a.tile_rows), a.rows - u64(i) * a.tile_rows));
+    u32 cols = u32(min(u64(a.tile_cols), a.cols - u64(j) * a.tile_cols));
     const char *from = a.from + which * a.matrix_bytes + i * a.from_down + j * a.from_across;
     if (a.wide & kRunLoads) {
         load_run<WORD>(tile, from, rows * a.pitch);
@@ -43,6 +41,13 @@ barrier_block(const __grid_constant__ BlockArgs a) {
     }
     copy_async_wait();
     __syncthreads();
+    if (WORD >= 8) {
+        // Computed again: else registers that hold them during the loads are spilled.
+        asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+        a.order.find(block, which, i, j);
+        rows = u32(min(u64(a.tile_rows), a.rows - u64(i) * a.tile_rows));
+        cols = u32(min(u64(a.tile_cols), a.cols - u64(j) * a.tile_cols));
+    }
     char *to = a.to + which * a.matrix_bytes + i * a.to_down + j * a.to_across;
     if (a.wide & kRuns)
         store_run<WORD>(tile, a.pitch, to, rows * cols, cols, a.stack);
@@ -51,6 +56,20 @@ barrier_block(const __grid_constant__ BlockArgs a) {
     else
         store_region<WORD>(tile, a.pitch, to, a.to_pitch, rows, cols, a.unit, a.wide);
 }
+
+// Lowering starts more threads for words of 8 and 16 bytes, so that a multiprocessor holds 1700 of them, 32 registers
+// each; of 4-byte words 1200, which leaves enough registers.
+extern "C" __global__ void __launch_bounds__(1024, WORD == 4 ? 1 : 2)
+barrier_block(const __grid_constant__ BlockArgs a) {
+    transpose_tile(a);
+}
+
+#if WORD >= 8
+// For at most 512 threads: out of place. With 32 registers, words of 8 and 16 bytes are 7 points of a copy slower (H200, 2026-11).
+extern "C" __global__ void __launch_bounds__(512) barrier_tile(const __grid_constant__ BlockArgs a) {
+    transpose_tile(a);
+}
+#endif
 
 // Instances in place, `stacked` of them to a block.
 struct MicroArgs {

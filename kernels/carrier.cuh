@@ -37,14 +37,18 @@ template <int Bytes> __device__ __forceinline__ void load_shared(uint4 &x, const
         x.x = word;
 }
 
-// Evaluates an expression with V = BYTES as a constant: 1, 2, 4, 8 or 16. All threads have the same width, so no warp
-// diverges. Comparisons, since a `switch` becomes an indirect branch through a table.
+// Evaluates an expression with V = BYTES as a constant. Compiled twice: for accesses of 16 bytes (WORD 16), and for 1, 2, 4
+// and 8, which are told apart at run time (WORD 4). All threads have the same width, so no warp diverges. Comparisons, since a
+// `switch` becomes an indirect branch through a table.
+#if WORD == 16
+#define BY_WIDTH(BYTES, EXPRESSION) { enum { V = 16 }; EXPRESSION; }
+#else
 #define BY_WIDTH(BYTES, EXPRESSION)                                                                    \
-    if (BYTES > 8) { enum { V = 16 }; EXPRESSION; }                                                    \
+    if (BYTES == 4) { enum { V = 4 }; EXPRESSION; }                                                    \
     else if (BYTES > 4) { enum { V = 8 }; EXPRESSION; }                                                \
-    else if (BYTES > 2) { enum { V = 4 }; EXPRESSION; }                                                \
     else if (BYTES > 1) { enum { V = 2 }; EXPRESSION; }                                                \
     else { enum { V = 1 }; EXPRESSION; }
+#endif
 
 // Super-elements in registers: at most K accesses per lane.
 template <int K> struct InRegisters {

@@ -58,7 +58,8 @@ template <class Map> static __device__ void per_cycle(const MoveArgs<Map> &a) {
 extern "C" __global__ void __launch_bounds__(256, 3) per_cycle_slots(const __grid_constant__ MoveArgs<SlotMap<u64>> a) {
     per_cycle(a);
 }
-extern "C" __global__ void __launch_bounds__(256, 5) per_cycle_axes32(const __grid_constant__ MoveArgs<Axes<u32>> a) {
+extern "C" __global__ void __launch_bounds__(256, WORD == 16 ? 4 : 5)
+    per_cycle_axes32(const __grid_constant__ MoveArgs<Axes<u32>> a) {
     per_cycle(a);
 }
 extern "C" __global__ void __launch_bounds__(256) per_cycle_axes64(const __grid_constant__ MoveArgs<Axes<u64>> a) {

@@ -13,6 +13,9 @@ pub const NEEDED_DRIVER: u32 = 550;
 /// The oldest architecture that the PTX is for, as 10 times the major number of the compute capability, and the minor one.
 pub const NEEDED_ARCHITECTURE: usize = 80;
 
+/// Bytes of the words that families are compiled for.
+const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
+
 /// Declares each file of `kernels/`, by its name without the ending.
 macro_rules! families {
     ($($(#[$meta:meta])* $name:ident = $file:literal;)*) => {
@@ -85,7 +88,9 @@ families! {
     IntoAxes = "into_axes";
     /// The same of long super-elements.
     IntoUnits = "into_units";
-    /// Rows a pitch apart: squares of any elements, what lies in gaps.
+    /// Squares of elements of several words, rows a pitch apart.
+    PitchedSwap = "pitched_swap";
+    /// Long elements and contents of gaps, rows a pitch apart.
     Pitched = "pitched";
     /// Numbers multiplied and conjugated.
     Scale = "scale";
@@ -99,13 +104,16 @@ impl Family {
     /// # Panics
     /// There is no such word.
     pub fn ptx(self, word: usize) -> &'static str {
-        let text = archive::PTX.code(self.name(), word).expect("there is PTX for every word");
+        let text = archive::PTX.code(self.name(), self.compiled_word(word));
+        let text = text.expect("there is PTX for every word");
         str::from_utf8(text).expect("PTX is ASCII")
     }
 
     /// Returns the word that the code for words of `word` bytes was compiled with: one module serves all words with that code.
     pub(crate) fn compiled_word(self, word: usize) -> usize {
-        archive::PTX.compiled_word(self.name(), word).unwrap_or(word)
+        let words: Vec<usize> = archive::PTX.words(self.name()).collect();
+        let own = words.contains(&word) || words.len() == WORDS.len() || !WORDS.contains(&word);
+        if own { word } else { words[0] }
     }
 
     pub(crate) fn image(self, word: usize) -> &'static CStr {
@@ -122,7 +130,7 @@ impl Family {
     /// Machine code of the family for a device of that architecture, if there is any; newer drivers alone take it.
     pub(crate) fn machine(self, word: usize, architecture: usize) -> Option<&'static [u8]> {
         #[cfg(all(feature = "cuda", target_os = "linux"))]
-        return archive::machine(architecture)?.code(self.name(), word);
+        return archive::machine(architecture)?.code(self.name(), self.compiled_word(word));
         #[cfg(not(all(feature = "cuda", target_os = "linux")))]
         {
             let _ = (word, architecture);

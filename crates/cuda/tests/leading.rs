@@ -227,7 +227,8 @@ fn matrices_of_many_tiles() {
     ]);
     for word in [1, 2, 4, 8, 16] {
         want.insert(format!("moves_runs.w{word}/move_runs_1"));
-        for entry in ["pitched_swap", "pitched_turn", "gaps_keep", "gaps_restore"] {
+        want.insert(format!("pitched_swap.w{word}/pitched_swap"));
+        for entry in ["pitched_turn", "gaps_keep", "gaps_restore"] {
             want.insert(format!("pitched.w{word}/{entry}"));
         }
         want.insert(match word {

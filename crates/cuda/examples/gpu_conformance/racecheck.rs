@@ -18,8 +18,9 @@ const BLOCK: Way = Way::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`SYNCHRONISED`] whose threads wait for each other, within a block or by flags.
-const WITHIN: [&str; 30] = [
+const WITHIN: [&str; 31] = [
     "barrier_block",
+    "barrier_tile",
     "barrier_micro",
     "barrier_few",
     "barrier_axes",

@@ -353,10 +353,10 @@ mirror! {
 
 mirror! {
     /// Pairs of tiles of elements of several words.
-    UnitSwapArgs, in "pitched.cu" {
+    UnitSwapArgs, in "pitched_swap.cu" {
         Address: data;
         u64: pitch;
-        u32: side, across, pairs, tile, row, word;
+        u32: side, across, pairs, tile, row, pad;
         Divisor32: unit;
     }
     /// A matrix of long elements, word by word.

@@ -122,6 +122,7 @@ impl Tiling {
         match self {
             Tiling::Micro => micro(word).map_or("", |tile| tile.1),
             Tiling::Lines => LINES[word.ilog2() as usize].2,
+            Tiling::Band | Tiling::Stack if word >= 8 => "barrier_tile",
             Tiling::Band | Tiling::Stack => "barrier_block",
             // Of `permutation.rs`.
             Tiling::Units | Tiling::Axes { .. } => "",

@@ -20,7 +20,7 @@ const LONG_TILE: usize = 8;
 /// Bytes of two tiles of shorter elements.
 const TILES_BYTES: usize = 32 << 10;
 
-/// Most elements of a tile's side, and threads of a block, as `kernels/pitched.cu` has them.
+/// Most elements of a tile's side, and threads of a block, as `kernels/pitched_swap.cu` and `kernels/pitched.cu` have them.
 const MOST_TILE: usize = 64;
 const THREADS: usize = 256;
 const GAP_THREADS: usize = 512;
@@ -54,14 +54,13 @@ fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Lowered {
     let across = side.div_ceil(tile);
     let pairs = across.checked_mul(across + 1).ok_or(LowerError::NoKernel)? / 2;
     let size = Size { blocks: pairs, threads: THREADS, shared_bytes: 2 * tile * row };
-    Ok(launch(word, "pitched_swap", size, at)?.with(UnitSwapArgs {
+    Ok(at.launch((Family::PitchedSwap, word, "pitched_swap"), size)?.with(UnitSwapArgs {
         pitch: pitch as u64,
         side: field(side)?,
         across: field(across)?,
         pairs: field(pairs)?,
         tile: field(tile)?,
         row: field(row)?,
-        word: word as u32,
         unit: Divisor32::new(field(unit)?),
         ..zeroed()
     }))

@@ -62,7 +62,7 @@ fn in_run(stack: &Stack, (line, col): (u64, u64), words: u64) -> Option<u64> {
 }
 
 pub fn block(call: &Launch, a: &BlockArgs, alignment: u64, offset: u64) -> Moved {
-    assert_eq!(call.entry, "barrier_block");
+    assert!(["barrier_block", "barrier_tile"].contains(&call.entry), "{}", call.entry);
     threads(call, 1024)?;
     let (word, unit) = (call.word as u64, u64::from(a.unit.divisor));
     let [rows, cols, pitch] = [a.tile_rows, a.tile_cols, a.pitch].map(u64::from);

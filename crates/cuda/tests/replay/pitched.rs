@@ -1,4 +1,4 @@
-//! `pitched.cu`: squares of any elements whose rows lie a pitch apart, long elements, and what is kept of gaps.
+//! `pitched_swap.cu`, `pitched.cu`: squares of elements of several words, long elements, and saved gaps; rows a pitch apart.
 
 use turntile_cuda::args::{GapArgs, UnitSwapArgs, UnitTurnArgs};
 
@@ -12,7 +12,6 @@ pub fn swap(call: &Launch, a: &UnitSwapArgs, offset: u64) -> Moved {
     let (word, unit, tile) = (call.word as u64, u64::from(a.unit.divisor), u64::from(a.tile));
     let [side, across, row] = [a.side, a.across, a.row].map(u64::from);
     let elem = unit * word;
-    need(u64::from(a.word) == word, || format!("{call:?}"))?;
     aligned(word, &[a.pitch, row])?;
     on_chip(call, 2 * tile * row)?;
     need(row == 0 || row >= tile * elem, || format!("rows overlap on chip: {a:?}"))?;
