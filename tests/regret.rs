@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use turntile::plan::{Chip, CpuDevice, Planner, Problem, TileSize};
+use turntile::plan::{CpuDevice, GpuDevice, Planner, Problem, TileSize};
 use turntile_plan::{Device, PhaseRecipe, Recipe};
 
 /// A choice this much slower than the best is a miss, and so many of all may be.
@@ -79,7 +79,7 @@ fn problem(row: &Row) -> Problem {
 /// The device that the record is of, as it is known without being there.
 fn device(row: &Row) -> Arc<dyn Device> {
     if row["device"] != "host" {
-        let chip = Chip::presets()
+        let chip = GpuDevice::presets()
             .into_iter()
             .find(|chip| row["device"].to_lowercase().contains(chip.name()));
         return Arc::new(chip.unwrap_or_else(|| panic!("no preset is {}", row["device"])));

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use turntile::plan::{Chip, CpuDevice, Planner, Problem};
+use turntile::plan::{GpuDevice, CpuDevice, Planner, Problem};
 
 fuzz_target!(|text: &str| {
     let problem = Problem::new(96, 60, 4).unwrap();
@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
     if let Ok(costs) = CpuDevice::costs_from(text) {
         check(Planner::new(CpuDevice::new(3).with_costs(costs)));
     }
-    if let Ok(costs) = Chip::costs_from(text) {
-        check(Planner::new(Chip::h200().with_costs(costs)));
+    if let Ok(costs) = GpuDevice::costs_from(text) {
+        check(Planner::new(GpuDevice::h200().with_costs(costs)));
     }
 });

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use anyhow::{Result, bail};
 use turntile::gpu::Gpu;
-use turntile::plan::Chip;
+use turntile::plan::GpuDevice;
 use turntile_plan::Device as _;
 
 /// A device to run on.
@@ -25,12 +25,12 @@ impl BenchDevice {
             _ => None,
         };
         match (gpu, threads) {
-            (None, _) if Chip::preset(name).is_some() => {
+            (None, _) if GpuDevice::preset(name).is_some() => {
                 bail!("{name} is a preset, for plans alone; measure on host or cuda")
             }
             (None, _) => {
-                let presets = Chip::presets();
-                let names: Vec<&str> = presets.iter().map(Chip::name).collect();
+                let presets = GpuDevice::presets();
+                let names: Vec<&str> = presets.iter().map(GpuDevice::name).collect();
                 let names = names.join(", ");
                 bail!(
                     "no device is named {name:?}; there are host, cuda, cuda:N; for plans also {names}"

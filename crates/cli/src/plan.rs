@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use turntile::Transpose;
 use turntile::layout::Rearrangement;
 use turntile::mode::Dynamic;
-use turntile::plan::{Chip, CpuDevice, Plan, Planner, Problem, StaleWisdom, TileRule, Wisdom};
+use turntile::plan::{CpuDevice, GpuDevice, Plan, Planner, Problem, StaleWisdom, TileRule, Wisdom};
 use turntile_distributed::{Partition, Redistribution};
 use turntile_plan::units::{bytes, duration};
 use turntile_plan::{Candidates, RejectedRoute, WisdomLookup};
@@ -216,7 +216,7 @@ pub fn run(args: &mut PlanArgs) -> Result<String> {
 /// For the device of that name, this machine's or one that need not be here.
 fn planner(name: &str, settings: &Settings) -> Result<Planner> {
     let threads = settings.threads;
-    match (Chip::preset(name), threads) {
+    match (GpuDevice::preset(name), threads) {
         (Some(chip), None) => Ok(Planner::new(chip)),
         (Some(_), Some(_)) => bail!(of_host(name)),
         (None, _) => Ok(match BenchDevice::find(name, threads)? {
@@ -225,7 +225,7 @@ fn planner(name: &str, settings: &Settings) -> Result<Planner> {
                 let threads = threads.map_or_else(turntile::run::pool::thread_count, usize::from);
                 Planner::new(CpuDevice::here(threads))
             }
-            BenchDevice::Gpu(gpu) => Planner::new(gpu.chip().clone()),
+            BenchDevice::Gpu(gpu) => Planner::new(gpu.device().clone()),
         }),
     }
 }

@@ -55,7 +55,7 @@ fn child(start: Instant, code: &str, [rows, cols, elem_bytes]: [usize; 3]) -> An
     let opened = milliseconds(start);
     let part = Instant::now();
     let problem = Problem::new(rows, cols, elem_bytes)?;
-    let plan = Planner::new(gpu.chip().clone()).plan(&problem)?;
+    let plan = Planner::new(gpu.device().clone()).plan(&problem)?;
     let planned = milliseconds(part);
     let part = Instant::now();
     let prepared = gpu.prepare(&plan)?;

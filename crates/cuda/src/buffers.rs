@@ -21,7 +21,7 @@ pub struct Buffers {
 
 /// Where an address that a launch takes lies, so many bytes from the start of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spot {
+pub enum BufferOffset {
     /// In the matrices or the destination.
     Data(usize),
     /// In the source.
@@ -30,20 +30,20 @@ pub enum Spot {
     Workspace(usize),
 }
 
-impl Spot {
+impl BufferOffset {
     /// The address in this memory; memory that is not there begins at 0.
     pub fn of(self, buffers: &Buffers) -> u64 {
         let ((start, _), bytes) = match self {
-            Spot::Data(bytes) => (buffers.data, bytes),
-            Spot::Source(bytes) => (buffers.source.unwrap_or_default(), bytes),
-            Spot::Workspace(bytes) => (buffers.workspace.unwrap_or_default(), bytes),
+            BufferOffset::Data(bytes) => (buffers.data, bytes),
+            BufferOffset::Source(bytes) => (buffers.source.unwrap_or_default(), bytes),
+            BufferOffset::Workspace(bytes) => (buffers.workspace.unwrap_or_default(), bytes),
         };
         start + bytes as u64
     }
 }
 
 /// What launches need of one of the buffers.
-pub(crate) struct Need {
+pub(crate) struct BufferRequirement {
     /// What it holds.
     pub what: &'static str,
     pub place: Place,
@@ -56,9 +56,9 @@ pub(crate) struct Need {
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub(crate) fn check(needs: &[Need]) -> Result<(), CudaError> {
+pub(crate) fn check(needs: &[BufferRequirement]) -> Result<(), CudaError> {
     let used = || needs.iter().filter(|need| need.bytes > 0);
-    for &Need { what, place: (address, have), bytes, alignment } in used() {
+    for &BufferRequirement { what, place: (address, have), bytes, alignment } in used() {
         if have < bytes {
             return Err(CudaError::Length { what, need: bytes, have });
         }
@@ -71,7 +71,7 @@ pub(crate) fn check(needs: &[Need]) -> Result<(), CudaError> {
     }
     for (k, one) in used().enumerate() {
         for other in used().skip(k + 1) {
-            let end = |need: &Need| need.place.0.saturating_add(need.bytes as u64);
+            let end = |need: &BufferRequirement| need.place.0.saturating_add(need.bytes as u64);
             let (address, other_address) = (one.place.0, other.place.0);
             if address < end(other) && other_address < end(one) {
                 let (what, other) = (one.what, other.what);
@@ -88,7 +88,7 @@ mod tests {
 
     /// Two buffers of 100 bytes at multiples of 4.
     fn two([one, other]: [Place; 2]) -> Result<(), CudaError> {
-        let need = |what, place| Need { what, place, bytes: 100, alignment: 4 };
+        let need = |what, place| BufferRequirement { what, place, bytes: 100, alignment: 4 };
         check(&[need("destination", one), need("source", other)])
     }
 
@@ -116,9 +116,9 @@ mod tests {
         }
         let last = u64::MAX - 3;
         assert!(matches!(two([(last, 100), (last, 100)]), Err(CudaError::Overlap { .. })));
-        let nothing = |what| Need { what, place: (0, 0), bytes: 0, alignment: 4 };
+        let nothing = |what| BufferRequirement { what, place: (0, 0), bytes: 0, alignment: 4 };
         assert_eq!(check(&[nothing("destination"), nothing("source")]), Ok(()));
-        let byte = Need { bytes: 1, ..nothing("workspace") };
+        let byte = BufferRequirement { bytes: 1, ..nothing("workspace") };
         assert_eq!(check(&[byte]), Err(CudaError::Length { what: "workspace", need: 1, have: 0 }));
     }
 }

@@ -7,18 +7,18 @@ use turntile_perm::row_slide::SlideRound;
 use turntile_plan::cost_table::Sample;
 use turntile_plan::{CostTable, StageMap};
 
-use crate::launches::Launches;
-use crate::lower::At;
+use crate::launch_list::LaunchList;
+use crate::lower::TargetParams;
 use crate::lower::cost::{Cost, Quantities};
 use crate::names::{Constant, Operation, Quantity as Q};
-use crate::way::Way;
+use crate::strategy::Strategy;
 
 /// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has.
 /// `short_cycles` says whether the shape has any, once it is known.
 pub fn seconds(
     shape: &StageMap,
-    launches: &Launches,
-    at: At,
+    launches: &LaunchList,
+    at: TargetParams,
     costs: &CostTable,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
@@ -30,14 +30,14 @@ pub fn seconds(
         return calls * Constant::Start.of(costs) + copies;
     };
     let fraction = fraction(shape, cost, costs, short_cycles);
-    whole(shape, launches.way, at, costs, fraction)
+    whole(shape, launches.strategy, at, costs, fraction)
 }
 
 /// What launches reached of a copy in `took` seconds; none without a launch, and where the bytes took none of them.
 pub fn sample(
     shape: &StageMap,
-    launches: &Launches,
-    at: At,
+    launches: &LaunchList,
+    at: TargetParams,
     costs: &CostTable,
     took: f64,
 ) -> Option<Sample> {
@@ -45,7 +45,7 @@ pub fn sample(
     let Cost { operation, quantities } = launches.cost?;
     let short = shape.has_short_cycles(Constant::ShortCycle.of(costs) as usize);
     let quantities = quantities.is(Q::ShortCycles, short).all().to_vec();
-    let reaching = |fraction| whole(shape, launches.way, at, costs, fraction);
+    let reaching = |fraction| whole(shape, launches.strategy, at, costs, fraction);
     let fixed = reaching(f64::INFINITY);
     let fraction = (reaching(1.0) - fixed) / (took - fixed);
     let sample = Sample { operation: operation as usize, quantities, fraction };
@@ -72,29 +72,35 @@ fn fraction(
 }
 
 /// The seconds of a stage that reaches `fraction` of a copy.
-fn whole(shape: &StageMap, way: Way, at: At, costs: &CostTable, fraction: f64) -> f64 {
+fn whole(
+    shape: &StageMap,
+    strategy: Strategy,
+    at: TargetParams,
+    costs: &CostTable,
+    fraction: f64,
+) -> f64 {
     // Columns that are cut off move twice.
     let twice = if let StageMap::Cut { rows, .. } = shape { rows.gaps() } else { 0 };
     let bytes = ((shape.len() + twice) * at.elem_bytes) as f64;
     let speed = Constant::Copy.of(costs) * fraction;
-    Constant::Start.of(costs) + waits(shape, way, at, costs) + 2.0 * bytes / speed
+    Constant::Start.of(costs) + waits(shape, strategy, at, costs) + 2.0 * bytes / speed
 }
 
 /// Seconds that a way takes at least, before its launch is known.
 pub fn least(
     shape: &StageMap,
-    way: Way,
-    at: At,
+    strategy: Strategy,
+    at: TargetParams,
     costs: &CostTable,
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
-    if way != Way::PerCycle {
+    if strategy != Strategy::PerCycle {
         return 0.0;
     }
     // A worker a cycle, as many as there are: a launch decides nothing.
     let cost = Quantities::default().cycles(shape, usize::MAX, at).of(Operation::PerCycle);
     let fraction = fraction(shape, &cost, costs, short_cycles);
-    whole(shape, way, at, costs, fraction)
+    whole(shape, strategy, at, costs, fraction)
 }
 
 /// Seconds that no pass over `bytes` bytes is faster than.
@@ -104,11 +110,11 @@ pub fn least_seconds(costs: &CostTable, bytes: usize) -> f64 {
 }
 
 /// Seconds beside the start and the bytes: for all blocks to wait, for rounds of rows, or for launches beside the first.
-fn waits(shape: &StageMap, way: Way, at: At, costs: &CostTable) -> f64 {
-    match (shape, way) {
+fn waits(shape: &StageMap, strategy: Strategy, at: TargetParams, costs: &CostTable) -> f64 {
+    match (shape, strategy) {
         // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
         (StageMap::SlotGather { .. }, _) => 2.0 * Constant::Wait.of(costs),
-        (&StageMap::Slide(rows), Way::Rounds { least }) => rounds(rows, least, at, costs),
+        (&StageMap::Slide(rows), Strategy::Rounds { least }) => rounds(rows, least, at, costs),
         // Out of the way, and behind or between the others.
         (StageMap::Cut { .. }, _) => 2.0 * Constant::Start.of(costs),
         _ => 0.0,
@@ -117,7 +123,7 @@ fn waits(shape: &StageMap, way: Way, at: At, costs: &CostTable) -> f64 {
 
 /// A start for each round, and what a row by itself loses to many: one block alone, and a wait between
 /// reading a row and writing it.
-fn rounds(slide: RowSlide, least: usize, at: At, costs: &CostTable) -> f64 {
+fn rounds(slide: RowSlide, least: usize, at: TargetParams, costs: &CostTable) -> f64 {
     let alone = Constant::Copy.of(costs) / at.limits.units as f64;
     let each = |SlideRound { rows, together }| {
         let bytes = (2 * rows.len() * slide.cols() * at.elem_bytes) as f64;

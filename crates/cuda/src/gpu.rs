@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::call::{Call, ChipLimits};
-use crate::chip::Chip;
 use crate::driver::{Context, DeviceProperties, Function, Image, LaunchDims, Module};
 use crate::error::{CudaError, LowerError};
 use crate::family::{Family, NEEDED_ARCHITECTURE};
+use crate::gpu_device::GpuDevice;
+use crate::launch::{CheckedLaunch, DeviceLimits};
 use crate::sync::BlockSync;
 
 /// A kernel that does nothing, of the version and the oldest architecture that the kernels for clusters are compiled for.
@@ -34,7 +34,7 @@ pub struct Gpu(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    chip: Chip,
+    chip: GpuDevice,
     /// Architecture whose machine code is loaded; `None` to load PTX only.
     machine_code: Option<usize>,
     modules: Mutex<HashMap<(Family, usize), Arc<ModuleSlot>>>,
@@ -74,7 +74,7 @@ impl Gpu {
     }
 
     /// The GPU of a context (`CUcontext`) that somebody else made. Of one that has a part of the multiprocessors (a green
-    /// context, an execution affinity), [`chip`](Self::chip) has as many, and plans are for these.
+    /// context, an execution affinity), [`device`](Self::device) has as many, and plans are for these.
     ///
     /// # Errors
     /// As [`primary`](Self::primary).
@@ -94,7 +94,7 @@ impl Gpu {
         if found.architecture < NEEDED_ARCHITECTURE {
             return Err(CudaError::DeviceTooOld { device: found.name, have: found.architecture });
         }
-        let limits = ChipLimits {
+        let limits = DeviceLimits {
             units: found.units,
             shared_bytes: found.shared_bytes,
             unit_shared_bytes: found.unit_shared_bytes,
@@ -104,18 +104,18 @@ impl Gpu {
         };
         // The GH200's memory is slower, and MIG slices have fewer multiprocessors.
         let measured =
-            found.name.starts_with("NVIDIA H200") && limits.units == ChipLimits::H200.units;
+            found.name.starts_with("NVIDIA H200") && limits.units == DeviceLimits::H200.units;
         let chip = if measured {
-            Chip::h200().with_limits(limits).named(found.name)
+            GpuDevice::h200().with_limits(limits).named(found.name)
         } else {
-            Chip::like_h200(found.name, limits, found.peak_bandwidth)
+            GpuDevice::like_h200(found.name, limits, found.peak_bandwidth)
         };
         let machine_code = machine_code.then_some(found.architecture);
         Ok(Gpu(Arc::new(Inner { chip, machine_code, modules: Mutex::default(), context })))
     }
 
     /// What it is and offers: the device to plan for.
-    pub fn chip(&self) -> &Chip {
+    pub fn device(&self) -> &GpuDevice {
         &self.0.chip
     }
 
@@ -174,7 +174,7 @@ impl Gpu {
     }
 
     /// The kernels of launches, each with room for its blocks.
-    pub(crate) fn kernels(&self, calls: &[Call]) -> Result<Vec<Function>, CudaError> {
+    pub(crate) fn kernels(&self, calls: &[CheckedLaunch]) -> Result<Vec<Function>, CudaError> {
         let mut kernels: Vec<Function> = Vec::with_capacity(calls.len());
         for (number, call) in calls.iter().enumerate() {
             // Rows that slide in rounds are many launches of the same kernel, which is asked about once.
@@ -187,7 +187,7 @@ impl Gpu {
         Ok(kernels)
     }
 
-    fn kernel(&self, call: &Call) -> Result<Function, CudaError> {
+    fn kernel(&self, call: &CheckedLaunch) -> Result<Function, CudaError> {
         let kernel = self.function(call.family, call.word, call.entry)?;
         let config = call.config();
         kernel.allow_shared(config.shared_bytes)?;

@@ -1,50 +1,47 @@
 //! Runs turntile's plans on NVIDIA GPUs.
 //!
-//! A [`Plan`](turntile_plan::Plan) made for a GPU's [`chip`](Gpu::chip) is *prepared* once: every
-//! stage is lowered to a launch ([`lower`]), its kernel loaded, its workspace sized. A [`Prepared`] plan
-//! then runs on the caller's stream, over the caller's device memory, with the caller's workspace or
-//! one that was allocated when it was prepared: running allocates nothing, waits for nothing and
-//! touches no other stream, so it can be captured in a CUDA graph.
+//! A [`Plan`](turntile_plan::Plan) that was made for a GPU's [`device`](Gpu::device) is prepared once: each stage is lowered to
+//! launches, their kernels are loaded, and the size of the workspace is known. A [`Prepared`] plan runs on a stream and in device
+//! memory of the caller, with the caller's workspace or its own. Running allocates nothing and waits for nothing, so it can be
+//! captured in a CUDA graph.
 //!
-//! | module | holds |
-//! |---|---|
-//! | [`call`] | a launch as data; what of a device decides it |
-//! | [`sync`] | which kernels synchronise across blocks, and what guarantees that the awaited blocks are running |
-//! | [`lower`] | from a stage to its launch: kernel, geometry, parameters |
-//! | [`buffers`] | the memory of a run, and where in it a launch has its addresses |
-//! | [`family`] | the embedded device code |
-//! | [`args`] | a kernel's parameter: the structures of the device code |
-//! | [`check`] | permutations as the checking kernels take them |
-//! | [`peers`] | streams, events and memory for work of several GPUs |
-//! | [`kernels`] | the door for device code that is not this crate's |
-//! | [`error`] | what can go wrong |
+//! Safe code runs only launches that this crate lowered and checked, in memory that this crate allocated ([`Stopwatch`]). Running
+//! in the caller's memory is `unsafe` ([`Prepared::run_raw`]), and so is launching other device code ([`Gpu::load_kernels`]).
 //!
-//! Safe code can run only what this crate lowered and checked, on memory of its own ([`Stopwatch`]); running on
-//! the caller's memory is `unsafe` ([`Prepared::run_raw`]), and so is launching other code
-//! ([`Gpu::load_kernels`]).
+//! The driver's library is loaded when a GPU is first asked for, so programs start without one. Without feature `cuda`, and on
+//! systems other than Linux, the same items exist, and [`Gpu::primary`] returns [`CudaError::NoBackend`].
 //!
-//! The driver's library is looked for when it is first needed: programs start without one, and [`Gpu::primary`] says so.
-//! Without the feature `cuda`, and on other systems than Linux, everything is there, and [`Gpu::current`] answers
-//! [`CudaError::NoBackend`].
+//! Modules that are not listed here are public for the tests and the lab of this repository.
 
 mod archive;
+#[doc(hidden)]
 pub mod args;
+#[doc(hidden)]
 pub mod banks;
+#[doc(hidden)]
 pub mod buffers;
-pub mod call;
+#[doc(hidden)]
 pub mod check;
-pub mod chip;
 pub mod error;
 mod estimate;
+#[doc(hidden)]
 pub mod family;
-pub mod kernels;
-pub mod launches;
+pub mod gpu_device;
+#[doc(hidden)]
+pub mod launch;
+#[doc(hidden)]
+pub mod launch_list;
+#[doc(hidden)]
 pub mod lower;
 mod names;
-mod offers;
 pub mod peers;
+mod strategies;
+#[doc(hidden)]
+pub mod strategy;
+#[doc(hidden)]
 pub mod sync;
-pub mod way;
+#[doc(hidden)]
+pub mod user_kernels;
 
 mod driver;
 mod gpu;
@@ -52,16 +49,16 @@ mod prepare;
 mod run;
 mod stopwatch;
 
-pub use buffers::{Buffers, Spot};
-pub use chip::Chip;
+pub use buffers::{BufferOffset, Buffers};
 pub use error::{CudaError, LowerError};
 pub use gpu::Gpu;
-pub use kernels::Kernels;
-pub use launches::Launches;
+pub use gpu_device::GpuDevice;
+pub use launch_list::LaunchList;
 pub use lower::{ScalarKind, Scaling};
 pub use prepare::Work;
 pub use run::Prepared;
-pub use stopwatch::{Ground, Stopwatch};
+pub use stopwatch::{BenchMemory, Stopwatch};
+pub use user_kernels::UserKernels;
 
 #[cfg(feature = "cust")]
 pub use cust;

@@ -5,12 +5,12 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use crate::call::{Call, ChipLimits};
 use crate::driver::{Event, Function, Memory, Stream};
 use crate::error::{CudaError, LowerError};
 use crate::gpu::Gpu;
+use crate::launch::{CheckedLaunch, DeviceLimits};
 pub use crate::lower::Squares;
-use crate::lower::{self, At};
+use crate::lower::{self, TargetParams};
 
 impl Gpu {
     /// Lets what runs here reach the memory of `other`, and says whether it can: otherwise copies between the two go through
@@ -46,7 +46,7 @@ pub struct Buffer {
 #[derive(Debug)]
 pub struct Swap {
     squares: Squares,
-    launches: [Call; 3],
+    launches: [CheckedLaunch; 3],
     kernels: Vec<Function>,
 }
 
@@ -56,7 +56,7 @@ pub enum SwapHalf {
     /// First half of the swap of two blocks.
     First,
     /// Second half of the swap of two blocks.
-    Second,
+    SecondPointer,
     /// Transposition of the squares of one block, in place.
     Own,
 }
@@ -70,9 +70,9 @@ impl Swap {
     pub fn lower(
         squares: Squares,
         elem_bytes: usize,
-        limits: &ChipLimits,
-    ) -> Result<[Call; 3], LowerError> {
-        lower::apart(squares, At { elem_bytes, alignment: 16, limits })
+        limits: &DeviceLimits,
+    ) -> Result<[CheckedLaunch; 3], LowerError> {
+        lower::apart(squares, TargetParams { elem_bytes, alignment: 16, limits })
     }
 
     /// Those of [`lower`](Self::lower), loaded on a GPU.
@@ -82,7 +82,7 @@ impl Swap {
     pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
         let stage = || format!("squares of {}, {elem_bytes} bytes an element", squares.side);
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
-        let limits = gpu.chip().limits();
+        let limits = gpu.device().limits();
         let launches = Self::lower(squares, elem_bytes, limits).map_err(infeasible)?;
         Ok(Swap { squares, kernels: gpu.kernels(&launches)?, launches })
     }
@@ -91,8 +91,8 @@ impl Swap {
 impl fmt::Display for Swap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ([rows, cols], side) = (self.squares.across, self.squares.side);
-        let [Call(first), ..] = &self.launches;
-        let blocks = self.launches.each_ref().map(|Call(launch)| launch.groups);
+        let [CheckedLaunch(first), ..] = &self.launches;
+        let blocks = self.launches.each_ref().map(|CheckedLaunch(launch)| launch.groups);
         let (kernel, threads) = (first.kernel(), first.threads);
         write!(f, "{rows} x {cols} squares of {side}: {kernel} {blocks:?} x {threads} threads")
     }

@@ -3,13 +3,13 @@
 use turntile_perm::PitchedRows;
 use turntile_plan::{Direction, InvalidPlan, Method, Plan, Problem, StageMap};
 
-use crate::args::Second;
-use crate::buffers::{self, Buffers, Need, Spot, WORKSPACE_ALIGNMENT};
-use crate::call::{Call, ChipLimits, widest_word};
+use crate::args::SecondPointer;
+use crate::buffers::{self, BufferOffset, BufferRequirement, Buffers, WORKSPACE_ALIGNMENT};
 use crate::error::{CudaError, LowerError};
-use crate::launches::Launches;
-use crate::lower::{At, ScalarKind, Scaling, cut_places, lowered, scale, scaled_square};
-use crate::way::Way;
+use crate::launch::{CheckedLaunch, DeviceLimits, widest_word};
+use crate::launch_list::LaunchList;
+use crate::lower::{ScalarKind, Scaling, TargetParams, cut_places, lowered, scale, scaled_square};
+use crate::strategy::Strategy;
 
 /// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
 /// that were checked, so that launches keep to its bytes whoever put the plan together.
@@ -17,9 +17,9 @@ use crate::way::Way;
 pub struct Work {
     /// What a whole plan is of.
     problem: Option<Problem>,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<CheckedLaunch>,
     /// Where each has its addresses.
-    spots: Vec<[Spot; 2]>,
+    spots: Vec<[BufferOffset; 2]>,
     /// Bytes of the matrix, or of each of source and destination.
     bytes: usize,
     out_of_place: bool,
@@ -49,7 +49,7 @@ impl Work {
     }
 
     /// Stages' launches on the same memory, with `kept` bytes of the workspace's start for gaps.
-    fn of_launches(launches: &[&Launches], kept: usize, bytes: usize, alignment: usize) -> Self {
+    fn of_launches(launches: &[&LaunchList], kept: usize, bytes: usize, alignment: usize) -> Self {
         Work {
             problem: None,
             calls: launches.iter().flat_map(|launches| launches.calls().to_vec()).collect(),
@@ -83,21 +83,22 @@ impl Work {
     /// [`CudaError::Flawed`], or [`CudaError::Infeasible`] where it has no kernel.
     pub fn of_stage(
         shape: &StageMap,
-        way: Way,
+        strategy: Strategy,
         elem_bytes: usize,
         alignment: usize,
-        limits: &ChipLimits,
+        limits: &DeviceLimits,
     ) -> Result<Self, CudaError> {
         let bytes = bytes_of(shape, elem_bytes)?;
         // No more of it is made use of than the largest power of two in it, up to 16.
         let alignment = widest_word(&[alignment]);
-        let at = At { elem_bytes, alignment, limits };
-        let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {way}"), why };
-        let lowered = possible(way, bytes).and_then(|()| lowered(shape, way, at));
+        let at = TargetParams { elem_bytes, alignment, limits };
+        let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {strategy}"), why };
+        let lowered = possible(strategy, bytes).and_then(|()| lowered(shape, strategy, at));
         let (calls, cost) = lowered.map_err(infeasible)?;
-        let launches = Launches { shape: shape.clone(), elem_bytes, alignment, way, calls, cost };
+        let launches =
+            LaunchList { shape: shape.clone(), elem_bytes, alignment, strategy, calls, cost };
         let work = Self::of_launches(&[&launches], 0, bytes, alignment);
-        Ok(Work { out_of_place: way.method() == Method::OutOfPlace, ..work })
+        Ok(Work { out_of_place: strategy.method() == Method::OutOfPlace, ..work })
     }
 
     /// Numbers in `rows` scaled where they lie, in memory whose address is a multiple of `alignment` and of a real
@@ -110,17 +111,17 @@ impl Work {
         rows: PitchedRows,
         scaling: Scaling,
         alignment: usize,
-        limits: &ChipLimits,
+        limits: &DeviceLimits,
     ) -> Result<Self, CudaError> {
         let alignment = widest_word(&[alignment]).max(number.real_bytes());
         let bytes = rows.span().saturating_mul(number.bytes());
         let mut work = Self::of_launches(&[], 0, bytes, alignment);
         if !rows.is_empty() {
-            let at = At { elem_bytes: number.bytes(), alignment, limits };
+            let at = TargetParams { elem_bytes: number.bytes(), alignment, limits };
             let infeasible = |why| CudaError::Infeasible { stage: number.entry().to_owned(), why };
             let call = scale(number, rows, scaling, at).map_err(infeasible)?;
             work.calls.push(call);
-            work.spots.push([Spot::Data(0), Spot::Workspace(0)]);
+            work.spots.push([BufferOffset::Data(0), BufferOffset::Workspace(0)]);
         }
         Ok(work)
     }
@@ -134,7 +135,7 @@ impl Work {
         &self,
         number: ScalarKind,
         scaling: Scaling,
-        limits: &ChipLimits,
+        limits: &DeviceLimits,
     ) -> Result<Option<Self>, CudaError> {
         let Some((first, others)) = self.calls.split_first() else { return Ok(None) };
         let Some(square) = scaled_square(first, number, scaling) else { return Ok(None) };
@@ -149,7 +150,7 @@ impl Work {
                     PitchedRows::new(cols, rows, leading.result().pitch()).expect("a part of rows");
                 let alignment = widest_word(&[self.alignment, to]);
                 let mut rest = Self::of_scale(number, rows, scaling, alignment, limits)?;
-                rest.spots.iter_mut().for_each(|spots| spots[0] = Spot::Data(to));
+                rest.spots.iter_mut().for_each(|spots| spots[0] = BufferOffset::Data(to));
                 rest.bytes = self.bytes;
                 Ok(Some(work.then(rest)))
             }
@@ -166,7 +167,7 @@ impl Work {
         &self,
         number: ScalarKind,
         scaling: Scaling,
-        limits: &ChipLimits,
+        limits: &DeviceLimits,
     ) -> Result<Self, CudaError> {
         if let Some(on_the_way) = self.scaled(number, scaling, limits)? {
             return Ok(on_the_way);
@@ -211,12 +212,12 @@ impl Work {
     }
 
     /// The launches, in order.
-    pub fn calls(&self) -> &[Call] {
+    pub fn calls(&self) -> &[CheckedLaunch] {
         &self.calls
     }
 
     /// Where the launches' first and second addresses lie, in their order.
-    pub fn spots(&self) -> &[[Spot; 2]] {
+    pub fn spots(&self) -> &[[BufferOffset; 2]] {
         &self.spots
     }
 
@@ -239,7 +240,7 @@ impl Work {
     pub fn workspace_bytes(&self) -> usize {
         let steps = self.calls.iter().zip(&self.spots);
         let ends = steps.map(|(call, [_, second])| match (call.workspace.bytes(), second) {
-            (bytes, Spot::Workspace(before)) if bytes > 0 => before + bytes,
+            (bytes, BufferOffset::Workspace(before)) if bytes > 0 => before + bytes,
             _ => 0,
         });
         ends.max().unwrap_or(0).max(self.held)
@@ -289,9 +290,9 @@ impl Work {
         let (from, source) =
             (buffers.source.unwrap_or_default(), if out_of_place { self.bytes } else { 0 });
         buffers::check(&[
-            Need { what: data, place: buffers.data, bytes: self.bytes, alignment },
-            Need { what: "source", place: from, bytes: source, alignment },
-            Need {
+            BufferRequirement { what: data, place: buffers.data, bytes: self.bytes, alignment },
+            BufferRequirement { what: "source", place: from, bytes: source, alignment },
+            BufferRequirement {
                 what: "workspace",
                 place: workspace,
                 bytes: need,
@@ -302,7 +303,7 @@ impl Work {
 }
 
 /// Bytes of the workspace up to the end of what launches hand on to others.
-fn held(launches: &Launches, kept: usize) -> usize {
+fn held(launches: &LaunchList, kept: usize) -> usize {
     match launches.held_bytes() {
         0 => 0,
         bytes => kept.saturating_add(bytes),
@@ -311,29 +312,29 @@ fn held(launches: &Launches, kept: usize) -> usize {
 
 /// The first and second address of each launch: most in the whole matrix, those for leading dimensions and cut columns in
 /// parts of it and in the workspace, whose first `kept` bytes hold what is kept of gaps.
-fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]> {
-    let (data, own) = (Spot::Data(0), Spot::Workspace(kept));
+fn spots_of(launches: &LaunchList, kept: usize) -> impl Iterator<Item = [BufferOffset; 2]> {
+    let (data, own) = (BufferOffset::Data(0), BufferOffset::Workspace(kept));
     launches.calls().iter().enumerate().map(move |(number, call)| {
-        let reads = call.params.second() == Some(Second::Source);
-        match (&launches.shape, launches.way.method()) {
-            (_, Method::SaveGaps) => [data, Spot::Workspace(0)],
+        let reads = call.params.second() == Some(SecondPointer::Source);
+        match (&launches.shape, launches.strategy.method()) {
+            (_, Method::SaveGaps) => [data, BufferOffset::Workspace(0)],
             (_, Method::ThroughWorkspace) => [[own, data], [data, own]][number.min(1)],
             (StageMap::TransposeRows(leading), _) if reads => {
                 let (_, [from, to]) = leading.remainder(launches.elem_bytes);
-                [Spot::Data(to), Spot::Data(from)]
+                [BufferOffset::Data(to), BufferOffset::Data(from)]
             }
             (&StageMap::Cut { rows, direction }, _) => {
-                let mut places = cut_places(rows, launches.elem_bytes).map(Spot::Data);
+                let mut places = cut_places(rows, launches.elem_bytes).map(BufferOffset::Data);
                 if direction == Direction::Backward {
                     places.reverse();
                 }
                 match number {
                     0 => [own, places[0]],
-                    1 => [data, Spot::Workspace(kept + launches.held_bytes())],
+                    1 => [data, BufferOffset::Workspace(kept + launches.held_bytes())],
                     _ => [places[1], own],
                 }
             }
-            (_, Method::OutOfPlace) => [data, Spot::Source(0)],
+            (_, Method::OutOfPlace) => [data, BufferOffset::Source(0)],
             _ if reads => [data, data],
             _ => [data, own],
         }
@@ -341,16 +342,16 @@ fn spots_of(launches: &Launches, kept: usize) -> impl Iterator<Item = [Spot; 2]>
 }
 
 /// The launches of a plan's stages, which were made for them.
-fn launches_of(plan: &Plan) -> Result<Vec<&Launches>, CudaError> {
+fn launches_of(plan: &Plan) -> Result<Vec<&LaunchList>, CudaError> {
     plan.check()?;
     let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
     let mut all = Vec::new();
     for (number, stage) in (1..).zip(plan.stages()) {
-        let Some(launches) = stage.implementation.launch_config.get::<Launches>() else {
+        let Some(launches) = stage.implementation.launch_config.get::<LaunchList>() else {
             return Err(CudaError::NotForGpu { device: plan.device.clone() });
         };
         let same = launches.is_for(&stage.map, elem_bytes * stage.elems_per_unit)
-            && launches.way.method() == stage.implementation.method
+            && launches.strategy.method() == stage.implementation.method
             && alignment.is_multiple_of(launches.alignment);
         if !same {
             return Err(InvalidPlan::LaunchConfig { number, stage: stage.to_string() }.into());
@@ -370,14 +371,14 @@ pub(crate) fn bytes_of(shape: &StageMap, elem_bytes: usize) -> Result<usize, Cud
 }
 
 /// Numbers of a way that no device has, before anything is multiplied or divided by them.
-fn possible(way: Way, bytes: usize) -> Result<(), LowerError> {
-    let right = match way {
+fn possible(strategy: Strategy, bytes: usize) -> Result<(), LowerError> {
+    let right = match strategy {
         // Every block of a gather keeps some of the matrix.
-        Way::Runs { groups } => groups > 0 && groups.checked_mul(bytes).is_some(),
-        Way::Teams { groups, blocks } => {
+        Strategy::Runs { groups } => groups > 0 && groups.checked_mul(bytes).is_some(),
+        Strategy::Teams { groups, blocks } => {
             groups > 0 && blocks > 0 && groups.checked_mul(bytes).is_some()
         }
-        Way::OnChipMoves { threads } => threads <= MOST_THREADS,
+        Strategy::OnChipMoves { threads } => threads <= MOST_THREADS,
         _ => true,
     };
     right.then_some(()).ok_or(LowerError::NoKernel)

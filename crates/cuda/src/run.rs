@@ -6,10 +6,10 @@ use std::ffi::c_void;
 use turntile_plan::Plan;
 
 use crate::buffers::Buffers;
-use crate::call::{Call, WorkspacePart};
 use crate::driver::{self, Function, Memory};
 use crate::error::CudaError;
 use crate::gpu::Gpu;
+use crate::launch::{CheckedLaunch, WorkspacePart};
 use crate::lower::{ScalarKind, Scaling};
 use crate::prepare::Work;
 
@@ -58,7 +58,7 @@ struct Loaded {
 
 impl Loaded {
     /// Its launches, each with its kernel.
-    fn launches(&self) -> impl Iterator<Item = (&Call, &Function)> {
+    fn launches(&self) -> impl Iterator<Item = (&CheckedLaunch, &Function)> {
         self.work.calls().iter().zip(&self.kernels)
     }
 }
@@ -82,7 +82,7 @@ impl Prepared {
     /// # Errors
     /// As [`Gpu::prepare`].
     pub fn with_scaling(mut self) -> Result<Self, CudaError> {
-        let (work, limits) = (self.work(), self.gpu.chip().limits());
+        let (work, limits) = (self.work(), self.gpu.device().limits());
         let numbers = ScalarKind::ALL.into_iter().filter(|number| work.is_of(*number));
         let pass = |number| self.gpu.load(work.and_scaled(number, Scaling::Zeros, limits)?);
         self.scales = numbers.map(pass).collect::<Result<_, CudaError>>()?;
@@ -148,7 +148,7 @@ impl Prepared {
         number: ScalarKind,
         scaling: Scaling,
     ) -> Result<(), CudaError> {
-        let work = self.work().and_scaled(number, scaling, self.gpu.chip().limits())?;
+        let work = self.work().and_scaled(number, scaling, self.gpu.device().limits())?;
         let kernels: Result<Vec<_>, _> =
             work.calls().iter().map(|call| self.kernel(call)).collect();
         // SAFETY: the caller answers for all of it; these are the work's kernels.
@@ -156,7 +156,7 @@ impl Prepared {
     }
 
     /// The kernel of a launch that needs no more than one of those that were prepared.
-    fn kernel(&self, call: &Call) -> Result<&Function, CudaError> {
+    fn kernel(&self, call: &CheckedLaunch) -> Result<&Function, CudaError> {
         let mut all = self.loaded.iter().chain(&self.scales).flat_map(Loaded::launches);
         let found = all.find(|(known, _)| call.needs_no_more_than(known));
         found

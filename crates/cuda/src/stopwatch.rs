@@ -36,7 +36,7 @@ pub struct Stopwatch {
 
 /// Where launches of one's own are timed: a stopwatch's stream and memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground {
+pub struct BenchMemory {
     /// The stream (`CUstream`).
     pub stream: *mut c_void,
     /// Device address of the memory, a multiple of 256.
@@ -93,7 +93,7 @@ impl Stopwatch {
         &mut self,
         problem: &Problem,
         [to, from]: [usize; 2],
-        queue: impl FnOnce(Ground) -> Result<(), CudaError>,
+        queue: impl FnOnce(BenchMemory) -> Result<(), CudaError>,
     ) -> Result<u64, CudaError> {
         let ground = self.ground();
         let place = |at| self.data.span(at, 0).map(|address| (address, ground.bytes - at));
@@ -170,15 +170,15 @@ impl Stopwatch {
     /// see fit whose launches they are) and what is its own, in the context of the stopwatch's `Gpu`.
     pub unsafe fn time_raw(
         &mut self,
-        queue: impl FnOnce(Ground) -> Result<(), CudaError>,
+        queue: impl FnOnce(BenchMemory) -> Result<(), CudaError>,
     ) -> Result<Duration, CudaError> {
         let ground = self.ground();
         self.between_events(|_, _| queue(ground))
     }
 
-    fn ground(&self) -> Ground {
+    fn ground(&self) -> BenchMemory {
         let (address, bytes) = (self.data.address(), self.data.bytes());
-        Ground { stream: self.stream.raw(), address, bytes }
+        BenchMemory { stream: self.stream.raw(), address, bytes }
     }
 
     /// Memory and workspace for a run of `prepared`, from `at` bytes from the start of this memory on.

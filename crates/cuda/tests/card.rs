@@ -5,8 +5,8 @@
 
 use std::ptr;
 
-use turntile_cuda::call::WorkspacePart;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::launch::WorkspacePart;
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::{
     Buffers, CudaError, Gpu, LowerError, Prepared, ScalarKind, Scaling, Stopwatch, Work,
 };
@@ -47,7 +47,7 @@ const TWICE: Scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: false 
 fn prepared() -> Prepared {
     let gpu = Gpu::primary(0).unwrap();
     let problem = Problem::new(4096, 6000, 4).unwrap();
-    let plan = Planner::new(gpu.chip().clone()).plan(&problem).unwrap();
+    let plan = Planner::new(gpu.device().clone()).plan(&problem).unwrap();
     gpu.prepare(&plan).unwrap()
 }
 
@@ -63,8 +63,8 @@ fn child_allowed() {
     let gpu = Gpu::primary(0).unwrap();
     let of = |rows| {
         let shape = Elementary { batch: 100, rows, mid: 1, cols: 100, unit: 1 };
-        let way = Way::Barrier(Scope::Block);
-        let work = Work::of_stage(&shape.into(), way, 4, 16, gpu.chip().limits()).unwrap();
+        let way = Strategy::Barrier(Scope::Block);
+        let work = Work::of_stage(&shape.into(), way, 4, 16, gpu.device().limits()).unwrap();
         (work.calls()[0].kernel(), work.calls()[0].shared_bytes, gpu.prepare_work(work).unwrap())
     };
     let (large, small) = (of(499), of(149));
@@ -85,8 +85,8 @@ fn child_cleared() {
     let gpu = Gpu::primary(0).unwrap();
     let rows = RowSlide::new(4096, 1000, 1000, 1024).unwrap().into();
     let moved = Elementary { batch: 1, rows: 300, mid: 1, cols: 200, unit: 16 }.into();
-    for (shape, way) in [(rows, Way::Blocks { block: 1 << 14 }), (moved, Way::Moves)] {
-        let work = Work::of_stage(&shape, way, 4, 16, gpu.chip().limits()).unwrap();
+    for (shape, way) in [(rows, Strategy::Blocks { block: 1 << 14 }), (moved, Strategy::Moves)] {
+        let work = Work::of_stage(&shape, way, 4, 16, gpu.device().limits()).unwrap();
         let WorkspacePart::Flags(flags) = work.calls()[0].workspace else { panic!("{work:?}") };
         let prepared = gpu.prepare_work(work).unwrap();
         let workspace = memory(&prepared).workspace.unwrap();
@@ -115,7 +115,7 @@ fn child_less_aligned() {
     let gpu = Gpu::primary(0).unwrap();
     let plan = |alignment| {
         let problem = Problem::new(4096, 6000, 4).unwrap().with_alignment(alignment);
-        Planner::new(gpu.chip().clone()).plan(&problem).unwrap()
+        Planner::new(gpu.device().clone()).plan(&problem).unwrap()
     };
     let prepared = gpu.prepare(&plan(16)).unwrap().or(&plan(4)).unwrap();
     let queue_at = |more: u64| {
@@ -206,7 +206,7 @@ fn runs_are_captured_scaled_or_not() {
 #[ignore = "run by `runs_are_captured_scaled_or_not`"]
 fn child_captured() {
     let gpu = Gpu::primary(0).unwrap();
-    let planner = Planner::new(gpu.chip().clone());
+    let planner = Planner::new(gpu.device().clone());
     let dense = |bytes| Problem::new(4096, 6000, bytes).unwrap();
     let numbers = ScalarKind::ALL.map(|number| (number, dense(number.bytes())));
     let square = Problem::new(4096, 4096, 4).unwrap();
@@ -236,11 +236,11 @@ fn a_context_with_a_part_of_the_device_gets_plans_for_it() {
 
 fn units_of_plans() -> usize {
     let gpu = Gpu::primary(0).unwrap();
-    let units = gpu.chip().limits().units;
+    let units = gpu.device().limits().units;
     let problems = [(2000, 1000), (7200, 1800), (3001, 3989), (8191, 9000), (9973, 10007)];
     for (rows, cols) in problems {
         let problem = Problem::new(rows, cols, 4).unwrap();
-        let plans = Planner::new(gpu.chip().clone()).candidates(&problem).candidates;
+        let plans = Planner::new(gpu.device().clone()).candidates(&problem).candidates;
         assert!(!plans.is_empty());
         for plan in plans {
             let prepared = gpu.prepare(&plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
@@ -249,8 +249,9 @@ fn units_of_plans() -> usize {
     }
     // A plan that was made for the whole device.
     let grid = Elementary { batch: 1, rows: 7200, mid: 1, cols: 1800, unit: 1 };
-    let limits = turntile_cuda::call::ChipLimits { units: 132, ..*gpu.chip().limits() };
-    let work = Work::of_stage(&grid.into(), Way::Barrier(Scope::Grid), 4, 16, &limits).unwrap();
+    let limits = turntile_cuda::launch::DeviceLimits { units: 132, ..*gpu.device().limits() };
+    let work =
+        Work::of_stage(&grid.into(), Strategy::Barrier(Scope::Grid), 4, 16, &limits).unwrap();
     let need = work.calls()[0].groups as usize;
     let refused = gpu.prepare_work(work).map(drop);
     match units {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use turntile_cuda::{Chip, Spot, Work};
+use turntile_cuda::{BufferOffset, GpuDevice, Work};
 use turntile_perm::PitchedRows;
 use turntile_plan::{
     Device, MethodFilter, Planner, Problem, Route, StageMap, StageRequest, TileRule,
@@ -15,7 +15,7 @@ use crate::leading::{NOTHING, run};
 
 /// Every plan of the route, by `rule`, byte by byte; how many, and their kernels.
 fn check(problem: Problem, rule: TileRule) -> (usize, BTreeSet<String>) {
-    let planner = Planner::new(Chip::h200()).with_route(Route::CUT).with_tiles(rule);
+    let planner = Planner::new(GpuDevice::h200()).with_route(Route::CUT).with_tiles(rule);
     let (elem, mut met) = (problem.elem_bytes(), BTreeSet::new());
     let plans = planner.candidates(&problem).candidates;
     for plan in &plans {
@@ -100,14 +100,14 @@ fn large_matrices() {
         (158_017, 158_003, 4),
     ] {
         let problem = Problem::new(rows, cols, elem).unwrap();
-        let planner = Planner::new(Chip::h200()).with_route(Route::CUT);
+        let planner = Planner::new(GpuDevice::h200()).with_route(Route::CUT);
         let plan = planner.plan(&problem).unwrap();
         let work = Work::of_plan(&plan).unwrap();
         for offset in offsets(problem.bytes()) {
             let want = problem.dest(offset / elem) * elem + offset % elem;
             assert_eq!(
                 through(&plan, &work, offset),
-                Ok(Spot::Data(want)),
+                Ok(BufferOffset::Data(want)),
                 "{plan}, byte {offset}"
             );
         }
@@ -125,7 +125,7 @@ fn large_matrices() {
 /// Nothing to cut, or nothing left: no launch. Where the workspace has no room, the error says how much it takes.
 #[test]
 fn what_cannot_be_cut_is_refused() {
-    let chip = Chip::h200();
+    let chip = GpuDevice::h200();
     let offers = |rows: PitchedRows, cap| {
         let shape = StageMap::Cut { rows, direction: DIRECTIONS[0] };
         let request = StageRequest {

@@ -16,7 +16,7 @@ fn runs_with(case: &str, options: &[&str]) {
 }
 
 fn refusal() -> CudaError {
-    Gpu::primary(0).map(|gpu| gpu.chip().limits().units).unwrap_err()
+    Gpu::primary(0).map(|gpu| gpu.device().limits().units).unwrap_err()
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_gpu_that_will_do() {
 #[ignore = "run by `a_gpu_that_will_do`"]
 fn child_good() {
     let gpu = Gpu::primary(0).unwrap();
-    assert_eq!(gpu.chip().limits().units, 1);
+    assert_eq!(gpu.device().limits().units, 1);
     let none = Gpu::primary(1).map(drop);
     assert!(
         matches!(none, Err(CudaError::Driver { call: "cuDeviceGet", code: 101, .. })),

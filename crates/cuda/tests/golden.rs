@@ -10,10 +10,10 @@ use std::{env, fs, iter};
 
 use turntile_cuda::LowerError;
 use turntile_cuda::args::{Args, Factor, Layout, PARTS};
-use turntile_cuda::call::Call;
-use turntile_cuda::lower::{At, lower};
+use turntile_cuda::launch::CheckedLaunch;
+use turntile_cuda::lower::{TargetParams, lower};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::BlockSync;
-use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AlignedSlots, PitchedRows, RowSlide};
 use turntile_plan::StageMap;
 
@@ -67,7 +67,7 @@ fn show_args(text: &mut String, args: &Args) {
     text.push('\n');
 }
 
-fn show(text: &mut String, what: &str, answer: Result<Vec<Call>, LowerError>) {
+fn show(text: &mut String, what: &str, answer: Result<Vec<CheckedLaunch>, LowerError>) {
     match answer {
         Err(why) => writeln!(text, "{what}: {why}").unwrap(),
         Ok(calls) => {
@@ -127,7 +127,7 @@ fn golden(name: &str, text: &str) {
 }
 
 /// A shape by all `ways`, of elements of `elem` bytes with their own alignment and with 16.
-fn stages(text: &mut String, shape: StageMap, ways: &[Way], elems: &[usize]) {
+fn stages(text: &mut String, shape: StageMap, ways: &[Strategy], elems: &[usize]) {
     for &way in ways {
         for &elem in elems {
             let mut before = None;
@@ -147,7 +147,7 @@ fn stages(text: &mut String, shape: StageMap, ways: &[Way], elems: &[usize]) {
 #[test]
 fn every_way_of_every_shape() {
     let mut text = String::new();
-    let step_by_step = |way: &Way| matches!(way, Way::Rounds { .. });
+    let step_by_step = |way: &Strategy| matches!(way, Strategy::Rounds { .. });
     for shape in shapes() {
         // Hundreds of launches a stage: `slots_and_padding` has smaller ones.
         let slide = matches!(shape, StageMap::Slide(_));
@@ -163,7 +163,7 @@ fn boundaries() {
     let mut text = String::new();
     let words = [1, 2, 4, 8, 16, 12];
     for side in [16, 32, 64, 128, 100] {
-        let tiles = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
+        let tiles = [16, 32, 64, 128].map(|tile| Strategy::TileSwap { tile });
         stages(&mut text, swap([3, side, 1, side, 1]), &tiles, &words);
         stages(&mut text, swap([2, side, 3, side, 1]), &[BLOCK], &words);
     }
@@ -171,12 +171,12 @@ fn boundaries() {
         stages(
             &mut text,
             swap([1, side, 2, side, 1]),
-            &[64, 128].map(|tile| Way::TileSwap { tile }),
+            &[64, 128].map(|tile| Strategy::TileSwap { tile }),
             &[elem],
         );
     }
     // No square, several words, several instances between: not for tiles.
-    let tile = [Way::TileSwap { tile: 32 }];
+    let tile = [Strategy::TileSwap { tile: 32 }];
     for extents in [[1, 32, 1, 64, 1], [1, 32, 1, 32, 2], [1, 32, 2, 32, 1]] {
         stages(&mut text, swap(extents), &tile, &[4]);
     }
@@ -186,7 +186,7 @@ fn boundaries() {
         stages(&mut text, swap(extents), &[BLOCK], &words);
     }
     // Narrow words by 4 bytes where rows, columns or both are whole ones.
-    let wide = [Scope::Cluster(4), Scope::Grid].map(Way::Barrier);
+    let wide = [Scope::Cluster(4), Scope::Grid].map(Strategy::Barrier);
     for (rows, cols) in [(131, 256), (256, 131), (256, 300), (131, 257)] {
         stages(&mut text, swap([1, rows, 1, cols, 1]), &wide, &[1, 2]);
     }
@@ -194,22 +194,22 @@ fn boundaries() {
     for cols in [240, 241, 242, 243, 250] {
         stages(&mut text, swap([1, 240, 1, cols, 1]), &[BLOCK], &[1, 4]);
     }
-    let global = [Way::Moves];
+    let global = [Strategy::Moves];
     for units in [(1usize << 31) - 1, 1 << 31, (1 << 31) + 1] {
         stages(&mut text, swap([1, 3, 1, units / 3, 1]), &global, &[4]);
         stages(&mut text, swap([1, 1, 1, units, 1]), &global, &[4]);
-        stages(&mut text, swap([1, 1, 1, units, 1]), &[Way::PerCycle], &[4]);
+        stages(&mut text, swap([1, 1, 1, units, 1]), &[Strategy::PerCycle], &[4]);
     }
     for unit in [1, 4, 16, 32, 33, 64, 128, 129, 1000] {
         stages(&mut text, swap([2, 10, 1, 30, unit]), &global, &[4]);
     }
-    stages(&mut text, swap([2, 10, 1, 30, 3]), &[Way::OnChipMoves { threads: 128 }], &[2, 4]);
+    stages(&mut text, swap([2, 10, 1, 30, 3]), &[Strategy::OnChipMoves { threads: 128 }], &[2, 4]);
     // 2^32 elements of a matrix less twice its rows, and 2^31 slots.
     for (rows, cols, slot) in [(1 << 16, 65_533, 64), (1 << 16, 65_534, 64), (70_000, 70_000, 2)] {
         let slots = AlignedSlots::new(rows, cols, slot, slot).unwrap();
         for direction in DIRECTIONS {
             let shape = StageMap::SlotMove { batch: 2, slots, direction };
-            let by = [Way::Moves, Way::PerCycle];
+            let by = [Strategy::Moves, Strategy::PerCycle];
             stages(&mut text, shape, &by, &[4]);
         }
     }
@@ -237,7 +237,7 @@ fn axes_in_any_order() {
     }
     // Eight axes, and words of an element beside them.
     let eight = axes(&[2, 3, 2, 3, 2, 3, 2, 3], &[6, 1, 4, 7, 2, 5, 0, 3]);
-    let by = [BLOCK, Way::Moves, Way::PerCycle];
+    let by = [BLOCK, Strategy::Moves, Strategy::PerCycle];
     stages(&mut text, eight, &by, &[4, 12]);
     for unit in [1, 32, 33, 128, 129, 1000, 40_000] {
         stages(&mut text, axes(&[5, 6, 7, 8, unit], &[3, 1, 0, 2, 4]), &by[1..], &[4]);
@@ -254,22 +254,27 @@ fn axes_in_any_order() {
 #[test]
 fn slots_and_padding() {
     let mut text = String::new();
-    let teams = [1, 3].map(|blocks| Way::Teams { groups: 7, blocks });
+    let teams = [1, 3].map(|blocks| Strategy::Teams { groups: 7, blocks });
     for direction in DIRECTIONS {
         let slots = AlignedSlots::new(97, 33, 16, 32).unwrap();
         let by_rows = AlignedSlots::by_rows(97, 33, 16).unwrap();
         for slots in [slots, by_rows] {
             let shape = StageMap::SlotGather { batch: 2, slots, direction };
-            stages(&mut text, shape, &[Way::Runs { groups: 7 }, teams[0], teams[1]], &[1, 4, 12]);
+            stages(
+                &mut text,
+                shape,
+                &[Strategy::Runs { groups: 7 }, teams[0], teams[1]],
+                &[1, 4, 12],
+            );
         }
         let shape = StageMap::SlotMove { batch: 2, slots, direction };
-        stages(&mut text, shape, &[Way::PerCycle], &[1, 12]);
+        stages(&mut text, shape, &[Strategy::PerCycle], &[1, 12]);
         let by = [
-            Way::Rounds { least: 2 },
-            Way::Rounds { least: 1000 },
-            Way::Blocks { block: 48_384 },
-            Way::Blocks { block: 400_000 },
-            Way::Blocks { block: 16 },
+            Strategy::Rounds { least: 2 },
+            Strategy::Rounds { least: 1000 },
+            Strategy::Blocks { block: 48_384 },
+            Strategy::Blocks { block: 400_000 },
+            Strategy::Blocks { block: 16 },
         ];
         let [from, to] = if direction == DIRECTIONS[0] { [100, 103] } else { [103, 100] };
         let slide = RowSlide::new(37, 100, from, to).unwrap();
@@ -291,7 +296,7 @@ fn a_device_of_old() {
         [swap([1, 100, 1, 90, 1]), swap([1, 200, 1, 90, 1]), swap([1, 10, 1, 90, 5000]), gather]
     {
         for way in ways(&[7]) {
-            let at = At { elem_bytes: 4, alignment: 16, limits: &OLD };
+            let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &OLD };
             let answer = lower(&shape, way, at);
             show(&mut text, &format!("{shape} {way}, 4 bytes at 16"), answer);
         }
@@ -332,7 +337,7 @@ fn from_one_place_to_another() {
 #[test]
 fn axes_by_tiles() {
     let mut text = String::new();
-    let wide = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier);
+    let wide = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Strategy::Barrier);
     for (extents, order) in [
         (&[128, 96, 160, 144][..], &[3, 2, 1, 0][..]),
         (&[509, 641, 1021], &[2, 1, 0]),

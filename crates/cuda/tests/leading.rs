@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use bytemuck::Zeroable;
 use proptest::prelude::*;
-use turntile_cuda::args::{Args, Factor, Second, SquareArgs};
-use turntile_cuda::call::{ChipLimits, WorkspacePart, widest_word};
+use turntile_cuda::args::{Args, Factor, SecondPointer, SquareArgs};
 use turntile_cuda::family::Family;
-use turntile_cuda::{Chip, CudaError, ScalarKind, Scaling, Spot, Work};
+use turntile_cuda::launch::{DeviceLimits, WorkspacePart, widest_word};
+use turntile_cuda::{BufferOffset, CudaError, GpuDevice, ScalarKind, Scaling, Work};
 use turntile_perm::{LeadingDims, PitchedRows};
 use turntile_plan::{
     Infeasible, InvalidPlan, Method, Plan, PlanError, Planner, Problem, Stage, StageMap, TileRule,
@@ -20,7 +20,7 @@ use crate::replay;
 pub const NOTHING: u32 = u32::MAX;
 
 fn planner() -> Planner {
-    Planner::new(Chip::h200())
+    Planner::new(GpuDevice::h200())
 }
 
 fn plan(problem: &Problem) -> Plan {
@@ -46,10 +46,10 @@ pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
     for ((call, &[first, second]), reach) in steps {
         let launch = **call;
         let offset = |spot| match spot {
-            Spot::Data(bytes) | Spot::Workspace(bytes) => bytes,
-            Spot::Source(_) => panic!("{plan}: in place"),
+            BufferOffset::Data(bytes) | BufferOffset::Workspace(bytes) => bytes,
+            BufferOffset::Source(_) => panic!("{plan}: in place"),
         };
-        let aligned = |spots: &[Spot]| {
+        let aligned = |spots: &[BufferOffset]| {
             let offsets: Vec<usize> = spots.iter().map(|&spot| offset(spot)).collect();
             (widest_word(&offsets) as u64).min(alignment)
         };
@@ -59,26 +59,28 @@ pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
         };
         let (before, held) = (data.to_vec(), workspace.clone());
         // Flags lie in the workspace, behind what is kept, and are overwritten.
-        if let (WorkspacePart::Flags(bytes), Spot::Workspace(start)) = (call.workspace, second) {
+        if let (WorkspacePart::Flags(bytes), BufferOffset::Workspace(start)) =
+            (call.workspace, second)
+        {
             assert!(start >= plan.saved_gap_bytes(), "flags from {start} on: {plan}");
             assert!(start + bytes <= workspace.len(), "flags to {}: {plan}", start + bytes);
             workspace[start..start + bytes].fill(NOTHING);
         }
         match call.params.second() {
-            Some(Second::Source) => {
-                let of = |spot| if matches!(spot, Spot::Data(_)) { &before } else { &held };
+            Some(SecondPointer::Source) => {
+                let of = |spot| if matches!(spot, BufferOffset::Data(_)) { &before } else { &held };
                 let (source, aligned) = (of(second), aligned(&[first, second]));
                 for (from, &byte) in source[offset(second)..].iter().enumerate() {
                     let Some(to) = moved(aligned, from) else { continue };
                     let memory = match first {
-                        Spot::Data(_) => &mut *data,
+                        BufferOffset::Data(_) => &mut *data,
                         _ => &mut workspace[..],
                     };
                     memory[offset(first) + to] = byte;
                 }
             }
-            Some(Second::Kept) if call.family == Family::Pitched => {
-                assert_eq!((first, second), (Spot::Data(0), Spot::Workspace(0)));
+            Some(SecondPointer::Kept) if call.family == Family::Pitched => {
+                assert_eq!((first, second), (BufferOffset::Data(0), BufferOffset::Workspace(0)));
                 for at in 0..before.len() {
                     let Some(place) = moved(alignment, at) else { continue };
                     match call.entry {
@@ -88,7 +90,7 @@ pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
                 }
             }
             _ => {
-                assert_eq!(first, Spot::Data(0));
+                assert_eq!(first, BufferOffset::Data(0));
                 // Runs of tiles count the gap behind the last row.
                 for (at, &byte) in before.iter().take(reach).enumerate() {
                     if let Some(to) = moved(alignment, at) {
@@ -246,7 +248,7 @@ fn launches_fit_the_device_code() {
     let rows = PitchedRows::new(30, 20, 24).unwrap();
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
     let scales = ScalarKind::ALL
-        .map(|number| Work::of_scale(number, rows, scaling, 4, &ChipLimits::H200).unwrap());
+        .map(|number| Work::of_scale(number, rows, scaling, 4, &DeviceLimits::H200).unwrap());
     let ways =
         [turned([70, 50], [26, 6], 4), turned([70, 50], [0, 20], 404), slid([7, 9], [1, 2], 8)];
     let works = ways.into_iter().flat_map(check_every_way).chain(scales);
@@ -260,7 +262,7 @@ fn squares_are_scaled_on_the_way() {
     let by = Scaling::By { alpha: Some([2.0, 0.5]), conjugated: true };
     let scaled = |problem: Problem, number, scaling| {
         let work = Work::of_plan(&plan(&problem)).unwrap();
-        let scaled = work.scaled(number, scaling, &ChipLimits::H200).unwrap();
+        let scaled = work.scaled(number, scaling, &DeviceLimits::H200).unwrap();
         scaled.inspect(|scaled| {
             assert_eq!((scaled.bytes(), scaled.alignment()), (work.bytes(), work.alignment()));
             let args = SquareArgs { factor: Factor::zeroed(), ..square_of(scaled) };
@@ -280,7 +282,7 @@ fn squares_are_scaled_on_the_way() {
             assert_eq!(most.calls().len(), 3);
             // The part behind the square, or below it.
             let to = if sides[0] > sides[1] { 3000 } else { 3000 * 4016 } * bytes;
-            assert_eq!(most.spots()[2][0], Spot::Data(to));
+            assert_eq!(most.spots()[2][0], BufferOffset::Data(to));
             assert!(most.calls()[2].kernel().starts_with("scale."));
         }
         assert!(scaled(of([4000, 4000], 4016, bytes), number, Scaling::Zeros).is_none());
@@ -439,7 +441,7 @@ fn numbers_go_by_vectors_where_they_can() {
     let wide = |number, cols, pitch, alignment| {
         let rows = PitchedRows::new(10, cols, pitch).unwrap();
         let work =
-            Work::of_scale(number, rows, Scaling::Zeros, alignment, &ChipLimits::H200).unwrap();
+            Work::of_scale(number, rows, Scaling::Zeros, alignment, &DeviceLimits::H200).unwrap();
         assert_eq!(work.bytes(), rows.span() * number.bytes());
         let turntile_cuda::args::Args::Scale(args) = work.calls()[0].params else { panic!() };
         let each = if args.wide == 1 { 16 } else { number.bytes() as u64 };
@@ -454,7 +456,7 @@ fn numbers_go_by_vectors_where_they_can() {
     assert_eq!(wide(ScalarKind::F64, 7, 9, 1), (false, 8), "as aligned as numbers must be");
     let none = PitchedRows::new(0, 5, 7).unwrap();
     let work =
-        Work::of_scale(ScalarKind::F32, none, Scaling::Zeros, 16, &ChipLimits::H200).unwrap();
+        Work::of_scale(ScalarKind::F32, none, Scaling::Zeros, 16, &DeviceLimits::H200).unwrap();
     assert_eq!((work.calls().len(), work.bytes()), (0, 0));
 }
 

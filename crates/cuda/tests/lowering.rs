@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use turntile_cuda::args::Args;
-use turntile_cuda::call::{Call, ChipLimits, WorkspacePart};
 use turntile_cuda::family::Family;
-use turntile_cuda::lower::{At, lower};
+use turntile_cuda::launch::{CheckedLaunch, DeviceLimits, WorkspacePart};
+use turntile_cuda::lower::{TargetParams, lower};
 use turntile_cuda::peers::{Squares, Swap};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::BlockSync;
-use turntile_cuda::way::{Scope, Way};
-use turntile_cuda::{Chip, LowerError, Work};
+use turntile_cuda::{GpuDevice, LowerError, Work};
 use turntile_perm::PitchedRows;
 use turntile_plan::{Device, Direction, MethodFilter, Planner, Problem, StageMap, StageRequest};
 
@@ -19,17 +19,17 @@ use crate::cases::{
 };
 
 /// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
-pub fn check(call: &Call) {
+pub fn check(call: &CheckedLaunch) {
     let ptx = call.family.ptx(call.word);
     let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes().len());
     assert!(ptx.contains(&declared), "{}: no {declared}", call.kernel());
     assert!((1..=1024).contains(&call.threads) && call.threads.is_multiple_of(32), "{call:?}");
     assert!(call.groups > 0, "{call:?}");
-    assert!(call.shared_bytes as usize <= ChipLimits::H200.shared_bytes, "{call:?}");
+    assert!(call.shared_bytes as usize <= DeviceLimits::H200.shared_bytes, "{call:?}");
     let per_unit = ((228 << 10) / (call.shared_bytes + 1024)).min(2048 / call.threads) as usize;
     match call.sync() {
         BlockSync::Grid => {
-            assert!(call.groups as usize <= ChipLimits::H200.units * per_unit, "{call:?}");
+            assert!(call.groups as usize <= DeviceLimits::H200.units * per_unit, "{call:?}");
         }
         BlockSync::Cluster => assert_eq!(call.groups % call.cluster, 0, "{call:?}"),
         BlockSync::None | BlockSync::Earlier => {}
@@ -51,7 +51,7 @@ fn entries(family: Family) -> BTreeSet<String> {
 #[test]
 fn launches_fit_the_device_code() {
     let mut kernels = BTreeSet::new();
-    let mut meet = |call: &Call| {
+    let mut meet = |call: &CheckedLaunch| {
         check(call);
         kernels.insert(call.kernel());
     };
@@ -67,7 +67,7 @@ fn launches_fit_the_device_code() {
     }
     for elem in [4, 8, 16] {
         let squares = squares(64, 128).next().unwrap();
-        Swap::lower(squares, elem, &ChipLimits::H200).unwrap().iter().for_each(&mut meet);
+        Swap::lower(squares, elem, &DeviceLimits::H200).unwrap().iter().for_each(&mut meet);
     }
     // Rows a pitch apart are those of `leading.rs`.
     let elsewhere = [
@@ -112,7 +112,7 @@ fn squares_apart() {
         let (tile, word) = (256 / elem, elem as u64);
         let blocks = [[64, 128], [384, 256], [204, 68], [65_536, 32_768]];
         for squares in (1..400).map(|m| [m, m]).chain(blocks).flat_map(|[m, n]| squares(m, n)) {
-            let launches = Swap::lower(squares, elem, &ChipLimits::H200);
+            let launches = Swap::lower(squares, elem, &DeviceLimits::H200);
             let ([down, beside], side) = (squares.across, squares.side);
             if side * elem % 16 != 0 || side < tile && down * beside > 1 {
                 assert_eq!(launches, Err(LowerError::NoKernel), "{squares:?}");
@@ -139,7 +139,7 @@ fn squares_apart() {
     }
     for (side, elem) in [(64, 1), (64, 2), (64, 12), (64, 32), (1 << 22, 4)] {
         let squares = squares(side, side).next().unwrap();
-        assert!(Swap::lower(squares, elem, &ChipLimits::H200).is_err(), "{side} {elem}");
+        assert!(Swap::lower(squares, elem, &DeviceLimits::H200).is_err(), "{side} {elem}");
     }
 }
 
@@ -153,10 +153,10 @@ fn what_only_a_host_does_has_no_kernel() {
         for way in ways(&[1]).into_iter().chain(elsewhere(1)) {
             let calls = lower(&shape, way, at(4, 16));
             assert_eq!(calls, Err(LowerError::NoKernel), "{shape} {way}");
-            let blocks = matches!(way, Way::Blocks { .. });
+            let blocks = matches!(way, Strategy::Blocks { .. });
             assert_eq!(lower(&cut, way, at(4, 16)).is_ok(), blocks, "{cut} {way}");
         }
-        for chip in Chip::presets() {
+        for chip in GpuDevice::presets() {
             let problem = Problem::new(500, 500, 4).unwrap().with_cap(usize::MAX);
             let offers = chip
                 .implementations(&shape, &StageRequest::new(&problem, &chip, MethodFilter::Any));
@@ -170,7 +170,7 @@ fn what_only_a_host_does_has_no_kernel() {
 fn flags_take_a_bit_a_super_element() {
     let shape = swap([1, 1000, 1, 100, 64]);
     let call = |alignment| {
-        let way = Way::Moves;
+        let way = Strategy::Moves;
         let calls = lower(&shape, way, at(4, alignment)).unwrap();
         let [call] = calls[..] else { panic!("{calls:?}") };
         call
@@ -183,10 +183,11 @@ fn flags_take_a_bit_a_super_element() {
 #[test]
 fn what_a_device_lacks_is_an_answer() {
     let shape = swap([1, 1000, 1, 1000, 1]);
-    let answer = |way| lower(&shape, way, At { elem_bytes: 4, alignment: 16, limits: &OLD });
+    let answer =
+        |way| lower(&shape, way, TargetParams { elem_bytes: 4, alignment: 16, limits: &OLD });
     let no = |scope| Err(LowerError::NoBarrier { scope });
-    assert_eq!(answer(Way::Barrier(Scope::Grid)), no("the grid"));
-    assert_eq!(answer(Way::Barrier(Scope::Cluster(4))), no("a cluster"));
+    assert_eq!(answer(Strategy::Barrier(Scope::Grid)), no("the grid"));
+    assert_eq!(answer(Strategy::Barrier(Scope::Cluster(4))), no("a cluster"));
     assert!(matches!(answer(BLOCK), Err(LowerError::OnChip { have: 49_152, .. })));
 }
 
@@ -194,8 +195,9 @@ fn what_a_device_lacks_is_an_answer() {
 #[test]
 fn squares_of_too_many_tiles_are_declined() {
     let problem = Problem::new(9_999_991, 9_999_991, 4).unwrap();
-    let survey =
-        Planner::new(Chip::h200()).with_route(turntile_plan::Route::SQUARE).candidates(&problem);
+    let survey = Planner::new(GpuDevice::h200())
+        .with_route(turntile_plan::Route::SQUARE)
+        .candidates(&problem);
     let too_many = turntile_plan::Infeasible::TooMany {
         what: "blocks",
         // 92 593 tiles of 108 a side, in groups of 8 by 8.
@@ -208,7 +210,7 @@ fn squares_of_too_many_tiles_are_declined() {
 #[test]
 fn every_way_out_of_place_fits_the_device_code() {
     let mut kernels = BTreeSet::new();
-    let planner = Planner::new(Chip::h200());
+    let planner = Planner::new(GpuDevice::h200());
     for (batch, rows, cols) in MATRICES {
         for elem in ELEMENTS_ELSEWHERE {
             let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };

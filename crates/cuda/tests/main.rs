@@ -14,5 +14,5 @@ mod leading;
 mod lowering;
 mod maps;
 mod no_device;
-mod offers;
 mod replay;
+mod strategies;

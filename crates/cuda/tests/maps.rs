@@ -1,9 +1,9 @@
 //! Launches replayed on the host: each puts every byte where its stage does.
 
-use turntile_cuda::call::{Call, Launch, WorkspacePart};
 use turntile_cuda::family::Family;
+use turntile_cuda::launch::{CheckedLaunch, Launch, WorkspacePart};
 use turntile_cuda::lower::lower;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::{AOS, AlignedSlots, FieldSlots, LayoutChange, RecordSchema, RowSlide};
 use turntile_plan::{Problem, StageMap};
 
@@ -36,10 +36,10 @@ fn less_is_not_enough() {
                 assert!(broken(&Launch { shared_bytes: less, ..call }), "{call:?}");
                 on_chip += 1;
             }
-            if let WorkspacePart::Flags(bytes) | WorkspacePart::Kept(bytes) = call.workspace {
+            if let WorkspacePart::Flags(bytes) | WorkspacePart::Saved(bytes) = call.workspace {
                 let workspace = match call.workspace {
                     WorkspacePart::Flags(_) => WorkspacePart::Flags(bytes - 4),
-                    _ => WorkspacePart::Kept(bytes.saturating_sub(4)),
+                    _ => WorkspacePart::Saved(bytes.saturating_sub(4)),
                 };
                 assert!(bytes == 0 || broken(&Launch { workspace, ..call }), "{call:?}");
                 assert!(broken(&Launch { workspace: WorkspacePart::None, ..call }), "{call:?}");
@@ -81,9 +81,9 @@ fn small_shapes_by_every_way() {
 fn barriers_over_clusters_and_the_grid() {
     let mut lowered = 0;
     let by: Vec<_> = [2, 4, 8, 16]
-        .map(|n| Way::Barrier(Scope::Cluster(n)))
+        .map(|n| Strategy::Barrier(Scope::Cluster(n)))
         .into_iter()
-        .chain([Way::Barrier(Scope::Grid)])
+        .chain([Strategy::Barrier(Scope::Grid)])
         .collect();
     for (rows, cols) in
         [(300, 200), (131, 257), (131, 256), (256, 131), (1000, 12), (4000, 3000), (5100, 2500)]
@@ -98,7 +98,7 @@ fn barriers_over_clusters_and_the_grid() {
 /// The same of axes: drawn ones, and instances that a block does not hold.
 #[test]
 fn axes_over_clusters_and_the_grid() {
-    let by = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier);
+    let by = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Strategy::Barrier);
     let mut lowered = 0;
     for (extents, order) in drawn(250, 9, 6000) {
         let shape = axes(&extents, &order);
@@ -130,7 +130,7 @@ fn axes_in_any_order() {
         if shape.elementary().is_some() {
             continue;
         }
-        let ways = [Way::Moves, Way::PerCycle];
+        let ways = [Strategy::Moves, Strategy::PerCycle];
         lowered += follow(shape.clone(), &ways);
         on_chip += follow(shape, &[BLOCK]);
     }
@@ -141,7 +141,7 @@ fn axes_in_any_order() {
 #[test]
 fn around_two_to_the_31_super_elements() {
     let mut lowered = 0;
-    let by = [Way::Moves, Way::PerCycle];
+    let by = [Strategy::Moves, Strategy::PerCycle];
     // The first is the product of many small primes, the second prime: a single row.
     for units in [(1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1] {
         for (batch, rows) in [(1, 1), (1, 2), (1, 3), (2, 2), (3, 7)] {
@@ -190,11 +190,11 @@ fn slots_both_ways() {
     let gathers: Vec<_> = [1, 4, 132]
         .into_iter()
         .flat_map(|groups| {
-            let teams = [1, 3, 132].map(|blocks| Way::Teams { groups, blocks });
-            teams.into_iter().chain([Way::Runs { groups }])
+            let teams = [1, 3, 132].map(|blocks| Strategy::Teams { groups, blocks });
+            teams.into_iter().chain([Strategy::Runs { groups }])
         })
         .collect();
-    let moves = [Way::Moves, Way::PerCycle];
+    let moves = [Strategy::Moves, Strategy::PerCycle];
     for direction in DIRECTIONS {
         for (rows, cols, slot, chunk) in [
             (10, 3, 2, 4),
@@ -255,13 +255,15 @@ fn records_between_aos_and_tiles() {
 #[test]
 fn slots_of_records() {
     let mut lowered = 0;
-    let runs = [1, 3, 132].map(|groups| Way::Runs { groups });
+    let runs = [1, 3, 132].map(|groups| Strategy::Runs { groups });
     let mut meet = |fields: RecordSchema, tile, slot, chunk| {
         let Some(slots) = FieldSlots::new(fields, tile, slot, chunk) else { return };
         for direction in DIRECTIONS {
             lowered += follow(StageMap::RecordGather { slots: slots.clone(), direction }, &runs);
-            lowered +=
-                follow(StageMap::RecordMove { slots: slots.clone(), direction }, &[Way::Moves]);
+            lowered += follow(
+                StageMap::RecordMove { slots: slots.clone(), direction },
+                &[Strategy::Moves],
+            );
         }
     };
     for widths in
@@ -295,7 +297,7 @@ fn super_elements_of_every_length() {
     let slots = AlignedSlots::new(61, 7, 4, 8).unwrap();
     shapes.extend(DIRECTIONS.map(|direction| StageMap::SlotMove { batch: 2, slots, direction }));
     for shape in shapes {
-        lowered += follow(shape, &[Way::OnChipMoves { threads: 128 }, Way::Moves]);
+        lowered += follow(shape, &[Strategy::OnChipMoves { threads: 128 }, Strategy::Moves]);
     }
     assert_eq!(lowered, 112);
 }
@@ -319,11 +321,11 @@ fn rows_slide_both_ways() {
             let slide = RowSlide::new(rows, cols, from, to).unwrap();
             let shape = StageMap::Slide(slide);
             for way in [
-                Way::Rounds { least: 1 },
-                Way::Rounds { least: 2 },
-                Way::Rounds { least: 1000 },
-                Way::Blocks { block: 16 },
-                Way::Blocks { block: 48_384 },
+                Strategy::Rounds { least: 1 },
+                Strategy::Rounds { least: 2 },
+                Strategy::Rounds { least: 1000 },
+                Strategy::Blocks { block: 16 },
+                Strategy::Blocks { block: 48_384 },
             ] {
                 for elem in [1, 4, 12] {
                     let calls = lower(&shape, way, at(elem, 1)).unwrap();
@@ -344,7 +346,7 @@ fn rows_slide_both_ways() {
 }
 
 /// Runs launches over memory in which every byte holds its offset.
-fn nothing_is_lost(calls: &[Call], bytes: usize, check: impl FnOnce(&[usize])) {
+fn nothing_is_lost(calls: &[CheckedLaunch], bytes: usize, check: impl FnOnce(&[usize])) {
     let mut memory: Vec<usize> = (0..bytes).collect();
     for call in calls.iter().map(|call| **call) {
         let before = memory.clone();
@@ -440,7 +442,7 @@ fn square_tiles() {
         for (batch, mid) in [(1, 1), (5, 1), (1, 2), (2, 5), (1, 19)] {
             lowered += follow(swap([batch, side, mid, side, 1]), &[BLOCK]);
         }
-        let by = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
+        let by = [16, 32, 64, 128].map(|tile| Strategy::TileSwap { tile });
         for (batch, mid) in [(1, 1), (4, 1), (1, 3), (2, 5)] {
             lowered += follow(swap([batch, side, mid, side, 1]), &by);
         }
@@ -450,7 +452,7 @@ fn square_tiles() {
         [(3840, 1), (3841, 1), (1921, 2), (1985, 4), (23000, 4), (23001, 4), (993, 8), (1032, 16)]
     {
         for (batch, mid) in [(1, 1), (2, 3)] {
-            for way in [32, 64, 128].map(|tile| Way::TileSwap { tile }) {
+            for way in [32, 64, 128].map(|tile| Strategy::TileSwap { tile }) {
                 let shape = swap([batch, side, mid, side, 1]);
                 for alignment in alignments(elem) {
                     let calls = lower(&shape, way, at(elem, alignment)).expect("a square");
@@ -470,7 +472,7 @@ fn cubes() {
     for side in [8, 16, 24, 40, 64, 104, 320] {
         for (rows, cols) in [(side, side * side), (side * side, side)] {
             for batch in [1, 3] {
-                let by = [8, 16, 32, 64].map(|tile| Way::TileSwap { tile });
+                let by = [8, 16, 32, 64].map(|tile| Strategy::TileSwap { tile });
                 lowered += follow(swap([batch, rows, 1, cols, 1]), &by);
             }
         }
@@ -499,7 +501,8 @@ fn axes_in_pairs() {
         (&[4000, 3, 4000, 100_000], &[2, 1, 0, 3]),
         (&[4; 8], &[7, 6, 5, 4, 3, 2, 1, 0]),
     ];
-    let lowered = shapes.map(|(extents, order)| follow(axes(extents, order), &[Way::SwapAxes]));
+    let lowered =
+        shapes.map(|(extents, order)| follow(axes(extents, order), &[Strategy::SwapAxes]));
     // Of the one before the last, single bytes are more tiles than a launch has blocks.
     assert_eq!(lowered, [14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 12, 14]);
 }

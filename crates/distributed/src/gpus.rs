@@ -94,7 +94,7 @@ impl Redistribution {
             .map(|gpu| ranks_without_peer_access(gpu, gpus))
             .collect::<Result<Vec<_>, _>>();
         let through_host = through_host.map_err(cuda)?;
-        let chips: Vec<_> = gpus.iter().map(Gpu::chip).collect();
+        let chips: Vec<_> = gpus.iter().map(Gpu::device).collect();
         let all_peers = through_host.iter().all(Vec::is_empty);
         let squares = if all_peers { fastest_tiles(self, &chips) } else { None };
         let (mut ranks, mut exchanged) = (Vec::new(), None);

@@ -2,7 +2,7 @@
 
 use turntile::Transpose;
 use turntile::plan::Planner;
-use turntile_cuda::Chip;
+use turntile_cuda::GpuDevice;
 use turntile_cuda::peers::Swap;
 
 use crate::local::plan_stages;
@@ -16,8 +16,8 @@ const MAX_SIDES: usize = 8;
 /// Returns the tiles with the smallest estimated time on the first chip, or `None` if no tile side
 /// is supported by all chips. The estimate is the local stage after the swap plus an in-place
 /// transpose of all tiles, as if no tile left its rank.
-pub fn fastest_tiles(change: &Redistribution, chips: &[&Chip]) -> Option<PeerSquares> {
-    let planner = Planner::new(Chip::clone(chips.first()?));
+pub fn fastest_tiles(change: &Redistribution, chips: &[&GpuDevice]) -> Option<PeerSquares> {
+    let planner = Planner::new(GpuDevice::clone(chips.first()?));
     let plan = |request: &Transpose| Ok(planner.plan(&request.problem()?)?);
     let seconds = |squares: &PeerSquares| {
         let stages = [change.tile_transposes(squares), change.stages_after_swap(squares)].concat();

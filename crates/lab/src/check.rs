@@ -72,7 +72,7 @@ fn rungs(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> 
 /// Super-elements along cycles: through shared memory, by blocks, and single elements with each layout of flags on chip.
 fn moves(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()> {
     let (mut count, before) = (0, *wrong);
-    let limits = *watch.gpu().chip().limits();
+    let limits = *watch.gpu().device().limits();
     let layouts = [
         FlagLayout::Spread { spreading: 1, padded: false },
         FlagLayout::Spread { spreading: 32, padded: true },
@@ -213,7 +213,7 @@ fn filters(watch: &mut Watch, text: &mut String, wrong: &mut usize) -> Result<()
         let image = image(rows, cols);
         let want = gaussian::on_host(&image, rows, cols, sigma);
         for (name, between) in ways {
-            let program = gaussian::program(rows, cols, sigma, between, watch.gpu().chip())?;
+            let program = gaussian::program(rows, cols, sigma, between, watch.gpu().device())?;
             let worst = difference(&mut watch.load(&program)?, &image, &want)?;
             let _ = writeln!(
                 text,

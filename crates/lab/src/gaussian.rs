@@ -16,14 +16,14 @@
 //! let padded = Between::Ladder(Rung::named("padded").expect("is one"), 32, 8);
 //! let mut watch = Watch::new(&gpu, 4 * 4 * 2048 * 2048 + (32 << 20))?;
 //! for between in [padded, Between::Default, Between::InPlace, Between::Nothing] {
-//!     let program = program(2048, 2048, 10.0, between, gpu.chip())?;
+//!     let program = program(2048, 2048, 10.0, between, gpu.device())?;
 //!     println!("{between:?}: {:?}", watch.load(&program)?.time()?);
 //! }
 //! # Ok::<(), turntile_lab::error::KernelError>(())
 //! ```
 
 use turntile_cuda::args::Address;
-use turntile_cuda::{Chip, CudaError, LowerError, Work};
+use turntile_cuda::{CudaError, GpuDevice, LowerError, Work};
 use turntile_plan::{Planner, Problem};
 
 use crate::code::Code;
@@ -134,7 +134,7 @@ pub fn program(
     cols: usize,
     sigma: f32,
     between: Between,
-    chip: &Chip,
+    chip: &GpuDevice,
 ) -> Result<Program, KernelError> {
     let filter = Coefficients::of(sigma);
     let bytes = 4 * rows * cols;
@@ -200,7 +200,7 @@ fn transposition(
     rows: usize,
     cols: usize,
     buffers: [usize; 2],
-    chip: &Chip,
+    chip: &GpuDevice,
 ) -> Result<Step, KernelError> {
     if let Between::Ladder(rung, tile, block_rows) = between {
         return Ok(Step::Kernel(ladder::launch(rung, tile, block_rows, rows, cols)?, buffers));
@@ -217,7 +217,7 @@ fn problem(rows: usize, cols: usize) -> Problem {
 }
 
 /// The best plan.
-fn in_place(rows: usize, cols: usize, chip: &Chip) -> Result<Work, CudaError> {
+fn in_place(rows: usize, cols: usize, chip: &GpuDevice) -> Result<Work, CudaError> {
     let planner = Planner::new(chip.clone());
     let plan = planner.plan(&problem(rows, cols)).expect("every image has a plan");
     Work::of_plan(&plan)

@@ -1,7 +1,7 @@
 //! The sources' other movers of super-elements on a GPU, by kernels of the lab's (`kernels/moved.cu`).
 
 use turntile_cuda::args::{Address, Divisor32, SmallSwap};
-use turntile_cuda::call::ChipLimits;
+use turntile_cuda::launch::DeviceLimits;
 use turntile_perm::Elementary;
 
 use crate::code::Code;
@@ -32,14 +32,14 @@ pub fn program(
     e: Elementary,
     elem_bytes: usize,
     held: Held,
-    limits: &ChipLimits,
+    limits: &DeviceLimits,
 ) -> Option<Program> {
     let steps = steps(e, elem_bytes, (1, 1), held, limits)?;
     Some(steps.into_iter().fold(buffers(e, elem_bytes), Program::then))
 }
 
 /// The same of tiles that are transposed on the way, elements of 4 bytes.
-pub fn turned(t: TurnedTiles, limits: &ChipLimits) -> Option<[Step; 2]> {
+pub fn turned(t: TurnedTiles, limits: &DeviceLimits) -> Option<[Step; 2]> {
     let TurnedTiles { batch, rows, cols, m, n } = t;
     let moves = Elementary { batch, rows, mid: 1, cols, unit: m * n };
     steps(moves, 4, (m, n), Held::Shared, limits)
@@ -50,7 +50,7 @@ pub fn on_chip(
     e: Elementary,
     layout: FlagLayout,
     threads: usize,
-    limits: &ChipLimits,
+    limits: &DeviceLimits,
 ) -> Option<Program> {
     let (units, instance_bytes) = (e.instance_units(), e.instance_len() * 4);
     let words = layout.words(units);
@@ -92,7 +92,7 @@ fn steps(
     elem_bytes: usize,
     tile: (usize, usize),
     held: Held,
-    limits: &ChipLimits,
+    limits: &DeviceLimits,
 ) -> Option<[Step; 2]> {
     let (units, unit_bytes) = (e.instance_units(), e.unit * elem_bytes);
     let wide = unit_bytes.is_multiple_of(16) && tile == (1, 1);

@@ -24,7 +24,7 @@ use crate::command::SteeringArgs;
 
 pub use gpu::Field;
 pub(crate) use walk::middle;
-use walk::{Ground, Row, Walk, walks};
+use walk::{BenchMemory, Row, Walk, walks};
 
 /// Caches that there is a walk for.
 const CACHE_LEAST: usize = 64 << 10;
@@ -52,7 +52,7 @@ pub fn run(args: &SteeringArgs) -> Result<String> {
     let (device, ground, rows) = match BenchDevice::find(&args.device, None)? {
         BenchDevice::Host => {
             let cache = cache(32 << 20)?;
-            let ground = Ground { line: 64, span: 32 * cache, cache };
+            let ground = BenchMemory { line: 64, span: 32 * cache, cache };
             (CpuDevice::here(1).processor().to_owned(), ground, on_host(args, ground, pitches)?)
         }
         BenchDevice::Gpu(gpu) => gpu::rows(args, &gpu, cache(50 << 20)?, pitches)?,
@@ -71,7 +71,7 @@ pub fn run(args: &SteeringArgs) -> Result<String> {
     Ok(told(&rows, pitches))
 }
 
-fn on_host(args: &SteeringArgs, ground: Ground, pitches: &[usize]) -> Result<Vec<Row>> {
+fn on_host(args: &SteeringArgs, ground: BenchMemory, pitches: &[usize]) -> Result<Vec<Row>> {
     // Places of a column that the first and the second level have room for, and that none has.
     let forms = [
         ("cached", 256),
@@ -187,7 +187,7 @@ mod tests {
     use super::walk::WORD;
     use super::*;
 
-    const GROUND: Ground = Ground { line: 64, span: 1 << 20, cache: 1 << 15 };
+    const GROUND: BenchMemory = BenchMemory { line: 64, span: 1 << 20, cache: 1 << 15 };
 
     #[test]
     fn a_chase_meets_every_place() {

@@ -131,7 +131,7 @@ fn filters(gpu: &Gpu, wrong: &mut usize) -> Result<String> {
         let mut watch = Watch::new(gpu, 16 * rows * cols + (32 << 20))?;
         let mut without = 0.0;
         for (name, tile, between) in ways {
-            let program = gaussian::program(rows, cols, sigma, between, gpu.chip())?;
+            let program = gaussian::program(rows, cols, sigma, between, gpu.device())?;
             let mut ready = watch.load(&program)?;
             let worst = difference(&mut ready, &image, &want)?;
             let seconds = median(|| ready.time())?;

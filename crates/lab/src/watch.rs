@@ -9,8 +9,8 @@ use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use turntile::gpu::{CudaError, Gpu, Stopwatch};
-use turntile_cuda::kernels::{Kernels, LaunchDims};
-use turntile_cuda::{Buffers, Ground, Prepared};
+use turntile_cuda::user_kernels::{LaunchDims, UserKernels};
+use turntile_cuda::{BenchMemory, Buffers, Prepared};
 use turntile_plan::Problem;
 
 use crate::code::Code;
@@ -22,7 +22,7 @@ use crate::program::{Launch, Program, Step};
 pub struct Watch {
     gpu: Gpu,
     watch: Stopwatch,
-    kernels: HashMap<Code, Kernels>,
+    kernels: HashMap<Code, UserKernels>,
 }
 
 impl Watch {
@@ -113,7 +113,7 @@ pub struct Ready<'a> {
 
 #[derive(Debug)]
 enum Run<'a> {
-    Kernel { kernels: &'a Kernels, entry: usize, launch: Launch },
+    Kernel { kernels: &'a UserKernels, entry: usize, launch: Launch },
     Prepared(Prepared),
 }
 
@@ -143,12 +143,12 @@ impl Ready<'_> {
     /// As [`time`](Self::time).
     pub fn time_in_turn(&mut self) -> Result<Duration, CudaError> {
         let Ready { watch, steps, buffers, next } = self;
-        let in_turn = |ground: Ground| {
+        let in_turn = |ground: BenchMemory| {
             let at = if *next + buffers.end <= ground.bytes { *next } else { 0 };
             *next = at + buffers.end;
             let (address, bytes) = (ground.address + at as u64, ground.bytes - at);
             // SAFETY: as in `time`; it is a part of that memory.
-            unsafe { queue(steps, buffers, Ground { address, bytes, ..ground }) }
+            unsafe { queue(steps, buffers, BenchMemory { address, bytes, ..ground }) }
         };
         // SAFETY: as in `time`.
         unsafe { watch.time_raw(in_turn) }
@@ -198,9 +198,9 @@ impl Ready<'_> {
 unsafe fn queue(
     steps: &[(Run, [usize; 2])],
     buffers: &Layout,
-    ground: Ground,
+    ground: BenchMemory,
 ) -> Result<(), CudaError> {
-    let Ground { stream, address, bytes: have } = ground;
+    let BenchMemory { stream, address, bytes: have } = ground;
     if buffers.end > have {
         return Err(CudaError::Length { what: "program", need: buffers.end, have });
     }

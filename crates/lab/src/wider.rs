@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use turntile::plan::{Chip, CpuDevice, Infeasible, Problem};
+use turntile::plan::{CpuDevice, GpuDevice, Infeasible, Problem};
 use turntile_perm::{AlignedSlots, Elementary};
 use turntile_plan::{
     Device, Implementation, LaunchConfig, Method, MethodFilter, SlotParams, StageMap, StageRequest,
@@ -31,7 +31,7 @@ impl Wider {
     }
 
     /// A GPU.
-    pub fn gpu(chip: Chip) -> Self {
+    pub fn gpu(chip: GpuDevice) -> Self {
         let place = Place::Gpu { shared_bytes: chip.limits().shared_bytes };
         Wider { inner: Arc::new(chip), place }
     }

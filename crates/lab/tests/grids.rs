@@ -3,7 +3,7 @@
 use std::mem;
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, Planner};
+use turntile::plan::{GpuDevice, Planner};
 use turntile_lab::layout::parallel::{Index, Memory, SelectError, common_pattern, select};
 use turntile_lab::layout::{Flattening, FlatteningError, Grid, GridError, conversion};
 
@@ -218,7 +218,7 @@ fn conversion_steps_are_planned_for_gpu() {
         let steps = conversion(from, to, 4).unwrap();
         assert_eq!(steps.len(), 3);
         for (step, _) in steps {
-            let plan = Planner::new(Chip::h200()).plan(&step.problem().unwrap()).unwrap();
+            let plan = Planner::new(GpuDevice::h200()).plan(&step.problem().unwrap()).unwrap();
             assert!(plan.passes() >= 1);
         }
     }

@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use offsets::offsets;
 use turntile::layout::RecordOrder;
-use turntile_cuda::Chip;
+use turntile_cuda::GpuDevice;
 use turntile_lab::applications::{Application, LAYOUTS};
 use turntile_lab::code::Code;
 use turntile_lab::error::KernelError;
@@ -182,7 +182,7 @@ fn every_application_is_in_the_device_code() {
 /// Each pass begins where the last one ended; the image is not written, and what comes out is in the second buffer.
 #[test]
 fn a_filter_is_four_steps() {
-    let chip = Chip::h200();
+    let chip = GpuDevice::h200();
     let padded = Between::Ladder(Rung::named("padded").unwrap(), 32, 8);
     let (rows, cols) = (333, 257);
     let bytes = 4 * rows * cols;
@@ -281,7 +281,7 @@ fn chases_have_room() {
 /// Super-elements in every way that the product has none for, by all entry points that there are.
 #[test]
 fn super_elements_go_where_they_should() {
-    let limits = Chip::h200().limits().to_owned();
+    let limits = GpuDevice::h200().limits().to_owned();
     let e = |batch, rows, cols, unit| Elementary { batch, rows, mid: 1, cols, unit };
     let mut cases: Vec<(StageMap, Vec<Step>)> = Vec::new();
     for e in [e(1, 31, 40, 3), e(1, 64, 16, 64), e(1, 5, 3, 1000), e(1, 509, 32, 8)] {

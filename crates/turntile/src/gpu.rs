@@ -48,7 +48,7 @@ pub use leading::imatcopy;
 #[cfg(feature = "measure")]
 pub use measure::{Stopwatch, measure_on};
 use turntile_cuda::buffers::Place;
-use turntile_cuda::call::widest_word;
+use turntile_cuda::launch::widest_word;
 use turntile_cuda::{Buffers, Prepared, Work};
 pub use turntile_cuda::{CudaError, Gpu};
 use turntile_plan::tuner::{self, OnMeasured};
@@ -206,7 +206,7 @@ impl<M: Mode> Transpose<M> {
     /// Those of [`plan`](Self::plan), and [`ErrorKind::Gpu`] if the driver reports an error.
     pub fn plan_on(&self, gpu: &Gpu) -> Result<GpuTransposer<M>, Error> {
         let request = &self.request;
-        let planner = request.planner_on(gpu.chip())?;
+        let planner = request.planner_on(gpu.device())?;
         let problem = request.problem()?;
         let problems = alignments(&problem);
         let count = problems.len() as u32;
@@ -259,7 +259,7 @@ impl<M: Mode> Transpose<M> {
         seen: &mut dyn FnMut(&Plan, Duration, usize),
     ) -> Result<Vec<Measurement>, Error> {
         let request = &self.request;
-        let planner = request.planner_on(gpu.chip())?;
+        let planner = request.planner_on(gpu.device())?;
         let problem = request.dense_problem("measuring")?;
         let problems = alignments(&problem);
         let budget = budget / problems.len() as u32;
@@ -469,7 +469,7 @@ impl GpuTransposer<Dynamic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use turntile_cuda::Chip;
+    use turntile_cuda::GpuDevice;
 
     #[test]
     fn out_of_place_problem_has_two_alignments_when_element_alignment_is_less() {
@@ -491,7 +491,7 @@ mod tests {
     /// of that size and addresses are aligned to them.
     #[test]
     fn launches_differ_only_when_alignment_changes_word_size() {
-        let planner = Planner::new(Chip::h200());
+        let planner = Planner::new(GpuDevice::h200());
         let plan = |rows, elem_bytes, alignment| {
             let problem = Problem::new(rows, 4096, elem_bytes).unwrap().out_of_place().unwrap();
             planner.plan(&problem.with_alignment(alignment)).unwrap()

@@ -4,15 +4,15 @@
 //! and the trait to implement for a new device.
 //!
 //! ```
-//! use turntile::plan::{Chip, Planner, Problem};
+//! use turntile::plan::{GpuDevice, Planner, Problem};
 //!
-//! let plan = Planner::new(Chip::h200()).plan(&Problem::new(16_381, 20_011, 4)?)?;
+//! let plan = Planner::new(GpuDevice::h200()).plan(&Problem::new(16_381, 20_011, 4)?)?;
 //! println!("{plan:#}");
 //! # Ok::<(), turntile::Error>(())
 //! ```
 
 pub use turntile_cpu::CpuDevice;
-pub use turntile_cuda::Chip;
+pub use turntile_cuda::GpuDevice;
 pub use turntile_plan::wisdom::StaleWisdom;
 pub use turntile_plan::{
     CostTable, CostTableError, Effort, Infeasible, InvalidPlan, Measurement, Plan, PlanError,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use turntile_cpu::{CpuDevice, pool};
-use turntile_cuda::Chip;
+use turntile_cuda::GpuDevice;
 use turntile_perm::PermutationError;
 use turntile_plan::tuner::OnMeasured;
 use turntile_plan::wisdom::StaleWisdom;
@@ -571,7 +571,7 @@ impl TransposeRequest {
         })
     }
 
-    pub(crate) fn planner_on(&self, chip: &Chip) -> Result<Planner, Error> {
+    pub(crate) fn planner_on(&self, chip: &GpuDevice) -> Result<Planner, Error> {
         Ok(match self.costs_for(chip.name(), chip.costs())? {
             Some(costs) => self.planner_for(chip.clone().with_costs(costs)),
             None => self.planner_for(chip.clone()),

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use turntile::plan::{Chip, CpuDevice, Plan, Planner, Problem, Route, TileRule};
+use turntile::plan::{CpuDevice, GpuDevice, Plan, Planner, Problem, Route, TileRule};
 use turntile_cpu::kernel_config::CpuKernelConfig;
-use turntile_cuda::Launches;
-use turntile_cuda::call::ChipLimits;
+use turntile_cuda::LaunchList;
+use turntile_cuda::launch::DeviceLimits;
 use turntile_perm::SlotOrder;
 use turntile_plan::{Device, StageMap};
 
 fn planner(device: &str) -> Planner {
-    match Chip::preset(device) {
+    match GpuDevice::preset(device) {
         Some(chip) => Planner::new(chip),
         None => Planner::new(CpuDevice::new(1)),
     }
@@ -19,7 +19,7 @@ fn planner(device: &str) -> Planner {
 /// Returns planners for every GPU preset, and for hosts with `threads` threads.
 fn planners(threads: &[usize]) -> Vec<Planner> {
     let hosts = threads.iter().map(|&threads| Planner::new(CpuDevice::new(threads)));
-    Chip::presets().into_iter().map(Planner::new).chain(hosts).collect()
+    GpuDevice::presets().into_iter().map(Planner::new).chain(hosts).collect()
 }
 
 fn plan(device: &str, rows: usize, cols: usize, elem_bytes: usize) -> Plan {
@@ -98,7 +98,7 @@ fn slot_order_depends_on_device() {
 fn h200_plans_match_measurements() {
     let of = |batch, rows, cols, elem_bytes| {
         let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
-        Planner::new(Chip::h200()).plan(&problem).unwrap()
+        Planner::new(GpuDevice::h200()).plan(&problem).unwrap()
     };
     for (side, route) in
         [(4, Route::ON_CHIP), (24, Route::ON_CHIP), (64, Route::SQUARE), (1000, Route::SQUARE)]
@@ -169,7 +169,7 @@ fn default_cap_depends_on_threads_and_device() {
                 "{problem}"
             );
         }
-        for chip in Chip::presets() {
+        for chip in GpuDevice::presets() {
             assert_eq!(chip.cap(&problem), fraction.max(16 * MIB), "{problem}");
             let leading = problem.with_leading(problem.cols() + 7, problem.rows() + 9).unwrap();
             assert!(leading.saved_gap_bytes() > 0 && leading.saved_gap_bytes().is_multiple_of(16));
@@ -184,8 +184,8 @@ fn default_cap_depends_on_threads_and_device() {
 }
 
 /// Checks that the thread blocks of each launch fit on a multiprocessor.
-fn assert_on_chip(plan: &Plan, launches: &Launches) {
-    let chip = Chip::preset(&plan.device).unwrap();
+fn assert_on_chip(plan: &Plan, launches: &LaunchList) {
+    let chip = GpuDevice::preset(&plan.device).unwrap();
     assert!(!launches.calls().is_empty(), "{plan:#}");
     for call in launches.calls() {
         assert!(call.groups >= 1 && (1..=1024).contains(&call.threads), "{plan:#}");
@@ -300,21 +300,24 @@ fn plan_is_fastest_of_survey_when_axes_are_random() {
     };
     // On the small GPU, kernel launches take longer than memory transfers, so one pass over short
     // super-elements beats two.
-    let limits = ChipLimits {
+    let limits = DeviceLimits {
         units: 13,
         shared_bytes: 48 << 10,
         unit_shared_bytes: 48 << 10,
-        ..ChipLimits::H200
+        ..DeviceLimits::H200
     };
-    let small =
-        Chip::like_h200("small", ChipLimits { cluster: 1, cooperative: false, ..limits }, 2.08e11);
+    let small = GpuDevice::like_h200(
+        "small",
+        DeviceLimits { cluster: 1, cooperative: false, ..limits },
+        2.08e11,
+    );
     let named =
         [(vec![3, 2, 100, 1000], vec![1, 0, 2, 3], 16), (vec![31, 41, 14], vec![2, 1, 0], 4)];
     let drawn =
         (0..120).map(|_| draw()).filter(|(shape, ..)| shape.iter().product::<usize>() < 1 << 24);
     for (shape, order, elem_bytes) in drawn.chain(named) {
         let problem = Problem::permuted(&shape, &order, elem_bytes).unwrap();
-        for device in [Chip::h200(), Chip::a100(), small.clone()] {
+        for device in [GpuDevice::h200(), GpuDevice::a100(), small.clone()] {
             let planner = Planner::new(device);
             let (plan, survey) = (planner.plan(&problem).unwrap(), planner.candidates(&problem));
             let best = &survey.candidates[0];

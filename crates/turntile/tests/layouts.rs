@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use turntile::error::Reason;
 use turntile::layout::{LayoutError, RecordConversion, RecordOrder};
 use turntile::mode::Dynamic;
-use turntile::plan::{Chip, PlanError, Planner, Route};
+use turntile::plan::{GpuDevice, PlanError, Planner, Route};
 use turntile::{ErrorKind, RawElements, Transpose};
 
 /// Returns the expected bytes of all records, stored in `layout`.
@@ -215,7 +215,7 @@ fn invalid_layouts_are_rejected() {
 /// destinations.
 #[test]
 fn gpu_plans_any_records_to_tiles_and_columns() {
-    let planner = Planner::new(Chip::h200());
+    let planner = Planner::new(GpuDevice::h200());
     let plan = |records, sizes: &[usize], to| {
         planner.plan(&RecordConversion::new(records, sizes).to(to).problem().unwrap())
     };

@@ -7,7 +7,7 @@ use turntile::error::{Reason, RunError};
 use turntile::mode::{InPlace, Leading};
 use turntile::plan::Effort;
 use turntile::plan::{
-    Chip, Infeasible, InvalidPlan, Plan, PlanError, Planner, Problem, ProblemError, Route,
+    GpuDevice, Infeasible, InvalidPlan, Plan, PlanError, Planner, Problem, ProblemError, Route,
 };
 use turntile::run::RunOptions;
 use turntile::{Error, ErrorKind, RawElements, Transpose, Transposer};
@@ -324,7 +324,7 @@ fn problem([rows, cols]: [usize; 2], [lda, ldb]: [usize; 2], elem_bytes: usize) 
 #[test]
 fn gpu_plan_saves_gaps_in_workspace() {
     let matrix = problem([3000, 2000], [2500, 3600], 4);
-    let planner = Planner::new(Chip::h200());
+    let planner = Planner::new(GpuDevice::h200());
     let need = matrix.saved_gap_bytes();
     let routes = |plan: Plan| (plan.phases[0].route, plan.stages().next().unwrap().to_string());
     let route_for = |cap: usize| planner.plan(&matrix.with_cap(cap)).map(routes);
@@ -398,7 +398,7 @@ fn route_is_used_or_rejected() {
     let problem = Problem::new(100, 70, 4).unwrap().with_leading(71, 71);
     assert!(problem.is_err(), "ldb is less than the rows");
     let problem = Problem::new(70, 70, 4).unwrap().with_leading(71, 71).unwrap();
-    let planner = Planner::new(Chip::h200());
+    let planner = Planner::new(GpuDevice::h200());
     assert!(planner.clone().with_mirrored(true).plan(&problem).is_err());
     assert!(planner.with_mirrored(false).plan(&problem).is_ok());
 }
@@ -408,7 +408,7 @@ fn route_is_used_or_rejected() {
 #[test]
 fn survey_has_only_requested_route_when_route_is_set() {
     let problem = Problem::new(98, 98, 2).unwrap().with_leading(110, 98).unwrap();
-    let planner = Planner::new(Chip::a100());
+    let planner = Planner::new(GpuDevice::a100());
     let all = planner.candidates(&problem).candidates;
     let tiled = |plan: &Plan| plan.phases.iter().any(|phase| phase.route == Route::SQUARE_TILE);
     assert!(all.iter().any(tiled));

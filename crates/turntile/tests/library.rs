@@ -6,7 +6,7 @@ use turntile::error::{Reason, RunError};
 use turntile::layout::{PatternError, PatternFault};
 use turntile::mode::InPlace;
 use turntile::plan::{
-    Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, ProblemError, Route,
+    CpuDevice, GpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, ProblemError, Route,
 };
 use turntile::run::RunOptions;
 use turntile::{
@@ -277,7 +277,7 @@ fn modified_plans_are_safe() {
         let error = Transposer::<InPlace>::new(plan, 2).err();
         error.is_some_and(|error| matches!(error.reason(), Reason::Run(RunError::Plan(_))))
     };
-    for planner in [Planner::new(CpuDevice::new(2)), Planner::new(Chip::h200())] {
+    for planner in [Planner::new(CpuDevice::new(2)), Planner::new(GpuDevice::h200())] {
         let candidates = planner.candidates(&problem).candidates;
         let configs: Vec<LaunchConfig> = candidates
             .iter()
@@ -339,7 +339,7 @@ fn extreme_problems_are_planned() {
     assert_eq!(data, want);
     let side = 1 << 31;
     let planners =
-        Chip::presets().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(2))]);
+        GpuDevice::presets().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(2))]);
     for planner in planners {
         for problem in [
             Problem::new(side, side, 1).unwrap(),

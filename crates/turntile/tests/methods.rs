@@ -1,7 +1,7 @@
 //! Test of the planner's table of methods by index map: compares it with what the backends
 //! implement.
 
-use turntile::plan::{Chip, CpuDevice, Problem};
+use turntile::plan::{CpuDevice, GpuDevice, Problem};
 use turntile_perm::{
     AlignedSlots, AxisPermutation, FieldSlots, LayoutChange, LeadingDims, PitchedRows,
     RecordSchema, TileRows,
@@ -54,7 +54,7 @@ fn maps() -> Vec<StageMap> {
 /// other methods.
 #[test]
 fn backends_implement_the_methods_of_the_table() {
-    let devices: [&dyn Device; 3] = [&CpuDevice::new(1), &CpuDevice::new(3), &Chip::h200()];
+    let devices: [&dyn Device; 3] = [&CpuDevice::new(1), &CpuDevice::new(3), &GpuDevice::h200()];
     for map in maps() {
         let mut implemented = Vec::new();
         for (device, out_of_place) in devices.into_iter().flat_map(|d| [(d, false), (d, true)]) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use turntile::error::{Reason, RunError};
 use turntile::mode::{Dynamic, InPlace, OutOfPlace};
 use turntile::plan::{
-    Chip, CpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, Route, TileRule,
+    CpuDevice, GpuDevice, Infeasible, InvalidPlan, PlanError, Planner, Problem, Route, TileRule,
 };
 use turntile::run::RunOptions;
 use turntile::{
@@ -245,7 +245,7 @@ fn transpose_into_copies_single_rows_and_columns() {
 
 #[test]
 fn plans_for_every_device_run_on_the_host() {
-    let chips = Chip::presets().into_iter().map(Planner::new);
+    let chips = GpuDevice::presets().into_iter().map(Planner::new);
     for planner in chips.chain([Planner::new(CpuDevice::new(3))]) {
         let planner = planner.with_tiles(TileRule::Exhaustive);
         for (batch, rows, cols) in

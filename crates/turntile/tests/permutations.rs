@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use turntile::error::Reason;
-use turntile::plan::{Chip, CpuDevice, Infeasible, PlanError, Planner, Problem, Route, TileRule};
+use turntile::plan::{
+    CpuDevice, GpuDevice, Infeasible, PlanError, Planner, Problem, Route, TileRule,
+};
 use turntile::{Transpose, permute_in_place};
 use turntile_perm::PermutationError;
 use turntile_plan::ProblemError;
@@ -95,7 +97,7 @@ fn candidates_are_correct_when_axes_have_equal_extents() {
         let order: Vec<usize> = (0..13).map(|axis| axis * step % 13).collect();
         let problem = Problem::permuted(&[2; 13], &order, 2).unwrap();
         check_all(planner.candidates(&problem).candidates, 2);
-        check(Planner::new(Chip::h200()).plan(&problem).unwrap(), 2);
+        check(Planner::new(GpuDevice::h200()).plan(&problem).unwrap(), 2);
     }
 }
 
@@ -114,7 +116,7 @@ fn plan_is_correct_when_cap_is_zero() {
 /// Checks plans for GPUs, executed on the host by their index maps.
 #[test]
 fn plans_for_every_device_are_correct() {
-    for planner in Chip::presets().into_iter().map(Planner::new) {
+    for planner in GpuDevice::presets().into_iter().map(Planner::new) {
         for extents in random_shapes(4, 3, 9, 4000) {
             for order in orders(4) {
                 let problem = Problem::permuted(&extents, &order, 4).unwrap();

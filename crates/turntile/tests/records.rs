@@ -10,7 +10,7 @@ use turntile::layout::{
     Aos, Asta, Column, LayoutError, Record, RecordConversion, RecordLayout, RecordOrder,
     RecordTile, Records, RejectedRecords, Soa,
 };
-use turntile::plan::{Chip, Planner};
+use turntile::plan::{GpuDevice, Planner};
 
 /// Record type with a check of its columns.
 trait CheckColumns: Record + Debug {
@@ -250,7 +250,7 @@ fn bytes_are_stored_at_offset_of_conversion() {
 
     // The same conversion can be planned for a GPU.
     let conversion = RecordConversion::of_record::<Rising>(4096).to(RecordOrder::Asta(32));
-    let plan = Planner::new(Chip::h200()).plan(&conversion.problem().unwrap()).unwrap();
+    let plan = Planner::new(GpuDevice::h200()).plan(&conversion.problem().unwrap()).unwrap();
     assert_eq!(plan.check(), Ok(()));
     let many = RecordConversion::of_record::<Cell>(usize::MAX).to(RecordOrder::Soa).plan();
     let too_large = LayoutError::TooLarge { records: usize::MAX };

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use turntile::plan::{Chip, CpuDevice, Planner, Problem, Route, TileRule};
-use turntile_cuda::call::ChipLimits;
+use turntile::plan::{CpuDevice, GpuDevice, Planner, Problem, Route, TileRule};
+use turntile_cuda::launch::DeviceLimits;
 
 use crate::common::{check, check_against, check_all, oracle};
 use crate::largest_side;
@@ -14,16 +14,16 @@ const ELEM_BYTES: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 24];
 
 /// Returns every GPU preset, and a GPU with little on-chip memory, without clusters and cooperative
 /// launches.
-fn chips() -> Vec<Chip> {
-    let limits = ChipLimits {
+fn chips() -> Vec<GpuDevice> {
+    let limits = DeviceLimits {
         units: 13,
         shared_bytes: 48 << 10,
         unit_shared_bytes: 48 << 10,
         cluster: 1,
         cooperative: false,
-        ..ChipLimits::H200
+        ..DeviceLimits::H200
     };
-    Chip::presets().into_iter().chain([Chip::like_h200("old", limits, 2.08e11)]).collect()
+    GpuDevice::presets().into_iter().chain([GpuDevice::like_h200("old", limits, 2.08e11)]).collect()
 }
 
 /// Checks all matrices with sides up to [`largest_side`], with every size of `ELEM_BYTES`, route
@@ -89,9 +89,9 @@ fn plans_for_every_device_run_on_the_host() {
 #[test]
 fn plans_are_correct_when_on_chip_memory_is_small() {
     for bytes in [16, 64, 256, 1024] {
-        let reduced = |chip: Chip| {
+        let reduced = |chip: GpuDevice| {
             let limits = *chip.limits();
-            let limits = ChipLimits { shared_bytes: bytes, registers: 0, cluster: 1, ..limits };
+            let limits = DeviceLimits { shared_bytes: bytes, registers: 0, cluster: 1, ..limits };
             Planner::new(chip.with_limits(limits))
         };
         let host = Planner::new(CpuDevice::new(2).with_scratch(bytes));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use turntile::error::Reason;
 use turntile::plan::Effort;
-use turntile::plan::{Chip, CpuDevice, Route, StaleWisdom, TileRule, WisdomError};
+use turntile::plan::{CpuDevice, GpuDevice, Route, StaleWisdom, TileRule, WisdomError};
 use turntile::{ErrorKind, Transpose};
 
 use crate::library::naive;
@@ -117,7 +117,7 @@ fn plan_fails_when_costs_are_of_another_device() {
     assert!(plan.plan().seconds > 10.0 * own().plan().unwrap().plan().seconds);
     for (costs, of) in [
         (slow("an abacus"), "an abacus"),
-        (Chip::h200().costs().clone().named(here.processor(), ""), here.processor()),
+        (GpuDevice::h200().costs().clone().named(here.processor(), ""), here.processor()),
     ] {
         let error = own().costs(costs).plan().unwrap_err();
         assert_eq!(error, Reason::Costs { of: of.into(), here: here.processor().into() }.into());

@@ -70,9 +70,9 @@ fn row(
     problem: &Problem,
     scaled: Option<ScalarKind>,
 ) -> String {
-    let plan = Planner::new(timer.bench.gpu.chip().clone()).plan(problem);
+    let plan = Planner::new(timer.bench.gpu.device().clone()).plan(problem);
     let plan = plan.expect("there is a way");
-    let limits = *timer.bench.gpu.chip().limits();
+    let limits = *timer.bench.gpu.device().limits();
     let work = Work::of_plan(&plan).expect("has kernels");
     let kernel = work.calls().first().map_or(String::new(), |call| call.kernel());
     let (launches, workspace_bytes) = (work.calls().len(), work.workspace_bytes());

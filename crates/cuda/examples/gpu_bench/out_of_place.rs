@@ -2,8 +2,8 @@
 //! is timed.
 
 use turntile_cuda::buffers::Place;
-use turntile_cuda::chip::way_of;
-use turntile_cuda::way::Way;
+use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::strategy::Strategy;
 use turntile_cuda::{Prepared, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Plan, Planner, Problem, TileRule};
@@ -133,7 +133,7 @@ fn problems() -> impl Iterator<Item = Problem> {
 /// A plan's launches and its swath.
 fn planned(plan: &Plan) -> (Work, usize) {
     let swath = match way_of(&plan.phases[0].stages[0].implementation) {
-        Some(Way::OutOfPlace { swath, .. }) => swath,
+        Some(Strategy::OutOfPlace { swath, .. }) => swath,
         way => panic!("{plan}: {way:?}"),
     };
     (Work::of_plan(plan).expect("of this planner's"), swath)
@@ -141,7 +141,7 @@ fn planned(plan: &Plan) -> (Work, usize) {
 
 fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
-    let planner = Planner::new(timer.bench.gpu.chip().clone());
+    let planner = Planner::new(timer.bench.gpu.device().clone());
     for problem in problems() {
         let (work, swath) =
             planned(&planner.plan(&problem.out_of_place().unwrap()).expect("has one"));
@@ -153,7 +153,7 @@ fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
 /// Every way in swaths of several heights.
 fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
-    let planner = Planner::new(timer.bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
+    let planner = Planner::new(timer.bench.gpu.device().clone()).with_tiles(TileRule::Exhaustive);
     for problem in problems() {
         for plan in planner.candidates(&problem.out_of_place().unwrap()).candidates {
             let (work, swath) = planned(&plan);

@@ -47,7 +47,8 @@ fn records(timer: &mut Timer, bad: &mut usize) -> String {
 fn row(timer: &mut Timer, bad: &mut usize, retile: LayoutChange, elem: usize) -> String {
     let (problem, fields) =
         (Problem::for_records(retile.clone(), elem).expect("counted"), retile.schema());
-    let plan = Planner::new(timer.bench.gpu.chip().clone()).plan(&problem).expect("there is a way");
+    let plan =
+        Planner::new(timer.bench.gpu.device().clone()).plan(&problem).expect("there is a way");
     let work = Work::of_plan(&plan).expect("has kernels");
     let kernels = work.calls().iter().map(|call| call.kernel()).collect::<Vec<_>>().join(" ");
     let (bytes, workspace_bytes) = (problem.bytes(), work.workspace_bytes());

@@ -1,8 +1,8 @@
 //! The cases, table by table.
 
-use turntile_cuda::Chip;
-use turntile_cuda::chip::way_of;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::GpuDevice;
+use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::{AlignedSlots, Elementary};
 use turntile_plan::{Device, Direction, MethodFilter, SlotParams, StageMap, StageRequest};
 
@@ -22,10 +22,10 @@ pub const ALL: [Table; 9] = [
     ("words", words),
 ];
 
-const GLOBAL: What = What::Way(Way::Moves);
-const GROUP: What = What::Way(Way::Barrier(Scope::Block));
-const GRID: What = What::Way(Way::Barrier(Scope::Grid));
-const PER_CYCLE: What = What::Way(Way::PerCycle);
+const GLOBAL: What = What::Strategy(Strategy::Moves);
+const GROUP: What = What::Strategy(Strategy::Barrier(Scope::Block));
+const GRID: What = What::Strategy(Strategy::Barrier(Scope::Grid));
+const PER_CYCLE: What = What::Strategy(Strategy::PerCycle);
 
 fn case(name: &str, extents: [usize; 5], word: usize, what: What) -> Case {
     let [batch, rows, mid, cols, unit] = extents;
@@ -34,7 +34,7 @@ fn case(name: &str, extents: [usize; 5], word: usize, what: What) -> Case {
 }
 
 fn swap(tile: usize) -> What {
-    What::Way(Way::TileSwap { tile })
+    What::Strategy(Strategy::TileSwap { tile })
 }
 
 /// Both ways, by a block and by a cluster.
@@ -211,7 +211,7 @@ fn barrier() -> Vec<Case> {
         (32, 6000, 8),
         (32, 12000, 16),
     ] {
-        let what = What::Way(Way::Barrier(Scope::Cluster(n)));
+        let what = What::Strategy(Strategy::Barrier(Scope::Cluster(n)));
         cases.push(case(
             "010! over a cluster",
             [(1 << 28) / (rows * cols), rows, 1, cols, 1],
@@ -341,10 +341,10 @@ fn slots() -> Vec<Case> {
             // The most teams that can hold chunks well.
             let gather = StageMap::SlotGather { batch: 1, slots, direction };
             let found = gathers(&gather, word).into_iter();
-            let teams = |way: &Way| matches!(way, Way::Teams { .. });
-            if let Some(Way::Teams { groups, blocks }) = found.clone().find(teams) {
+            let teams = |way: &Strategy| matches!(way, Strategy::Teams { .. });
+            if let Some(Strategy::Teams { groups, blocks }) = found.clone().find(teams) {
                 let name = format!("gather {}x{blocks}", groups / blocks);
-                let what = What::Way(Way::Teams { groups, blocks });
+                let what = What::Strategy(Strategy::Teams { groups, blocks });
                 cases.push(slot_case(&name, gather, word, what));
             }
         }
@@ -359,10 +359,10 @@ fn slot_case(name: &str, shape: StageMap, word: usize, what: What) -> Case {
 }
 
 /// Ways that an H200 offers for a gather, in its order.
-fn gathers(shape: &StageMap, elem_bytes: usize) -> Vec<Way> {
+fn gathers(shape: &StageMap, elem_bytes: usize) -> Vec<Strategy> {
     let (alignment, cap, want) = (16, usize::MAX, MethodFilter::Any);
     let request = StageRequest { elem_bytes, alignment, out_of_place: false, cap, methods: want };
-    let offers = Chip::h200().implementations(shape, &request).unwrap_or_default();
+    let offers = GpuDevice::h200().implementations(shape, &request).unwrap_or_default();
     offers.iter().filter_map(way_of).collect()
 }
 
@@ -382,14 +382,14 @@ fn slot_runs() -> Vec<Case> {
         for (slot, more) in [(64, 1), (64, 2), (64, 4), (128, 1), (128, 2)] {
             // As many rows as let blocks share a multiprocessor, and more.
             let slotting = SlotParams { rows, cols, slot, elem_bytes: word };
-            let chunks = Chip::h200().chunk_lengths(&slotting, false);
+            let chunks = GpuDevice::h200().chunk_lengths(&slotting, false);
             let chunk = chunks.into_iter().max().expect("a slot long") * more;
             let Some(slots) = AlignedSlots::new(rows, cols, slot, chunk) else { continue };
             for direction in [Direction::Forward, Direction::Backward] {
                 let gather = StageMap::SlotGather { batch: 1, slots, direction };
-                let runs = |way: &Way| matches!(way, Way::Runs { .. });
+                let runs = |way: &Strategy| matches!(way, Strategy::Runs { .. });
                 if let Some(way) = gathers(&gather, word).into_iter().find(runs) {
-                    cases.push(slot_case("gather by blocks", gather, word, What::Way(way)));
+                    cases.push(slot_case("gather by blocks", gather, word, What::Strategy(way)));
                 }
             }
         }

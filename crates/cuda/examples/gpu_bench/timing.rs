@@ -9,7 +9,7 @@ use cust::memory::DeviceBuffer;
 use cust::module::Module;
 use cust::sys;
 use turntile_cuda::family::Family;
-use turntile_cuda::way::Way;
+use turntile_cuda::strategy::Strategy;
 use turntile_cuda::{CudaError, LowerError, Work};
 use turntile_perm::{Elementary, FusedAxes};
 use turntile_plan::tuner::median;
@@ -23,7 +23,7 @@ pub const HEADER: &str = "case,shape,batch,rows,mid,cols,unit,word_bytes,kernel,
 /// What a case runs.
 #[derive(Clone)]
 pub enum What {
-    Way(Way),
+    Strategy(Strategy),
     /// The permutation out of place, without flags: super-elements of at most 512 bytes.
     Permuted,
 }
@@ -137,9 +137,9 @@ impl Timer {
     }
 
     fn work(&self, case: &Case) -> Result<Work, String> {
-        let (shape, limits) = (&case.shape, self.bench.gpu.chip().limits());
+        let (shape, limits) = (&case.shape, self.bench.gpu.device().limits());
         let work = match &case.what {
-            What::Way(way) => Work::of_stage(shape, *way, case.word, 16, limits),
+            What::Strategy(way) => Work::of_stage(shape, *way, case.word, 16, limits),
             What::Permuted => return Err(LowerError::NoKernel.to_string()),
         };
         work.map_err(|error| match error {

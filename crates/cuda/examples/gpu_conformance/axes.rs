@@ -1,18 +1,21 @@
 //! Axes in any order: each kernel alone, small and with every multiprocessor busy, and every candidate of the planner's.
 
 use turntile_cuda::Work;
-use turntile_cuda::call::widest_word;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::launch::widest_word;
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::{AxisPermutation, Elementary};
 use turntile_plan::{Plan, Planner, Problem, StageMap};
 
 use crate::cases::Suite;
 use crate::common::{self, Bench};
 
-const BLOCK: Way = Way::Barrier(Scope::Block);
+const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 /// Several blocks to an instance.
-const TOGETHER: [Way; 3] =
-    [Way::Barrier(Scope::Cluster(8)), Way::Barrier(Scope::Cluster(16)), Way::Barrier(Scope::Grid)];
+const TOGETHER: [Strategy; 3] = [
+    Strategy::Barrier(Scope::Cluster(8)),
+    Strategy::Barrier(Scope::Cluster(16)),
+    Strategy::Barrier(Scope::Grid),
+];
 /// Candidates that are estimated to take longer are left out: cycles of single elements.
 const MOST_SECONDS: f64 = 0.1;
 
@@ -79,7 +82,7 @@ fn small(bench: &mut Bench) -> usize {
     for turn in 0..1500 {
         let shape = StageMap::Axes(draw.axes());
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
-        for way in [BLOCK, Way::Moves, Way::PerCycle] {
+        for way in [BLOCK, Strategy::Moves, Strategy::PerCycle] {
             suite.way(shape.clone(), elem, way);
         }
         if shape.elementary().is_none() {
@@ -88,7 +91,7 @@ fn small(bench: &mut Bench) -> usize {
     }
     for turn in 0..3000 {
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
-        suite.way(StageMap::Axes(draw.pairs()), elem, Way::SwapAxes);
+        suite.way(StageMap::Axes(draw.pairs()), elem, Strategy::SwapAxes);
     }
     // Instances that leave a block no room to pad, or next to none, and many small ones.
     for elem in [1, 2, 4, 8, 16, 3, 12] {
@@ -120,7 +123,7 @@ fn small(bench: &mut Bench) -> usize {
                 let e = Elementary { batch, rows: side, mid, cols: side, unit: 1 };
                 for tile in [16, 32, 64, 128] {
                     if e.len() * elem < 3 << 20 {
-                        suite.way(e.into(), elem, Way::TileSwap { tile });
+                        suite.way(e.into(), elem, Strategy::TileSwap { tile });
                     }
                 }
             }
@@ -146,13 +149,13 @@ fn repeat(
 }
 
 /// Extents, order, bytes of an element and ways.
-type Stage<'a> = (&'a [usize], &'a [usize], usize, &'a [Way]);
+type Stage<'a> = (&'a [usize], &'a [usize], usize, &'a [Strategy]);
 
 /// Each kernel with every multiprocessor busy.
 fn full(bench: &mut Bench, times: usize) -> usize {
-    let moves: &[Way] = &[Way::Moves];
-    let [swap64, swap128] = [64, 128].map(|tile| Way::TileSwap { tile });
-    let swap: &[Way] = &[Way::SwapAxes];
+    let moves: &[Strategy] = &[Strategy::Moves];
+    let [swap64, swap128] = [64, 128].map(|tile| Strategy::TileSwap { tile });
+    let swap: &[Strategy] = &[Strategy::SwapAxes];
     let stages: &[Stage] = &[
         // Tiles in vectors and in granules, split evenly and not, with axes that stay or change places within a row.
         (&[20, 20, 20, 20, 20, 20], &[5, 4, 3, 2, 1, 0], 4, swap),
@@ -181,7 +184,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[16, 16, 16, 16, 16, 16], &[3, 1, 5, 0, 4, 2], 16, moves),
         (&[64, 64, 64, 64, 2], &[2, 0, 3, 1, 4], 12, moves),
         // Short cycles, which P-IPT moves too.
-        (&[32, 32, 32, 32, 64], &[3, 1, 0, 2, 4], 4, &[Way::Moves, Way::PerCycle]),
+        (&[32, 32, 32, 32, 64], &[3, 1, 0, 2, 4], 4, &[Strategy::Moves, Strategy::PerCycle]),
         // On chip: bank conflicts, elements of every kind, one block a multiprocessor and two.
         (&[3000, 8, 12, 16, 32], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
         (&[9000, 7, 9, 11, 13], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
@@ -219,7 +222,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[640, 700, 640], &[2, 1, 0], 1, &[swap128]),
         (&[480, 200, 480], &[2, 1, 0], 8, &[swap64]),
     ];
-    let (mut failures, limits) = (0, *bench.gpu.chip().limits());
+    let (mut failures, limits) = (0, *bench.gpu.device().limits());
     for &(extents, order, elem, ways) in stages {
         let problem = Problem::permuted(extents, order, elem).expect("fits");
         let shape = StageMap::Axes(problem.axes().expect("few axes"));
@@ -321,7 +324,7 @@ fn plans(bench: &mut Bench, times: usize) -> usize {
 
 /// Every candidate once, what the planner chooses `times` times, and the same without a workspace.
 fn candidates(bench: &mut Bench, problem: &Problem, skew: usize, times: usize) -> usize {
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     let survey = planner.candidates(problem);
     let (mut failures, mut left_out) = (0, 0);
     let mut go = |plan: &Plan, times: usize| match Work::of_plan(plan) {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use cust::memory::DeviceBuffer;
 use turntile_cuda::args::Args;
-use turntile_cuda::call::widest_word;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::launch::widest_word;
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::{CudaError, Work};
 use turntile_perm::{AlignedSlots, Elementary};
 use turntile_plan::{Direction, StageMap};
@@ -78,21 +78,21 @@ impl<'a> Suite<'a> {
         }
     }
 
-    pub fn way(&mut self, shape: StageMap, elem: usize, way: Way) {
+    pub fn way(&mut self, shape: StageMap, elem: usize, way: Strategy) {
         // Skewed by as much as an element aligns to: no wider access may be used.
         let own = widest_word(&[elem]);
         for (skew, alignment) in [(0, 16), (own, own)] {
             if skew == 16 {
                 continue;
             }
-            let limits = self.bench.gpu.chip().limits();
+            let limits = self.bench.gpu.device().limits();
             let work = Work::of_stage(&shape, way, elem, alignment, limits);
             self.case(shape.clone(), elem, skew, work, &way.to_string());
         }
     }
 }
 
-const BLOCK: Way = Way::Barrier(Scope::Block);
+const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 
 /// All shapes up to `side` by `side`, words of every size and two elements of several words.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
@@ -161,7 +161,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         for (rows, cols) in [(few, many), (many, few)] {
             for elem in [1, 2] {
                 let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
-                suite.way(e.into(), elem, Way::Barrier(Scope::Block));
+                suite.way(e.into(), elem, Strategy::Barrier(Scope::Block));
             }
         }
     }
@@ -170,7 +170,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         for side in [least + 1, least + 20] {
             for (batch, mid, tile) in [(1, 1, 64), (1, 1, 128), (2, 1, 64), (1, 2, 64)] {
                 let e = Elementary { batch, rows: side, mid, cols: side, unit: 1 };
-                suite.way(e.into(), elem, Way::TileSwap { tile });
+                suite.way(e.into(), elem, Strategy::TileSwap { tile });
             }
         }
     }
@@ -182,7 +182,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
                     // The largest of 16 bytes alone fill the memory.
                     let batch = if side < 200 { 1 + side / 8 % 2 } else { 1 };
                     let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
-                    suite.way(e.into(), elem, Way::TileSwap { tile });
+                    suite.way(e.into(), elem, Strategy::TileSwap { tile });
                 }
             }
         }
@@ -195,8 +195,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
 fn in_teams(suite: &mut Suite, shape: StageMap, elem: usize, cols: usize) {
     for blocks in 1..=cols.min(3) {
         for teams in 1..=3 {
-            let way = Way::Teams { groups: teams * blocks, blocks };
-            let limits = suite.bench.gpu.chip().limits();
+            let way = Strategy::Teams { groups: teams * blocks, blocks };
+            let limits = suite.bench.gpu.device().limits();
             let least = widest_word(&[elem]);
             if let Ok(work) = Work::of_stage(&shape, way, elem, least, limits)
                 && let Args::Gather(strips) = work.calls()[0].params
@@ -218,18 +218,20 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
     let tiles = elementary(1 + turn % 5, 1, 1);
     for way in [
         BLOCK,
-        Way::Barrier(Scope::Cluster(cluster)),
-        Way::OnChipMoves { threads: 128 },
-        Way::Moves,
-        Way::PerCycle,
+        Strategy::Barrier(Scope::Cluster(cluster)),
+        Strategy::OnChipMoves { threads: 128 },
+        Strategy::Moves,
+        Strategy::PerCycle,
     ] {
         suite.way(tiles.clone(), elem, way);
     }
-    suite.way(elementary(1, 1, 1), elem, Way::Barrier(Scope::Grid));
+    suite.way(elementary(1, 1, 1), elem, Strategy::Barrier(Scope::Grid));
     let units = elementary(1 + turn % 3, 1, [2, 3, 5, 8, 16, 33, 64][turn % 7]);
     let across = elementary(1 + turn % 2, 2 + turn % 3, [1, 2, 4, 7][turn % 4]);
     for shape in [units, across] {
-        for way in [BLOCK, Way::Moves, Way::OnChipMoves { threads: 128 }, Way::PerCycle] {
+        for way in
+            [BLOCK, Strategy::Moves, Strategy::OnChipMoves { threads: 128 }, Strategy::PerCycle]
+        {
             suite.way(shape.clone(), elem, way);
         }
     }
@@ -239,7 +241,7 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             for tile in [16, 32, 64, 128] {
                 let square =
                     Elementary { batch: 1 + turn % 3, rows: side, mid: 1, cols: side, unit: 1 };
-                suite.way(square.into(), elem, Way::TileSwap { tile });
+                suite.way(square.into(), elem, Strategy::TileSwap { tile });
             }
         }
         for side in [16, 32, 64, 128, rows] {
@@ -262,11 +264,11 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
             let batch = 1 + turn % 2;
             let shape = StageMap::SlotGather { batch, slots, direction };
             for runs in 1..=slots.chunks().min(3) {
-                suite.way(shape.clone(), elem, Way::Runs { groups: runs });
+                suite.way(shape.clone(), elem, Strategy::Runs { groups: runs });
             }
             in_teams(suite, shape, elem, cols);
             let shape = StageMap::SlotMove { batch, slots, direction };
-            for way in [Way::Moves, Way::PerCycle] {
+            for way in [Strategy::Moves, Strategy::PerCycle] {
                 suite.way(shape.clone(), elem, way);
             }
         }

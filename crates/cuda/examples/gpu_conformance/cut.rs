@@ -1,7 +1,7 @@
 //! Columns cut off and put back: stages on small matrices, every byte compared; whole plans by that route, repeated on
 //! matrices that fill the chip, every element compared.
 
-use turntile_cuda::way::Way;
+use turntile_cuda::strategy::Strategy;
 use turntile_perm::PitchedRows;
 use turntile_plan::{Direction, Planner, Problem, Route, StageMap, TileRule};
 
@@ -16,7 +16,7 @@ const ELEMENTS: [usize; 8] = [1, 2, 4, 8, 16, 3, 6, 12];
 fn stages(suite: &mut Suite, rows: PitchedRows, elem: usize) {
     for direction in [Direction::Forward, Direction::Backward] {
         for block in [16, 1008, 48_384] {
-            suite.way(StageMap::Cut { rows, direction }, elem, Way::Blocks { block });
+            suite.way(StageMap::Cut { rows, direction }, elem, Strategy::Blocks { block });
         }
     }
 }
@@ -52,7 +52,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     }
     suite.print_runs();
     let mut failures = suite.failures;
-    let planner = Planner::new(bench.gpu.chip().clone()).with_route(Route::CUT);
+    let planner = Planner::new(bench.gpu.device().clone()).with_route(Route::CUT);
     let planner = planner.with_tiles(TileRule::Exhaustive);
     for (rows, cols) in [(36, 37), (37, 36), (30, 64), (101, 205), (205, 101), (128, 1030)] {
         for elem in ELEMENTS {
@@ -68,7 +68,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
 /// Plans that fill the chip; the last fill its memory.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
-    let planner = Planner::new(bench.gpu.chip().clone()).with_route(Route::CUT);
+    let planner = Planner::new(bench.gpu.device().clone()).with_route(Route::CUT);
     for (rows, cols, elem, times) in [
         (20_000, 20_003, 4, 20),
         (40_000, 40_001, 4, 20),

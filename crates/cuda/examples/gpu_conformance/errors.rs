@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use cust::memory::CopyDestination;
 use cust::sys;
-use turntile_cuda::kernels::LaunchDims;
+use turntile_cuda::user_kernels::LaunchDims;
 use turntile_cuda::{CudaError, Prepared, Stopwatch};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
@@ -24,7 +24,7 @@ pub fn refused(answer: &Result<(), CudaError>, name: &str) -> bool {
 /// Typed errors, with the data untouched.
 pub fn errors(bench: &mut Bench) -> usize {
     let problem = Problem::new(4096, 1000, 4).expect("fits");
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     let plan = planner
         .candidates(&problem)
         .candidates
@@ -157,7 +157,7 @@ pub fn captured(
 
 /// A plan of each kind of launch captured once and replayed.
 pub fn graph(bench: &mut Bench) -> usize {
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     let mut failures = 0;
     for (rows, cols) in [(4096, 6144), (7200, 1800), (3001, 3989), (8191, 9000), (4096, 4096)] {
         let problem = Problem::new(rows, cols, 4).expect("fits");

@@ -1,7 +1,7 @@
 //! Axes in any order from one place to another: small ones byte by byte, sizes that fill the chip, and what the planner takes.
 
-use turntile_cuda::call::{ChipLimits, widest_word};
-use turntile_cuda::way::{Tiling, Way};
+use turntile_cuda::launch::{DeviceLimits, widest_word};
+use turntile_cuda::strategy::{Strategy, Tiling};
 use turntile_cuda::{CudaError, Work};
 use turntile_perm::AxisPermutation;
 use turntile_plan::{Planner, Problem, StageMap};
@@ -11,9 +11,9 @@ use crate::common::{Bench, address, memory, run_into};
 use crate::out_of_place::Suite;
 
 /// Every way to cut tiles, and long super-elements.
-fn ways() -> impl Iterator<Item = Way> {
+fn ways() -> impl Iterator<Item = Strategy> {
     let tilings = Tiling::AXES.into_iter().chain([Tiling::Units]);
-    tilings.map(|tiling| Way::OutOfPlace { tiling, swath: 1 })
+    tilings.map(|tiling| Strategy::OutOfPlace { tiling, swath: 1 })
 }
 
 /// All of it; sizes that fill the chip so many times.
@@ -30,7 +30,7 @@ pub fn few(bench: &mut Bench, met: &mut Vec<String>) -> usize {
 /// Drawn axes, elements of every kind, aligned and off alignment in either buffer.
 fn small(bench: &mut Bench, count: usize, met: &mut Vec<String>) -> usize {
     let (mut suite, mut draw) = (Suite::new(bench), Draw(3));
-    let ways: Vec<Way> = ways().collect();
+    let ways: Vec<Strategy> = ways().collect();
     let mut all: Vec<AxisPermutation> = (0..count).map(|_| draw.axes()).collect();
     // Several tiles, ragged ones, long rows and columns, matrices too.
     for (extents, order) in [
@@ -105,14 +105,14 @@ const FULL: &[(&[usize], &[usize], usize)] = &[
 
 /// Sizes that fill the chip, `times` times, aligned and one element off.
 fn full(bench: &mut Bench, times: usize) -> usize {
-    let limits: ChipLimits = *bench.gpu.chip().limits();
+    let limits: DeviceLimits = *bench.gpu.device().limits();
     let mut failures = 0;
     for &(extents, order, elem) in FULL {
         let problem = Problem::permuted(extents, order, elem).expect("fits");
         let (shape, bytes) = (StageMap::Axes(problem.axes().expect("few")), problem.bytes());
         let (to, from) = (memory(bytes + 64), memory(bytes + 64));
         let least = widest_word(&[elem]);
-        let planner = Planner::new(bench.gpu.chip().clone());
+        let planner = Planner::new(bench.gpu.device().clone());
         for (skew, alignment) in [(0, 16), (least, least)] {
             if skew >= 16 {
                 continue;

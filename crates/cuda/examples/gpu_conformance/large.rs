@@ -2,14 +2,14 @@
 //! matrices of more than 2^31 and 2^32 elements.
 
 use turntile_cuda::Work;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::{Elementary, RowSlide};
 use turntile_plan::{Plan, Planner, Problem, StageMap};
 
 use crate::common::{self, Bench};
 use crate::out_of_place;
 
-const BLOCK: Way = Way::Barrier(Scope::Block);
+const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 
 /// Runs `work` `times` times and returns how many runs left any element wrong.
 fn repeat(
@@ -52,15 +52,15 @@ fn work_times(bench: &mut Bench, plan: &Plan, work: Work, times: usize, what: &s
 }
 
 /// A matrix whose rows are moved apart by `way` to a square's pitch, which is transposed, and then together.
-pub fn square_times(bench: &mut Bench, problem: &Problem, way: Way, times: usize) -> usize {
-    let (elem, limits) = (problem.elem_bytes(), *bench.gpu.chip().limits());
+pub fn square_times(bench: &mut Bench, problem: &Problem, way: Strategy, times: usize) -> usize {
+    let (elem, limits) = (problem.elem_bytes(), *bench.gpu.device().limits());
     let side = problem.rows().max(problem.cols());
     let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
     let apart = |rows, cols| RowSlide::new(rows, cols, cols, side).expect("rows of a square");
     let (m, n) = (problem.rows(), problem.cols());
-    let stages: [(StageMap, Way); 3] = [
+    let stages: [(StageMap, Strategy); 3] = [
         (apart(m, n).into(), way),
-        (square.into(), Way::TileSwap { tile: 64.min(256 / elem) }),
+        (square.into(), Strategy::TileSwap { tile: 64.min(256 / elem) }),
         (apart(n, m).inverse().into(), way),
     ];
     let stages = stages.into_iter().filter(|(shape, _)| !shape.is_identity());
@@ -79,7 +79,7 @@ pub fn square_times(bench: &mut Bench, problem: &Problem, way: Way, times: usize
 
 /// Every route's best plan for shapes of many kinds, and every way from one place to another.
 pub fn plans(bench: &mut Bench) -> usize {
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     let shapes = [
         (1, 1, 1000, 4),
         (1, 1000, 1000, 4),
@@ -116,11 +116,11 @@ pub fn plans(bench: &mut Bench) -> usize {
     failures
 }
 
-fn stages() -> Vec<(StageMap, Way, usize)> {
+fn stages() -> Vec<(StageMap, Strategy, usize)> {
     let shape =
         |batch, rows, mid, cols, unit| StageMap::from(Elementary { batch, rows, mid, cols, unit });
-    let global = Way::Moves;
-    let on_chip = Way::OnChipMoves { threads: 512 };
+    let global = Strategy::Moves;
+    let on_chip = Strategy::OnChipMoves { threads: 512 };
     vec![
         (shape(1, 224, 64, 300, 64), global, 4),
         (shape(1, 256, 64, 128, 64), global, 4),
@@ -137,26 +137,26 @@ fn stages() -> Vec<(StageMap, Way, usize)> {
         (shape(1, 8191, 1, 8190, 1), global, 4),
         (shape(5242, 32, 1, 1600, 1), BLOCK, 4),
         (shape(20000, 32, 1, 215, 1), BLOCK, 4),
-        (shape(500, 40, 1, 8000, 1), Way::Barrier(Scope::Cluster(8)), 4),
-        (shape(1, 7200, 1, 1800, 1), Way::Barrier(Scope::Grid), 4),
-        (shape(1, 3001, 1, 3989, 1), Way::Barrier(Scope::Grid), 4),
-        (shape(1, 3001, 1, 7978, 1), Way::Barrier(Scope::Grid), 2),
+        (shape(500, 40, 1, 8000, 1), Strategy::Barrier(Scope::Cluster(8)), 4),
+        (shape(1, 7200, 1, 1800, 1), Strategy::Barrier(Scope::Grid), 4),
+        (shape(1, 3001, 1, 3989, 1), Strategy::Barrier(Scope::Grid), 4),
+        (shape(1, 3001, 1, 7978, 1), Strategy::Barrier(Scope::Grid), 2),
         (shape(512, 64, 256, 64, 1), BLOCK, 4),
-        (shape(1, 16384, 1, 16384, 1), Way::TileSwap { tile: 64 }, 4),
-        (shape(1, 23000, 1, 23000, 1), Way::TileSwap { tile: 128 }, 4),
-        (shape(1, 12345, 1, 12345, 1), Way::TileSwap { tile: 64 }, 4),
-        (shape(1, 20011, 1, 20011, 1), Way::TileSwap { tile: 64 }, 1),
-        (shape(1, 16001, 1, 16001, 1), Way::TileSwap { tile: 64 }, 2),
-        (shape(3, 7001, 1, 7001, 1), Way::TileSwap { tile: 64 }, 8),
+        (shape(1, 16384, 1, 16384, 1), Strategy::TileSwap { tile: 64 }, 4),
+        (shape(1, 23000, 1, 23000, 1), Strategy::TileSwap { tile: 128 }, 4),
+        (shape(1, 12345, 1, 12345, 1), Strategy::TileSwap { tile: 64 }, 4),
+        (shape(1, 20011, 1, 20011, 1), Strategy::TileSwap { tile: 64 }, 1),
+        (shape(1, 16001, 1, 16001, 1), Strategy::TileSwap { tile: 64 }, 2),
+        (shape(3, 7001, 1, 7001, 1), Strategy::TileSwap { tile: 64 }, 8),
         (shape(20000, 32, 1, 215, 1), on_chip, 4),
-        (shape(1, 256, 64, 256, 64), Way::PerCycle, 4),
+        (shape(1, 256, 64, 256, 64), Strategy::PerCycle, 4),
     ]
 }
 
 /// Stages with every multiprocessor busy, 50 times each, and both aligned-slot directions.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
-    let limits = *bench.gpu.chip().limits();
+    let limits = *bench.gpu.device().limits();
     for (shape, way, elem) in stages() {
         let work = Work::of_stage(&shape, way, elem, 16, &limits);
         let (Ok(work), Some(e)) = (&work, shape.elementary()) else {
@@ -181,7 +181,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         (3, 7919, 3001, 12),
     ] {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
-        let planner = Planner::new(bench.gpu.chip().clone());
+        let planner = Planner::new(bench.gpu.device().clone());
         for plan in planner.candidates(&problem).candidates {
             if by_slots(&plan) {
                 failures += plan_times(bench, &plan, 50);
@@ -193,7 +193,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
 
 /// Cubes of every word, of whole tiles and not, both ways, 50 times each.
 pub fn cubes(bench: &mut Bench) -> usize {
-    let limits = *bench.gpu.chip().limits();
+    let limits = *bench.gpu.device().limits();
     let mut failures = 0;
     for (batch, side, words) in [
         (1, 704, &[1, 2, 4, 8, 16][..]),
@@ -207,7 +207,7 @@ pub fn cubes(bench: &mut Bench) -> usize {
             both.into_iter().flat_map(|e| words.iter().map(move |w| (e, w)))
         {
             let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
-            for way in [8, 16, 32, 64].map(|tile| Way::TileSwap { tile }) {
+            for way in [8, 16, 32, 64].map(|tile| Strategy::TileSwap { tile }) {
                 if let Ok(work) = Work::of_stage(&e.into(), way, elem, 16, &limits) {
                     let what = format!("{} of {elem} bytes {way}", StageMap::from(e));
                     failures += repeat(bench, work, e, elem, 50, &what);
@@ -225,7 +225,7 @@ fn by_slots(plan: &Plan) -> bool {
 /// More than 2^31 and 2^32 elements; the last has 40 GB.
 pub fn huge(bench: &mut Bench) -> usize {
     let mut failures = 0;
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     for (rows, cols, elem) in [
         (65536, 65664, 1),
         (46336, 46464, 2),
@@ -256,8 +256,8 @@ pub fn huge(bench: &mut Bench) -> usize {
     // Cycles of more than 2^32 single elements: numbers of 64 bits.
     for (rows, cols, unit) in [(65536 + 64, 65536, 1), (1 << 22, 1030, 2)] {
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
-        let (shape, way) = (StageMap::from(e), Way::Moves);
-        let limits = bench.gpu.chip().limits();
+        let (shape, way) = (StageMap::from(e), Strategy::Moves);
+        let limits = bench.gpu.device().limits();
         let work = Work::of_stage(&shape, way, 1, 16, limits).expect("has a kernel");
         failures += repeat(bench, work, e, 1, 1, &format!("{shape} {way}"));
     }

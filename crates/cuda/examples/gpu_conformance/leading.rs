@@ -2,7 +2,7 @@
 //! scaled; what is refused.
 
 use cust::memory::{CopyDestination, DeviceBuffer};
-use turntile_cuda::call::widest_word;
+use turntile_cuda::launch::widest_word;
 use turntile_cuda::{ScalarKind, Scaling, Work};
 use turntile_perm::{LeadingDims, PitchedRows};
 use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError, Stage, StageMap, TileRule};
@@ -84,7 +84,7 @@ fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool
 
 /// Every way that a planner has, as it is and with room for the matrix itself; off alignment the ways it chooses.
 fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     let elem = problem.elem_bytes();
     let least = widest_word(&[elem]);
     let mut plans: Vec<(Plan, usize)> =
@@ -99,7 +99,7 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
 
 /// Tiles of every side that divides both pitches.
 fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
-    let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
+    let planner = Planner::new(bench.gpu.device().clone()).with_tiles(TileRule::Exhaustive);
     let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
     let mut plans = planner.candidates(&problem).candidates;
     plans.retain(|plan| plan.stages().any(runs));
@@ -110,7 +110,7 @@ fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usiz
 /// Rows that slide to another pitch, over several blocks; failures. Adds the kernels that ran.
 pub fn few(bench: &Bench, met: &mut Vec<String>) -> usize {
     let (data, mut failures) = (memory(2 * SPAN_BYTES), 0);
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     for (sides, lds) in [([50, 1999], [2003, 2000]), ([300, 700], [703, 712])] {
         for elem in [1, 4] {
             let problem = slid(sides, lds, elem).expect("fits");
@@ -223,7 +223,7 @@ macro_rules! numbers {
                     ] {
                         for skew in [0, REAL] {
                             let alignment = if skew == 0 { 16 } else { REAL };
-                            let limits = bench.gpu.chip().limits();
+                            let limits = bench.gpu.device().limits();
                             let work = Work::of_scale(number, rows, scaling, alignment, limits);
                             let prepared = bench.prepare(work.expect("counted")).expect("loads");
                             let bytes: Vec<u8> = before.iter().flat_map(|x| x.to_ne_bytes()).collect();
@@ -273,7 +273,7 @@ fn numbers(bench: &Bench, data: &DeviceBuffer<u8>) -> usize {
 
 /// Typed errors, with the data untouched; captured in a graph.
 fn refusals(bench: &mut Bench) -> usize {
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     let problem = transposed([3000, 2000], [2100, 3300], 4).expect("fits");
     let plan = planner.plan(&problem).expect("there is a way");
     let prepared = bench.gpu.prepare(&plan).expect("loads");
@@ -344,7 +344,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     ] {
         let problem = problem.expect("fits");
         let (leading, elem) = (*leading(&problem), problem.elem_bytes());
-        let planner = Planner::new(bench.gpu.chip().clone());
+        let planner = Planner::new(bench.gpu.device().clone());
         let mut plans = planner.candidates(&problem).candidates;
         let through = planner.plan(&problem.with_cap(usize::MAX)).expect("there is a way");
         if plans.iter().all(|plan| plan.route_name() != through.route_name()) {

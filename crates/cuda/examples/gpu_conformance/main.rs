@@ -38,7 +38,7 @@ fn main() {
     let side = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(36);
     let times = arguments.iter().find_map(|a| a.parse().ok()).unwrap_or(3);
     let mut bench = Bench::new();
-    println!("device {}", turntile_plan::Device::name(bench.gpu.chip()));
+    println!("device {}", turntile_plan::Device::name(bench.gpu.device()));
     let mut failures = 0;
     let sections: [(&str, Section); 22] = [
         ("small", &|bench| cases::small(bench, side)),

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
-use turntile_cuda::call::widest_word;
-use turntile_cuda::chip::way_of;
-use turntile_cuda::way::{Tiling, Way};
+use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::launch::widest_word;
+use turntile_cuda::strategy::{Strategy, Tiling};
 use turntile_cuda::{CudaError, Prepared, Work};
 use turntile_perm::{AxisPermutation, Elementary};
 use turntile_plan::{Plan, Planner, Problem, StageMap, TileRule};
@@ -23,15 +23,20 @@ fn whole(problem: &Problem) -> Elementary {
 const TILINGS: [Tiling; 6] =
     [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units, Tiling::AXES[0]];
 
-fn work(bench: &Bench, problem: &Problem, way: Way, alignment: usize) -> Result<Work, CudaError> {
+fn work(
+    bench: &Bench,
+    problem: &Problem,
+    way: Strategy,
+    alignment: usize,
+) -> Result<Work, CudaError> {
     let (shape, limits) =
-        (StageMap::Axes(problem.axes().expect("matrices")), bench.gpu.chip().limits());
+        (StageMap::Axes(problem.axes().expect("matrices")), bench.gpu.device().limits());
     Work::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
 }
 
 /// Plans for memory of every alignment that elements have, best first.
 fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
-    let planner = Planner::new(bench.gpu.chip().clone());
+    let planner = Planner::new(bench.gpu.device().clone());
     let alignments = [16, 8, 4, 2, 1].into_iter();
     let least = widest_word(&[problem.elem_bytes()]);
     let plan = |alignment| planner.plan(&problem.out_of_place().unwrap().with_alignment(alignment));
@@ -47,7 +52,7 @@ fn prepared(bench: &Bench, plans: &[Plan]) -> Prepared {
 /// Every candidate of the planner's, at every alignment that elements have.
 pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
     let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
-    let planner = Planner::new(bench.gpu.chip().clone()).with_tiles(TileRule::Exhaustive);
+    let planner = Planner::new(bench.gpu.device().clone()).with_tiles(TileRule::Exhaustive);
     let mut failures = 0;
     for best in of_every_alignment(bench, problem) {
         for plan in planner.candidates(&best.problem).candidates {
@@ -95,7 +100,7 @@ impl<'a> Suite<'a> {
     }
 
     /// Aligned, and by an element's alignment alone: the destination, the source, both.
-    pub fn everywhere(&mut self, axes: &AxisPermutation, elem: usize, ways: &[Way]) {
+    pub fn everywhere(&mut self, axes: &AxisPermutation, elem: usize, ways: &[Strategy]) {
         let least = widest_word(&[elem]);
         self.at(axes, elem, ways, (16, [0, 0]));
         if least < 16 {
@@ -110,7 +115,7 @@ impl<'a> Suite<'a> {
         &mut self,
         axes: &AxisPermutation,
         elem: usize,
-        ways: &[Way],
+        ways: &[Strategy],
         (alignment, skews): (usize, [usize; 2]),
     ) {
         let bytes = axes.len() * elem;
@@ -123,7 +128,7 @@ impl<'a> Suite<'a> {
             want[put..put + elem].copy_from_slice(&before[at..at + elem]);
         }
         self.from.index(0..before.len()).copy_from(&before).expect("fits");
-        let (shape, limits) = (StageMap::Axes(*axes), *self.bench.gpu.chip().limits());
+        let (shape, limits) = (StageMap::Axes(*axes), *self.bench.gpu.device().limits());
         for &way in ways {
             let work = match Work::of_stage(&shape, way, elem, alignment, &limits) {
                 Ok(work) => work,
@@ -168,7 +173,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     }
     shapes.extend([[128, 128], [127, 129], [131, 257], [256, 192], [130, 260], [300, 301]]);
     for (turn, [rows, cols]) in shapes.into_iter().enumerate() {
-        let ways = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: 1 + turn % 3 });
+        let ways = TILINGS.map(|tiling| Strategy::OutOfPlace { tiling, swath: 1 + turn % 3 });
         for elem in [1, 2, 4, 8, 16, 12, 6, 40] {
             let batch = [1, 2, 5][(turn + elem) % 3];
             let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
@@ -251,10 +256,10 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
         let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
         // What the planner takes, more often than the others.
-        let planner = Planner::new(bench.gpu.chip().clone());
+        let planner = Planner::new(bench.gpu.device().clone());
         let best = planner.plan(&problem.out_of_place().unwrap()).expect("has a kernel");
         let best = way_of(&best.phases[0].stages[0].implementation).expect("a GPU's");
-        let others = TILINGS.map(|tiling| Way::OutOfPlace { tiling, swath: tiling.swath() });
+        let others = TILINGS.map(|tiling| Strategy::OutOfPlace { tiling, swath: tiling.swath() });
         let others = others.into_iter().filter(|&way| way != best);
         for (nth, way) in [best].into_iter().chain(others).enumerate() {
             let work = match work(bench, &problem, way, 16) {

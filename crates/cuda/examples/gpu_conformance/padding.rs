@@ -2,7 +2,7 @@
 
 use cust::memory::DeviceBuffer;
 use turntile_cuda::Work;
-use turntile_cuda::way::Way;
+use turntile_cuda::strategy::Strategy;
 use turntile_perm::RowSlide;
 use turntile_plan::{Problem, StageMap};
 
@@ -17,7 +17,7 @@ fn case(
     bench: &Bench,
     data: &DeviceBuffer<u8>,
     workspace: &DeviceBuffer<u8>,
-    (shape, way): (StageMap, Way),
+    (shape, way): (StageMap, Strategy),
     elem: usize,
     skew: usize,
 ) -> bool {
@@ -25,7 +25,7 @@ fn case(
     let span = slide.change().span() * elem;
     let (before, at) = (pattern(skew + span + 2 * GUARD), skew + GUARD);
     let alignment = if skew == 0 { 16 } else { 1 };
-    let limits = bench.gpu.chip().limits();
+    let limits = bench.gpu.device().limits();
     let work = Work::of_stage(&shape, way, elem, alignment, limits).expect("has a kernel");
     let prepared = bench.prepare(work).expect("loads");
     let left = run_on(&prepared, bench, (data, &before), (at, span), workspace);
@@ -50,7 +50,7 @@ fn case(
 }
 
 /// One of up to a few MB by itself; 1 if it was wrong.
-pub fn one(bench: &Bench, stage: (StageMap, Way), elem: usize) -> usize {
+pub fn one(bench: &Bench, stage: (StageMap, Strategy), elem: usize) -> usize {
     let (data, workspace) = (memory(8 << 20), memory(1 << 20));
     usize::from(!case(bench, &data, &workspace, stage, elem, 0))
 }
@@ -82,8 +82,8 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
         for elem in [1, 2, 3, 4, 8, 16] {
             let slide = RowSlide::new(rows, cols, other, pitch).expect("rows with gaps");
             for shape in [slide, slide.inverse()].map(StageMap::Slide) {
-                let slides = [16, 48, 1008, 4096, 48_384].map(|block| Way::Blocks { block });
-                let rows = [1, 2, 5].map(|least| Way::Rounds { least });
+                let slides = [16, 48, 1008, 4096, 48_384].map(|block| Strategy::Blocks { block });
+                let rows = [1, 2, 5].map(|least| Strategy::Rounds { least });
                 for way in slides.into_iter().chain(rows) {
                     for skew in [0, 1, 2, 4, 7].into_iter().step_by(step) {
                         cases += 1;
@@ -111,7 +111,7 @@ pub fn padding(bench: &mut Bench, side: usize) -> usize {
         (1003, 997, 4),
     ] {
         let problem = Problem::new(rows, cols, elem).expect("fits");
-        for way in [Way::Blocks { block: 48_384 }, Way::Rounds { least: 2 }] {
+        for way in [Strategy::Blocks { block: 48_384 }, Strategy::Rounds { least: 2 }] {
             failures += large::square_times(bench, &problem, way, 20);
         }
     }

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::ptr;
 
 use cust::sys::{self, CUcontext, CUresult};
-use turntile_cuda::kernels::LaunchDims;
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::BlockSync;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::user_kernels::LaunchDims;
 use turntile_cuda::{CudaError, Gpu, LowerError, Stopwatch, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
@@ -143,7 +143,7 @@ pub fn parts(bench: &mut Bench) -> usize {
 fn of_part(bench: &Bench, kind: &str, part: &Part) -> usize {
     // SAFETY: the context outlives what is made here.
     let gpu = unsafe { Gpu::given(part.context.cast()) }.expect("a context");
-    let limits = *gpu.chip().limits();
+    let limits = *gpu.device().limits();
     println!(
         "  {kind} context of {}: {} multiprocessors, clusters of {}",
         part.units, limits.units, limits.cluster
@@ -160,7 +160,7 @@ fn of_part(bench: &Bench, kind: &str, part: &Part) -> usize {
 
 /// Candidates of all routes: in one pass on chip, by aligned slots, over clusters.
 fn plans(gpu: &Gpu) -> usize {
-    let units = gpu.chip().limits().units;
+    let units = gpu.device().limits().units;
     let problems = [
         Problem::new(units * 100, 400, 4),
         Problem::new(units * 90 + 1, 397, 4),
@@ -173,7 +173,7 @@ fn plans(gpu: &Gpu) -> usize {
     let (mut failed, mut grids, mut clusters) = (0, 0, 0);
     for problem in problems.map(|problem| problem.expect("fits")) {
         let mut watch = Stopwatch::new(gpu, 2 * problem.bytes()).expect("memory");
-        for plan in Planner::new(gpu.chip().clone()).candidates(&problem).candidates {
+        for plan in Planner::new(gpu.device().clone()).candidates(&problem).candidates {
             if plan.seconds > 0.5 {
                 continue;
             }
@@ -211,18 +211,18 @@ const SIDES: [usize; 2] = [7200, 1800];
 
 /// A launch of which all multiprocessors of the device have a block.
 fn over_grid(bench: &Bench) -> Result<Work, CudaError> {
-    of_stage(bench, Way::Barrier(Scope::Grid))
+    of_stage(bench, Strategy::Barrier(Scope::Grid))
 }
 
-fn of_stage(bench: &Bench, way: Way) -> Result<Work, CudaError> {
+fn of_stage(bench: &Bench, way: Strategy) -> Result<Work, CudaError> {
     let e = Elementary { batch: 1, rows: SIDES[0], mid: 1, cols: SIDES[1], unit: 1 };
-    Work::of_stage(&e.into(), way, 4, 16, bench.gpu.chip().limits())
+    Work::of_stage(&e.into(), way, 4, 16, bench.gpu.device().limits())
 }
 
 /// Plans of the whole device on a stream of the part: the driver takes the first launch, and refuses the second, which has more
 /// blocks than the part has room for. Where it would take that, nothing is run.
 fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
-    let (units, all) = (part.units, bench.gpu.chip().limits().units);
+    let (units, all) = (part.units, bench.gpu.device().limits().units);
     let code = c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry none() { ret; }\n";
     let mut stream = ptr::null_mut();
     let bytes = SIDES[0] * SIDES[1] * 4;
@@ -236,7 +236,7 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
         if made != CUresult::CUDA_SUCCESS {
             return expect("a stream of the part", false);
         }
-        let shared_bytes = gpu.chip().limits().shared_bytes as u32;
+        let shared_bytes = gpu.device().limits().shared_bytes as u32;
         let probe = |groups: usize| {
             let config = LaunchDims {
                 groups: groups as u32,
@@ -257,8 +257,8 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
             println!("    the driver takes launches that the part has no room for: not run");
         } else if units < all {
             let (data, workspace) = (memory(bytes), memory(16 << 20));
-            let work =
-                of_stage(bench, Way::Moves).map(|work| work.then(over_grid(bench).expect("fits")));
+            let work = of_stage(bench, Strategy::Moves)
+                .map(|work| work.then(over_grid(bench).expect("fits")));
             let prepared = work.and_then(|work| bench.prepare(work)).expect("loads");
             let room = Some((address(&workspace), workspace.len()));
             let ran = prepared.run_raw(stream.cast(), in_place((address(&data), bytes), room));

@@ -5,8 +5,8 @@
 //! with wider numbers.
 
 use turntile_cuda::Work;
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::SYNCHRONISED;
-use turntile_cuda::way::{Scope, Way};
 use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, RowSlide};
 use turntile_plan::{Direction, StageMap};
 
@@ -14,7 +14,7 @@ use crate::cases::Suite;
 use crate::common::Bench;
 use crate::{into_axes, leading, padding};
 
-const BLOCK: Way = Way::Barrier(Scope::Block);
+const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels beside [`SYNCHRONISED`] whose threads wait for each other, within a block or by flags.
@@ -57,9 +57,9 @@ fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
 }
 
 /// Shapes, bytes of an element and ways.
-fn selection() -> Vec<(StageMap, usize, Way)> {
+fn selection() -> Vec<(StageMap, usize, Strategy)> {
     let mut all = Vec::new();
-    let mut add = |extents, elems: &[usize], ways: &[Way]| {
+    let mut add = |extents, elems: &[usize], ways: &[Strategy]| {
         let shape = swap(extents);
         let each = |&elem| ways.iter().map(move |&way| (elem, way));
         all.extend(elems.iter().flat_map(each).map(|(elem, way)| (shape.clone(), elem, way)));
@@ -80,35 +80,35 @@ fn selection() -> Vec<(StageMap, usize, Way)> {
     }
     // Of a cluster and the grid.
     for n in [2, 4, 8, 16] {
-        add([3, 70, 1, 90, 1], &words, &[Way::Barrier(Scope::Cluster(n))]);
-        add([2, 64, 1, 96, 1], &[1, 2], &[Way::Barrier(Scope::Cluster(n))]);
+        add([3, 70, 1, 90, 1], &words, &[Strategy::Barrier(Scope::Cluster(n))]);
+        add([2, 64, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Cluster(n))]);
     }
-    add([1, 301, 1, 203, 1], &words, &[Way::Barrier(Scope::Grid)]);
-    add([1, 300, 1, 204, 1], &[1, 2], &[Way::Barrier(Scope::Grid)]);
+    add([1, 301, 1, 203, 1], &words, &[Strategy::Barrier(Scope::Grid)]);
+    add([1, 300, 1, 204, 1], &[1, 2], &[Strategy::Barrier(Scope::Grid)]);
     // Squares by pairs of tiles, and tiles where they lie.
     for side in [256, 250] {
-        let swaps = [16, 32, 64, 128].map(|tile| Way::TileSwap { tile });
+        let swaps = [16, 32, 64, 128].map(|tile| Strategy::TileSwap { tile });
         add([2, side, 1, side, 1], &words, &swaps);
     }
     for (side, elem) in [(3841, 1), (1921, 2), (1985, 4), (993, 8)] {
-        add([1, side, 1, side, 1], &[elem], &[Way::TileSwap { tile: 64 }]);
+        add([1, side, 1, side, 1], &[elem], &[Strategy::TileSwap { tile: 64 }]);
     }
     for (rows, cols) in [(72, 5184), (5184, 72)] {
-        let tiles = [8, 16, 32, 64].map(|tile| Way::TileSwap { tile });
+        let tiles = [8, 16, 32, 64].map(|tile| Strategy::TileSwap { tile });
         add([1, rows, 1, cols, 1], &words, &tiles);
     }
     for side in [16, 32, 64, 128] {
         add([2, side, 3, side, 1], &words, &[BLOCK]);
     }
     // Cycles by flags, on chip and in memory, and without.
-    let ways = [Way::Moves, Way::OnChipMoves { threads: 256 }];
+    let ways = [Strategy::Moves, Strategy::OnChipMoves { threads: 256 }];
     for unit in [1, 3, 40, 70, 128] {
         add([3, 31, 1, 23, unit], &[4], &ways);
     }
     add([3, 31, 1, 23, 8], &words, &ways);
     add([1, 13, 1, 11, 2000], &[4], &ways);
     for unit in [1, 40] {
-        add([3, 31, 1, 23, unit], &[1, 4, 16], &[Way::PerCycle]);
+        add([3, 31, 1, 23, unit], &[1, 4, 16], &[Strategy::PerCycle]);
     }
     // Axes in any order, on chip and along cycles; squares side by side by pairs of tiles.
     for (extents, order) in [
@@ -119,7 +119,7 @@ fn selection() -> Vec<(StageMap, usize, Way)> {
         ([5, 3, 4, 6, 600], [3, 1, 0, 2, 4]),
     ] {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
-        for way in [BLOCK, Way::Moves, Way::PerCycle] {
+        for way in [BLOCK, Strategy::Moves, Strategy::PerCycle] {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
@@ -128,12 +128,12 @@ fn selection() -> Vec<(StageMap, usize, Way)> {
         [([7, 6, 5, 4, 3], [0, 3, 4, 2, 1]), ([13, 6, 5, 7, 40], [3, 1, 0, 2, 4])]
     {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
-        for way in [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Way::Barrier) {
+        for way in [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Strategy::Barrier) {
             all.extend([1, 4, 12].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
     for tile in [16, 32, 64, 128] {
-        let way = Way::TileSwap { tile };
+        let way = Strategy::TileSwap { tile };
         all.extend(words.map(|elem| (swap([2, 256, 3, 256, 1]), elem, way)));
     }
     // Slots, both passes both ways.
@@ -145,14 +145,14 @@ fn selection() -> Vec<(StageMap, usize, Way)> {
             let gather = StageMap::SlotGather { batch: 2, slots, direction };
             let moves = StageMap::SlotMove { batch: 2, slots, direction };
             for elem in [1, 2, 4, 8, 16, 12] {
-                let (one, three) = (Way::Runs { groups: 1 }, Way::Runs { groups: 3 });
+                let (one, three) = (Strategy::Runs { groups: 1 }, Strategy::Runs { groups: 3 });
                 let teams = [(1, 1), (6, 3), (12, 2)];
-                let teams = teams.map(|(groups, blocks)| Way::Teams { groups, blocks });
+                let teams = teams.map(|(groups, blocks)| Strategy::Teams { groups, blocks });
                 let ways = [one, three].into_iter().chain(teams);
                 all.extend(ways.map(|way| (gather.clone(), elem, way)));
-                all.push((moves.clone(), elem, Way::Moves));
+                all.push((moves.clone(), elem, Strategy::Moves));
             }
-            all.push((moves, 4, Way::PerCycle));
+            all.push((moves, 4, Strategy::PerCycle));
         }
     }
     all
@@ -198,8 +198,8 @@ fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
     for (rows, cols, pitch) in [(100, 99, 100), (50, 1999, 2001), (300, 7, 11)] {
         let pad = RowSlide::new(rows, cols, cols, pitch).expect("rows with gaps");
         for shape in [pad, pad.inverse()].map(StageMap::Slide) {
-            for way in [Way::Blocks { block: 1008 }, Way::Rounds { least: 2 }] {
-                let limits = bench.gpu.chip().limits();
+            for way in [Strategy::Blocks { block: 1008 }, Strategy::Rounds { least: 2 }] {
+                let limits = bench.gpu.device().limits();
                 let work = Work::of_stage(&shape, way, 4, 16, limits).expect("has a kernel");
                 met.extend(work.calls().iter().map(|call| call.kernel()));
                 failures += padding::one(bench, (shape.clone(), way), 4);

@@ -1,8 +1,8 @@
 //! Records between AoS, tiles and columns: small ones bytewise, and others that fill the chip, every word compared each time.
 
 use turntile_cuda::Work;
-use turntile_cuda::call::widest_word;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::launch::widest_word;
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::{AOS, FieldSlots, LayoutChange, RecordSchema};
 use turntile_plan::{Direction, Planner, Problem, StageMap};
 
@@ -32,7 +32,7 @@ fn small(bench: &mut Bench) -> usize {
         for (from, to) in [(aos, tile), (tile, aos)] {
             let retile = LayoutChange::new(fields.clone(), from, to);
             if !retile.is_identity() {
-                suite.way(retile.into(), elem, Way::Barrier(Scope::Block));
+                suite.way(retile.into(), elem, Strategy::Barrier(Scope::Block));
             }
         }
     };
@@ -70,7 +70,7 @@ fn small(bench: &mut Bench) -> usize {
             for direction in [Direction::Forward, Direction::Backward] {
                 for elem in [1, 2, 4, 8, 16, 12] {
                     for groups in [1, 5, 40] {
-                        let way = Way::Runs { groups };
+                        let way = Strategy::Runs { groups };
                         suite.way(
                             StageMap::RecordGather { slots: slots.clone(), direction },
                             elem,
@@ -80,7 +80,7 @@ fn small(bench: &mut Bench) -> usize {
                     suite.way(
                         StageMap::RecordMove { slots: slots.clone(), direction },
                         elem,
-                        Way::Moves,
+                        Strategy::Moves,
                     );
                 }
             }
@@ -121,7 +121,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
                 let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };
                 let problem = Problem::for_records(retile.clone(), elem).expect("counted");
                 let problem = problem.with_alignment(alignment);
-                let plan = Planner::new(bench.gpu.chip().clone()).plan(&problem);
+                let plan = Planner::new(bench.gpu.device().clone()).plan(&problem);
                 let work = plan.map_err(|why| why.to_string()).and_then(|plan| {
                     let what = format!("{plan} skew {skew}");
                     Work::of_plan(&plan).map(|work| (work, what)).map_err(|why| why.to_string())

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Barrier;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::{CudaError, Gpu, Prepared, ScalarKind, Scaling, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Planner, Problem};
@@ -48,8 +48,9 @@ fn shared_memory(bench: &mut Bench) -> usize {
         let gpu = Gpu::current().expect("a context is current");
         let start = Barrier::new(shapes.len());
         let prepare = |shape: Elementary| {
-            let limits = gpu.chip().limits();
-            let work = Work::of_stage(&shape.into(), Way::Barrier(Scope::Block), 4, 16, limits);
+            let limits = gpu.device().limits();
+            let work =
+                Work::of_stage(&shape.into(), Strategy::Barrier(Scope::Block), 4, 16, limits);
             start.wait();
             gpu.prepare_work(work?)
         };
@@ -81,8 +82,8 @@ pub fn fault() -> i32 {
     const LAUNCHES: usize = 20_000;
     let bench = Bench::new();
     let shape = matrices(1000, 100, 100);
-    let limits = bench.gpu.chip().limits();
-    let one = Work::of_stage(&shape.into(), Way::Barrier(Scope::Block), 4, 16, limits);
+    let limits = bench.gpu.device().limits();
+    let one = Work::of_stage(&shape.into(), Strategy::Barrier(Scope::Block), 4, 16, limits);
     let one = one.expect("has a kernel");
     let many = (1..LAUNCHES).fold(one.clone(), |many, _| many.then(one.clone()));
     let prepared = bench.prepare(many).expect("loads");
@@ -101,7 +102,7 @@ pub fn fault() -> i32 {
 /// Instances over clusters, whose granules are no multiple of their threads: lanes of a warp go round their loops one time more
 /// than others, or do not enter them.
 fn loops(bench: &mut Bench) -> usize {
-    let largest = bench.gpu.chip().limits().cluster;
+    let largest = bench.gpu.device().limits().cluster;
     let shapes = [
         matrices(3, 70, 90),
         matrices(400, 70, 90),
@@ -116,8 +117,8 @@ fn loops(bench: &mut Bench) -> usize {
         for blocks in [2, 4, 8, 16].into_iter().filter(|&blocks| blocks <= largest) {
             for skew in [0, elem].into_iter().filter(|skew| *skew < 16) {
                 let (limits, alignment) =
-                    (bench.gpu.chip().limits(), if skew == 0 { 16 } else { elem });
-                let way = Way::Barrier(Scope::Cluster(blocks));
+                    (bench.gpu.device().limits(), if skew == 0 { 16 } else { elem });
+                let way = Strategy::Barrier(Scope::Cluster(blocks));
                 let work = match Work::of_stage(&shape.into(), way, elem, alignment, limits) {
                     Err(CudaError::Infeasible { .. }) => continue,
                     work => work.expect("a shape"),
@@ -152,7 +153,7 @@ fn scaled(bench: &mut Bench) -> usize {
         for factor in [2.0, 0.0] {
             // Its code is its own: nothing that scales is loaded.
             let gpu = Gpu::current().expect("a context is current");
-            let plan = Planner::new(gpu.chip().clone()).plan(&problem).expect("there is a way");
+            let plan = Planner::new(gpu.device().clone()).plan(&problem).expect("there is a way");
             let prepared = gpu.prepare(&plan).and_then(|prepared| prepared.with_own_workspace());
             let prepared = prepared.and_then(|prepared| prepared.with_scaling()).expect("loads");
             let right = scaled_right(bench, &problem, &prepared, factor);

@@ -93,7 +93,7 @@ macro_rules! mirror {
 
 /// What a kernel's second address is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Second {
+pub enum SecondPointer {
     /// Flags of the workspace, zero when it starts.
     Flags,
     /// Room of the workspace.
@@ -132,8 +132,8 @@ macro_rules! args {
             pub const LAYOUTS: &[Layout] = &[$(<$type>::LAYOUT,)*];
 
             #[cfg(test)]
-            const SECONDS: &[Option<Second>] =
-                &[$([$(Some(Second::$second),)? None][0],)*];
+            const SECONDS: &[Option<SecondPointer>] =
+                &[$([$(Some(SecondPointer::$second),)? None][0],)*];
 
             /// The structure as the device code has it.
             pub fn layout(&self) -> Layout {
@@ -143,9 +143,9 @@ macro_rules! args {
             }
 
             /// What the kernel takes beside the matrix.
-            pub fn second(&self) -> Option<Second> {
+            pub fn second(&self) -> Option<SecondPointer> {
                 match self {
-                    $(Args::$variant(_) => [$(Some(Second::$second),)? None][0],)*
+                    $(Args::$variant(_) => [$(Some(SecondPointer::$second),)? None][0],)*
                 }
             }
 
@@ -286,16 +286,16 @@ mod tests {
             bytes.bytes().chunks(8).map(bytemuck::pod_read_unaligned).collect()
         };
         let slide = Args::from(SlideArgs::zeroed());
-        assert_eq!(slide.second(), Some(Second::Flags));
+        assert_eq!(slide.second(), Some(SecondPointer::Flags));
         assert_eq!(words(slide, 8)[..3], [7, 8, 0]);
         let rows = Args::from(RowsArgs::zeroed());
         assert_eq!(rows.second(), None);
         assert_eq!(words(rows, 8)[..3], [7, 0, 0], "has one address alone");
         let moves = Args::from(MoveAxes32::zeroed());
-        assert_eq!(moves.second(), Some(Second::Flags));
+        assert_eq!(moves.second(), Some(SecondPointer::Flags));
         assert_eq!(words(moves, 8)[..3], [7, 8, 0]);
         let into = Args::from(IntoArgs::zeroed());
-        assert_eq!(into.second(), Some(Second::Source));
+        assert_eq!(into.second(), Some(SecondPointer::Source));
         assert_eq!(words(into, 8)[..3], [7, 8, 0]);
     }
 

@@ -4,13 +4,13 @@
 use turntile_perm::AxisPermutation;
 
 use super::axes_tile::{Tile, Words};
-use super::fit::{At, Lowered, Size, field, threads_for};
+use super::fit::{Lowered, Size, TargetParams, field, threads_for};
 use super::maps::{axes32, digits};
 use crate::args::{AxesTileArgs, Divisor32, Divisor64, UnitArgs, zeroed};
-use crate::call::widest_word;
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::way::Scope;
+use crate::launch::widest_word;
+use crate::strategy::Scope;
 
 /// Bytes that a row of a tile and a column count more than they have, for sectors in part. (A guess.)
 const BESIDE: [usize; 2] = [32, 64];
@@ -32,7 +32,7 @@ const GRANULE: usize = 16;
 const LONGEST: usize = 16 << 10;
 
 /// In place: an instance in the shared memories of a cluster, or a whole array in those of the grid.
-pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
+pub fn wide(axes: &AxisPermutation, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (family, entry, most) = match scope {
         Scope::Cluster(most) => (Family::ClusterAxes, "barrier_cluster_axes", most),
@@ -69,7 +69,7 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: At) -> Lowered {
 }
 
 /// Into another buffer: a tile of at most `held` bytes to a block, in groups within `near` bytes.
-pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: At) -> Lowered {
+pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: TargetParams) -> Lowered {
     let words = Words::of(axes, at)?;
     let most = held.min(MOST_HELD).min(at.limits.shared_bytes);
     let [row, column] = BESIDE;
@@ -84,7 +84,7 @@ pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: At) -> Lowered
 }
 
 /// Into another buffer: super-elements in the order of the result.
-pub fn units(axes: &AxisPermutation, at: At) -> Lowered {
+pub fn units(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (unit_bytes, bytes) = (axes.unit() * at.elem_bytes, axes.len() * at.elem_bytes);
     if unit_bytes < LEAST_UNIT {
         return Err(LowerError::NoKernel);

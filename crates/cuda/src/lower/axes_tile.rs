@@ -2,7 +2,7 @@
 
 use turntile_perm::{AxisPermutation, StridedAxis};
 
-use super::fit::{At, Lowered, field};
+use super::fit::{Lowered, TargetParams, field};
 use crate::args::{Divisor32, TILE_AXES, TileAxis, TileMap};
 use crate::banks::WARP;
 use crate::error::LowerError;
@@ -56,7 +56,7 @@ pub struct Tile {
 
 impl Words {
     /// Of all of it, a batch as one axis more.
-    pub fn of(axes: &AxisPermutation, at: At) -> Lowered<Self> {
+    pub fn of(axes: &AxisPermutation, at: TargetParams) -> Lowered<Self> {
         let (word, unit) = at.words(axes.unit());
         let units = axes.without_unit();
         let mut strided: Vec<_> =

@@ -3,8 +3,8 @@
 use turntile_perm::Elementary;
 
 use super::fit::{
-    At, Lowered, SQUARES, STACK_BYTES, Size, VECTOR_BYTES, field, pitch, region_flags, threads_for,
-    tile_order, vector_bytes,
+    Lowered, SQUARES, STACK_BYTES, Size, TargetParams, VECTOR_BYTES, field, pitch, region_flags,
+    threads_for, tile_order, vector_bytes,
 };
 use super::tiles;
 use crate::args::{BlockArgs, Divisor32, MicroArgs, Stack, zeroed};
@@ -29,7 +29,7 @@ fn few(e: &Elementary, word: usize) -> bool {
 
 /// Returns the launch in which a block holds a whole instance, or several small ones: matrices, or squares that are adjacent
 /// in a row.
-pub fn block(e: Elementary, at: At) -> Lowered {
+pub fn block(e: Elementary, at: TargetParams) -> Lowered {
     // A super-element of the size of a word is a word.
     let (e, word) = at.in_words(e);
     if let Some(call) = tiles::in_place(e, word, at)? {
@@ -88,7 +88,7 @@ impl OnChip {
     }
 
     /// By micro-blocks, where rows and columns are whole ones and everything aligns.
-    fn micro(&self, at: At) -> Option<Held> {
+    fn micro(&self, at: TargetParams) -> Option<Held> {
         let vector = vector_bytes(self.word);
         let micro = vector / self.word;
         let whole = self.e.rows.is_multiple_of(micro) && self.e.cols.is_multiple_of(micro);
@@ -118,7 +118,7 @@ impl OnChip {
 
     /// By vectors, where narrow words lie in two to four rows of whole vectors, or in as many columns. Rows, once turned,
     /// pass through as many vectors a thread.
-    fn few(&self, at: At) -> Option<Held> {
+    fn few(&self, at: TargetParams) -> Option<Held> {
         let threads = threads_for(self.bytes(), 512);
         let turned =
             if self.e.rows < self.e.cols { threads * self.e.rows * VECTOR_BYTES } else { 0 };
@@ -128,7 +128,7 @@ impl OnChip {
     }
 
     /// Returns the launch of a kernel that moves vectors, `stacked` instances to a block.
-    fn in_vectors(&self, stacked: usize, held: Held, at: At) -> Lowered {
+    fn in_vectors(&self, stacked: usize, held: Held, at: TargetParams) -> Lowered {
         let Elementary { batch, rows, mid, cols, .. } = self.e;
         let (bytes, instances) = (rows * cols * self.word, batch * mid);
         let Held { entry, threads, shared_bytes, down } = held;
@@ -151,7 +151,7 @@ impl OnChip {
     }
 
     /// Returns the launch that moves single words, rows padded against bank conflicts if they fit.
-    fn in_words(&self, at: At) -> Lowered {
+    fn in_words(&self, at: TargetParams) -> Lowered {
         let Elementary { batch, rows, mid, cols, unit } = self.e;
         let aligned = |quantities: [usize; 2]| {
             let whole = quantities.iter().all(|quantity| quantity.is_multiple_of(4));

@@ -2,7 +2,7 @@
 
 use turntile_perm::AxisPermutation;
 
-use super::fit::{At, Lowered, STACK_BYTES, Size, field, pitch, shared, threads_for};
+use super::fit::{Lowered, STACK_BYTES, Size, TargetParams, field, pitch, shared, threads_for};
 use super::maps::{self, AxisDigit};
 use crate::args::{AxesArgs, zeroed};
 use crate::family::Family;
@@ -11,7 +11,7 @@ use crate::family::Family;
 const SKEW: usize = 16;
 
 /// A block holds a whole instance, or several small ones.
-pub fn block(axes: &AxisPermutation, at: At) -> Lowered {
+pub fn block(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(axes.unit());
     let instances = axes.batch();
     let bytes = axes.len() / instances.max(1) * at.elem_bytes;
@@ -77,7 +77,7 @@ struct Held {
 impl Held {
     /// `bytes` bytes in runs of `row`, so that reading along what steps over them meets no bank twice where there is
     /// room to pad them.
-    fn new(row: usize, bytes: usize, word: usize, at: At) -> Self {
+    fn new(row: usize, bytes: usize, word: usize, at: TargetParams) -> Self {
         let granule = if word < 4 { 4 } else { 16 };
         if at.alignment < granule || !row.is_multiple_of(granule) {
             // The run begins where its address stands to 16.

@@ -3,14 +3,14 @@
 use turntile_perm::{AlignedSlots, Elementary, FieldSlots, PitchedRows};
 use turntile_plan::{Direction, StageMap};
 
-use super::fit::{At, VECTOR_BYTES};
+use super::fit::{TargetParams, VECTOR_BYTES};
 use super::tiles::{LINE, small_tile};
 use super::{barrier, teams};
 use crate::args::{Args, AxesTileArgs};
-use crate::call::{Call, widest_word};
 use crate::family::Family;
+use crate::launch::{CheckedLaunch, widest_word};
 use crate::names::{Operation, Quantity as Q};
-use crate::way::{Scope, Tiling};
+use crate::strategy::{Scope, Tiling};
 
 /// Bytes of a sector of a cache's line, and of a bank of shared memory.
 const SECTOR_BYTES: usize = 32;
@@ -35,7 +35,7 @@ impl Default for Quantities {
 
 impl Quantities {
     /// Those that every launch has.
-    pub fn new(shape: &StageMap, call: &Call, at: At) -> Self {
+    pub fn new(shape: &StageMap, call: &CheckedLaunch, at: TargetParams) -> Self {
         let busy = (f64::from(call.groups) / at.limits.units as f64).min(1.0);
         let unit_bytes = shape.unit() * at.elem_bytes;
         Self::default()
@@ -71,12 +71,12 @@ impl Quantities {
     }
 
     /// A block that has a multiprocessor to itself, because of what it holds, does not overlap reading and writing.
-    pub fn hold(self, bytes: usize, at: At) -> Self {
+    pub fn hold(self, bytes: usize, at: TargetParams) -> Self {
         self.with(Q::Held, bytes as f64 / at.limits.shared_bytes as f64)
     }
 
     /// A block takes as long for a tile beyond the edge, and longer if it does not move vectors.
-    pub fn swap(self, e: &Elementary, call: &Call, at: At) -> Cost {
+    pub fn swap(self, e: &Elementary, call: &CheckedLaunch, at: TargetParams) -> Cost {
         let across = match call.params {
             Args::Square(args) => args.across,
             Args::SwapAxes(args) => args.across,
@@ -100,7 +100,7 @@ impl Quantities {
     }
 
     /// The share of tiles' sides that lies within a cube, and how its rows lie.
-    pub fn cube(self, e: &Elementary, tile: usize, call: &Call) -> Cost {
+    pub fn cube(self, e: &Elementary, tile: usize, call: &CheckedLaunch) -> Cost {
         let side = e.rows.min(e.cols);
         let used = side as f64 / side.next_multiple_of(tile) as f64;
         let cluster = call.family == Family::CubeCluster;
@@ -115,7 +115,7 @@ impl Quantities {
     }
 
     /// Rows of a tile, and whether they are whole vectors.
-    pub fn swap_axes(self, call: &Call) -> Cost {
+    pub fn swap_axes(self, call: &CheckedLaunch) -> Cost {
         let Args::SwapAxes(args) = call.params else { return self.of(Operation::SwapAxes) };
         self.is(Q::Vectors, call.entry == "swap_axes_vectors")
             .with(Q::Depth, f64::from(args.rows))
@@ -124,7 +124,7 @@ impl Quantities {
     }
 
     /// Whether threads write whole vectors, all of a vector's words as far apart.
-    pub fn block_axes(self, call: &Call) -> Cost {
+    pub fn block_axes(self, call: &CheckedLaunch) -> Cost {
         let Args::Axes(args) = call.params else { return self.of(Operation::BlockAxes) };
         let (last, pack) = (args.source.d[0].by.divisor, args.pack.max(1));
         let vectors = args.pack as usize * call.word == VECTOR_BYTES && last.is_multiple_of(pack);
@@ -132,12 +132,18 @@ impl Quantities {
     }
 
     /// Tiles side by side.
-    pub fn tiles(self, e: &Elementary, operation: Operation, at: At) -> Cost {
+    pub fn tiles(self, e: &Elementary, operation: Operation, at: TargetParams) -> Cost {
         let row_bytes = e.rows * at.elem_bytes;
         self.hold(e.cols * row_bytes, at).bytes(Q::RowBytes, row_bytes).of(operation)
     }
 
-    pub fn barrier(self, e: &Elementary, scope: Scope, call: &Call, at: At) -> Cost {
+    pub fn barrier(
+        self,
+        e: &Elementary,
+        scope: Scope,
+        call: &CheckedLaunch,
+        at: TargetParams,
+    ) -> Cost {
         let unit_bytes = e.unit * at.elem_bytes;
         let word = widest_word(&[unit_bytes]);
         let narrow = word < BANK_BYTES && !(e.cols * unit_bytes).is_multiple_of(BANK_BYTES);
@@ -155,7 +161,7 @@ impl Quantities {
     }
 
     /// Runs of slots: a matrix's row, and a column of a chunk.
-    pub fn slots(self, slots: &AlignedSlots, direction: Direction, at: At) -> Self {
+    pub fn slots(self, slots: &AlignedSlots, direction: Direction, at: TargetParams) -> Self {
         let word = widest_word(&[at.elem_bytes, at.alignment]);
         self.bytes(Q::RowBytes, slots.cols() * at.elem_bytes)
             .bytes(Q::ColumnBytes, slots.chunk() * at.elem_bytes)
@@ -165,7 +171,13 @@ impl Quantities {
 
     /// Even shares of chunks, a block's part of a chunk, what both ends of a strip's rows waste, and what slows
     /// lanes down.
-    pub fn teams(self, batch: usize, slots: &AlignedSlots, call: &Call, at: At) -> Self {
+    pub fn teams(
+        self,
+        batch: usize,
+        slots: &AlignedSlots,
+        call: &CheckedLaunch,
+        at: TargetParams,
+    ) -> Self {
         let Args::Gather(args) = call.params else { return self };
         let (runs, teams, cols) =
             (args.runs as usize, args.teams as usize, args.block_cols as usize);
@@ -184,7 +196,7 @@ impl Quantities {
     }
 
     /// Of super-elements along cycles, by words of at most so many bytes.
-    pub fn cycles(self, shape: &StageMap, most: usize, at: At) -> Self {
+    pub fn cycles(self, shape: &StageMap, most: usize, at: TargetParams) -> Self {
         let unit = shape.unit();
         let unit_bytes = unit * at.elem_bytes;
         // Short runs share their lines with others'.
@@ -196,7 +208,7 @@ impl Quantities {
     }
 
     /// Whether rows that slide begin with whole vectors: for how many of source and result they do not.
-    pub fn slide(self, shape: &StageMap, at: At) -> Self {
+    pub fn slide(self, shape: &StageMap, at: TargetParams) -> Self {
         let Some(slide) = shape.slide() else { return self };
         let granule = |rows: PitchedRows| {
             let pitch = if rows.is_dense() { 0 } else { rows.pitch() * at.elem_bytes };
@@ -208,7 +220,7 @@ impl Quantities {
     }
 
     /// Bytes of a tile, and of a field of it on an average, which lie together.
-    pub fn fields(self, slots: &FieldSlots, direction: Direction, at: At) -> Self {
+    pub fn fields(self, slots: &FieldSlots, direction: Direction, at: TargetParams) -> Self {
         let (fields, tile) = (slots.schema().count(), slots.tile().max(1));
         let bytes = tile * slots.schema().words() * at.elem_bytes;
         self.bytes(Q::RowBytes, bytes)
@@ -217,7 +229,14 @@ impl Quantities {
     }
 
     /// Matrices from one place to another.
-    pub fn into(self, e: &Elementary, tiling: Tiling, swath: usize, word: usize, at: At) -> Cost {
+    pub fn into(
+        self,
+        e: &Elementary,
+        tiling: Tiling,
+        swath: usize,
+        word: usize,
+        at: TargetParams,
+    ) -> Cost {
         let elem_bytes = e.unit * at.elem_bytes;
         // Small matrices, of which several share a block.
         let part = if e.batch > 1 { e.rows * e.cols * elem_bytes } else { usize::MAX };
@@ -238,7 +257,7 @@ impl Quantities {
     }
 
     /// How long a tile's rows and columns are, and whether they begin and end with whole vectors.
-    pub fn tiled_axes(self, call: &Call) -> Self {
+    pub fn tiled_axes(self, call: &CheckedLaunch) -> Self {
         let Args::AxesTile(AxesTileArgs { map, .. }) = call.params else { return self };
         let (line, run) = (map.line_bytes(), map.run as usize * call.word);
         let stretch = map.stretch_words() * call.word;

@@ -3,12 +3,12 @@
 use turntile_perm::FieldSlots;
 use turntile_plan::Direction;
 
-use super::fit::{At, Lowered, Size, field};
+use super::fit::{Lowered, Size, TargetParams, field};
 use crate::args::{Divisor32, FieldColumn, FieldGatherArgs, MOST_FIELD_COLUMNS, zeroed};
-use crate::call::{Call, WorkspacePart};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::way::Way;
+use crate::launch::{CheckedLaunch, WorkspacePart};
+use crate::strategy::Strategy;
 
 /// Bytes of the widest access.
 const PACK: usize = 16;
@@ -38,7 +38,7 @@ struct OnChip {
 }
 
 impl OnChip {
-    fn new(slots: &FieldSlots, direction: Direction, at: At) -> Self {
+    fn new(slots: &FieldSlots, direction: Direction, at: TargetParams) -> Self {
         let fields = slots.schema();
         let (record, bytes) =
             (fields.words() * at.elem_bytes, slots.chunk() * fields.words() * at.elem_bytes);
@@ -67,14 +67,14 @@ fn last_records(slots: &FieldSlots) -> usize {
 }
 
 /// Bytes kept of every field where a run begins, and the last chunk.
-fn kept_bytes(slots: &FieldSlots, runs: usize, at: At) -> usize {
+fn kept_bytes(slots: &FieldSlots, runs: usize, at: TargetParams) -> usize {
     let fields = slots.schema();
     let words = (runs + 1) * fields.count() * slots.slot() + last_records(slots) * fields.words();
     words.saturating_mul(at.elem_bytes)
 }
 
 /// Rejects slots and addresses that are not multiples of 16 bytes, slots that are too long, and gathers by sections.
-pub fn check(slots: &FieldSlots, at: At) -> Lowered<()> {
+pub fn check(slots: &FieldSlots, at: TargetParams) -> Lowered<()> {
     let slot_bytes = slots.slot() * at.elem_bytes;
     let suits = slot_bytes.is_multiple_of(PACK)
         && slot_bytes <= SLOT_BYTES
@@ -85,18 +85,23 @@ pub fn check(slots: &FieldSlots, at: At) -> Lowered<()> {
 }
 
 /// A way that fills the device, and others of half as many runs each, which keep less.
-pub fn ways(slots: &FieldSlots, direction: Direction, at: At) -> Vec<Way> {
+pub fn strategies(slots: &FieldSlots, direction: Direction, at: TargetParams) -> Vec<Strategy> {
     let bytes = OnChip::new(slots, direction, at).bytes();
     let each = at.limits.unit_shared_bytes / (bytes + RESERVED_BYTES);
     let most = at.limits.units * each.clamp(1, MOST_GROUPS);
     let most = most.min(slots.chunks() - 1).max(1);
     std::iter::successors(Some(most), |runs| Some(runs / 2).filter(|&runs| runs > 0))
-        .map(|groups| Way::Runs { groups })
+        .map(|groups| Strategy::Runs { groups })
         .collect()
 }
 
 /// The gather pass: what runs share is kept, then a block goes down each of `runs` runs of chunks.
-pub fn gather(slots: &FieldSlots, direction: Direction, runs: usize, at: At) -> Lowered<Vec<Call>> {
+pub fn gather(
+    slots: &FieldSlots,
+    direction: Direction,
+    runs: usize,
+    at: TargetParams,
+) -> Lowered<Vec<CheckedLaunch>> {
     check(slots, at)?;
     let (fields, tile, last) = (slots.schema(), slots.tile().max(1), slots.chunks() - 1);
     let on_chip = OnChip::new(slots, direction, at);
@@ -137,7 +142,7 @@ pub fn gather(slots: &FieldSlots, direction: Direction, runs: usize, at: At) -> 
             last: field(slots.column(last, f).2)?,
         };
     }
-    let kept = WorkspacePart::Kept(kept_bytes(slots, runs, at));
+    let kept = WorkspacePart::Saved(kept_bytes(slots, runs, at));
     let launch = |entry, blocks, shared_bytes| {
         let size = Size { blocks, threads: THREADS, shared_bytes };
         let launch = at.launch((Family::Fields, PACK, entry), size)?;

@@ -3,29 +3,29 @@
 use turntile_perm::Elementary;
 
 use crate::args::{Args, Divisor32, TileOrder};
-use crate::call::{Call, ChipLimits, Launch, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::way::Scope;
+use crate::launch::{CheckedLaunch, DeviceLimits, Launch, WorkspacePart, widest_word};
+use crate::strategy::Scope;
 
 /// What lowering returns.
-pub type Lowered<T = Call> = Result<T, LowerError>;
+pub type Lowered<T = CheckedLaunch> = Result<T, LowerError>;
 
 /// What a launch depends on beside the stage's shape and its way.
 #[derive(Clone, Copy, Debug)]
-pub struct At<'a> {
+pub struct TargetParams<'a> {
     /// Bytes of an element.
     pub elem_bytes: usize,
     /// What the memory's address is a multiple of, in bytes: a power of two up to 16.
     pub alignment: usize,
     /// The device.
-    pub limits: &'a ChipLimits,
+    pub limits: &'a DeviceLimits,
 }
 
-impl At<'_> {
+impl TargetParams<'_> {
     /// As aligned as all of these, too.
     pub fn and(self, quantities: &[usize]) -> Self {
-        At { alignment: widest_word(quantities).min(self.alignment), ..self }
+        TargetParams { alignment: widest_word(quantities).min(self.alignment), ..self }
     }
 
     /// The widest word that super-elements of `unit` elements are moved by, in bytes, and how many of them they have.
@@ -60,10 +60,10 @@ impl At<'_> {
         self,
         (family, word, entry): (Family, usize, &'static str),
         Size { blocks, threads, shared_bytes }: Size,
-    ) -> Lowered<Unfilled> {
+    ) -> Lowered<LaunchBuilder> {
         let (groups, threads) = (groups(blocks)?, threads as u32);
         let shared_bytes = shared(shared_bytes, self.limits)?;
-        Ok(Unfilled { family, word, entry, groups, threads, shared_bytes, cluster: 1 })
+        Ok(LaunchBuilder { family, word, entry, groups, threads, shared_bytes, cluster: 1 })
     }
 }
 
@@ -75,7 +75,7 @@ pub struct Size {
 }
 
 /// A launch without its parameter.
-pub struct Unfilled {
+pub struct LaunchBuilder {
     family: Family,
     word: usize,
     entry: &'static str,
@@ -85,22 +85,22 @@ pub struct Unfilled {
     cluster: u32,
 }
 
-impl Unfilled {
+impl LaunchBuilder {
     /// Sets the number of blocks per cluster, which divides the number of blocks.
     pub fn in_clusters(self, cluster: usize) -> Self {
-        Unfilled { cluster: cluster as u32, ..self }
+        LaunchBuilder { cluster: cluster as u32, ..self }
     }
 
     /// With this parameter, and no workspace.
-    pub fn with(self, params: impl Into<Args>) -> Call {
+    pub fn with(self, params: impl Into<Args>) -> CheckedLaunch {
         self.using(WorkspacePart::None, params)
     }
 
     /// With this parameter and a part of the workspace.
-    pub fn using(self, workspace: WorkspacePart, params: impl Into<Args>) -> Call {
-        let Unfilled { family, word, entry, groups, threads, shared_bytes, cluster } = self;
+    pub fn using(self, workspace: WorkspacePart, params: impl Into<Args>) -> CheckedLaunch {
+        let LaunchBuilder { family, word, entry, groups, threads, shared_bytes, cluster } = self;
         let params = params.into();
-        Call(Launch {
+        CheckedLaunch(Launch {
             family,
             word,
             entry,
@@ -127,7 +127,7 @@ pub fn groups(blocks: usize) -> Lowered<u32> {
 }
 
 /// `bytes` of shared memory as a launch takes them.
-pub fn shared(bytes: usize, limits: &ChipLimits) -> Lowered<u32> {
+pub fn shared(bytes: usize, limits: &DeviceLimits) -> Lowered<u32> {
     if bytes <= limits.shared_bytes {
         Ok(bytes as u32)
     } else {

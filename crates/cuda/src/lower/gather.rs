@@ -3,29 +3,29 @@
 use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
 
-use super::fit::{At, Lowered, Size, field};
+use super::fit::{Lowered, Size, TargetParams, field};
 use super::teams::{self, Teams};
 use super::{maps, runs};
 use crate::args::{Divisor32, GatherArgs, RunArgs, zeroed};
-use crate::call::{WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::way::{Scope, Way};
+use crate::launch::{WorkspacePart, widest_word};
+use crate::strategy::{Scope, Strategy};
 
 /// The kernels' blocks wait for each other, and know slots column by column.
-fn check(slots: &AlignedSlots, at: At) -> Lowered<()> {
+fn check(slots: &AlignedSlots, at: TargetParams) -> Lowered<()> {
     at.barrier(Scope::Grid)?;
     if slots.order() == SlotOrder::Rows { Err(LowerError::NoKernel) } else { Ok(()) }
 }
 
 /// The ways to share out the pass; none without a barrier over the grid.
-pub fn ways(slots: &AlignedSlots, batch: usize, at: At) -> Vec<Way> {
+pub fn strategies(slots: &AlignedSlots, batch: usize, at: TargetParams) -> Vec<Strategy> {
     if check(slots, at).is_err() {
         return Vec::new();
     }
     let (word, _) = at.words(1);
-    let mut found = runs::ways(slots, at.elem_bytes, at.limits);
-    found.extend(teams::ways(slots, batch, at.elem_bytes, word, at.limits));
+    let mut found = runs::strategies(slots, at.elem_bytes, at.limits);
+    found.extend(teams::strategies(slots, batch, at.elem_bytes, word, at.limits));
     found
 }
 
@@ -35,7 +35,7 @@ pub fn by_runs(
     slots: AlignedSlots,
     direction: Direction,
     count: usize,
-    at: At,
+    at: TargetParams,
 ) -> Lowered {
     check(&slots, at)?;
     let (word, grain) = at.words(1);
@@ -50,7 +50,7 @@ pub fn by_runs(
     };
     let shared_bytes = runs::on_chip_bytes(&slots, at.elem_bytes);
     let size = Size { blocks: count, threads: runs::THREADS, shared_bytes };
-    let kept = WorkspacePart::Kept(runs::kept_bytes(&slots, at.elem_bytes, count));
+    let kept = WorkspacePart::Saved(runs::kept_bytes(&slots, at.elem_bytes, count));
     let launch = at.launch((Family::SlotRuns, word, entry), size)?;
     let params = RunArgs {
         slots: maps::slots64(batch, slots, direction, at.elem_bytes),
@@ -73,7 +73,7 @@ pub fn by_teams(
     slots: AlignedSlots,
     direction: Direction,
     (count, blocks): (usize, usize),
-    at: At,
+    at: TargetParams,
 ) -> Lowered {
     check(&slots, at)?;
     let (word, grain) = at.words(1);
@@ -92,7 +92,7 @@ pub fn by_teams(
     };
     let (threads, shared_bytes) = (teams::THREADS, these.on_chip_bytes());
     let size = Size { blocks: these.count * blocks, threads, shared_bytes };
-    let kept = WorkspacePart::Kept(these.kept_bytes(&slots, at.elem_bytes, direction));
+    let kept = WorkspacePart::Saved(these.kept_bytes(&slots, at.elem_bytes, direction));
     let launch = at.launch((Family::SlotGather, word, entry), size)?;
     let params = GatherArgs {
         slots: maps::slots64(batch, slots, direction, at.elem_bytes),
@@ -118,16 +118,16 @@ pub fn by_teams(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::ChipLimits;
+    use crate::launch::DeviceLimits;
 
     #[test]
     fn a_gpu_without_a_grid_barrier_has_none() {
-        let old = ChipLimits { cooperative: false, ..ChipLimits::H200 };
+        let old = DeviceLimits { cooperative: false, ..DeviceLimits::H200 };
         for (rows, cols, chunk) in [(1009, 997, 64), (9_999_991, 7, 512)] {
             let slots = AlignedSlots::new(rows, cols, 64, chunk).unwrap();
-            let at = |limits| At { elem_bytes: 4, alignment: 4, limits };
-            assert!(!ways(&slots, 1, at(&ChipLimits::H200)).is_empty());
-            assert_eq!(ways(&slots, 1, at(&old)), []);
+            let at = |limits| TargetParams { elem_bytes: 4, alignment: 4, limits };
+            assert!(!strategies(&slots, 1, at(&DeviceLimits::H200)).is_empty());
+            assert_eq!(strategies(&slots, 1, at(&old)), []);
         }
     }
 }

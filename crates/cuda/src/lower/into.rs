@@ -3,13 +3,14 @@
 use turntile_perm::Elementary;
 
 use super::fit::{
-    At, Lowered, RUNS, Size, Unfilled, field, region_flags, threads_for, tile_order, vector_bytes,
+    LaunchBuilder, Lowered, RUNS, Size, TargetParams, field, region_flags, threads_for, tile_order,
+    vector_bytes,
 };
 use crate::args::{BlockArgs, Divisor32, IntoArgs, Stack, zeroed};
 use crate::banks::{BankConflicts, WARP};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::way::Tiling;
+use crate::strategy::Tiling;
 
 /// Bytes of a word, side of the tiles of [`Tiling::Micro`]. Words of 8 and 16 bytes pass as fast by lines.
 const MICRO: [(usize, usize, &str); 3] =
@@ -59,13 +60,13 @@ struct Words<'a> {
     /// Words of an element.
     unit: usize,
     word: usize,
-    at: At<'a>,
+    at: TargetParams<'a>,
     /// Bytes from row to row before and after, where rows do not lie together.
     pitches: Option<[usize; 2]>,
 }
 
 impl<'a> Words<'a> {
-    fn of(e: &Elementary, at: At<'a>) -> Self {
+    fn of(e: &Elementary, at: TargetParams<'a>) -> Self {
         let (word, unit) = at.words(e.unit);
         Words { batch: e.batch, rows: e.rows, cols: e.cols, unit, word, at, pitches: None }
     }
@@ -104,7 +105,7 @@ impl<'a> Words<'a> {
 }
 
 /// All tilings that there are kernels of for an elementary transposition.
-pub fn tilings(e: &Elementary, at: At) -> Vec<Tiling> {
+pub fn tilings(e: &Elementary, at: TargetParams) -> Vec<Tiling> {
     let words = Words::of(e, at);
     let all = [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack];
     all.into_iter().filter(|&tiling| words.has(tiling)).collect()
@@ -134,7 +135,7 @@ impl Tiling {
 ///
 /// # Errors
 /// [`LowerError`], where that tiling cannot.
-pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Lowered {
+pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: TargetParams) -> Lowered {
     let words = Words::of(e, at);
     if !words.has(tiling) {
         return Err(LowerError::NoKernel);
@@ -147,7 +148,7 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: At) -> Lowered {
 ///
 /// # Errors
 /// [`LowerError`]: more blocks or more on chip than there can be.
-pub fn pitched([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
+pub fn pitched([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowered {
     let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
     let words = Words { pitches: Some(pitches), ..Words::of(&e, at) };
     let tiling = match words.unit {
@@ -173,7 +174,7 @@ impl Words<'_> {
         }
     }
 
-    fn launch(&self, tiling: Tiling, size: Size) -> Lowered<Unfilled> {
+    fn launch(&self, tiling: Tiling, size: Size) -> Lowered<LaunchBuilder> {
         let family = match tiling {
             Tiling::Band | Tiling::Stack => Family::Barrier,
             _ => Family::OutOfPlace,

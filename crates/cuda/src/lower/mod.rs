@@ -46,15 +46,15 @@ mod wide;
 use turntile_perm::SwapKind;
 use turntile_plan::StageMap;
 
-use crate::call::Call;
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::launch::CheckedLaunch;
 use crate::names::Operation;
-use crate::way::{Scope, Tiling, Way};
+use crate::strategy::{Scope, Strategy, Tiling};
 
 pub(crate) use cost::Cost;
 use cost::Quantities;
-pub use fit::{At, Lowered};
+pub use fit::{Lowered, TargetParams};
 pub(crate) use pad::slide_block;
 pub(crate) use pitched::cut_places;
 pub use scale::{ScalarKind, Scaling};
@@ -63,72 +63,89 @@ pub use tiles::Squares;
 pub(crate) use tiles::{LINE, apart, cube_tiles};
 pub(crate) use wide::grid_register_bytes;
 
-/// The launches that move `shape` in `way`: one, or for rows that are padded in rounds one for each.
+/// The launches that move `shape` in `strategy`: one, or for rows that are padded in rounds one for each.
 ///
 /// # Errors
 /// [`LowerError`], when no kernel does it on the device.
-pub fn lower(shape: &StageMap, way: Way, at: At) -> Lowered<Vec<Call>> {
-    lowered(shape, way, at).map(|(calls, _)| calls)
+pub fn lower(
+    shape: &StageMap,
+    strategy: Strategy,
+    at: TargetParams,
+) -> Lowered<Vec<CheckedLaunch>> {
+    lowered(shape, strategy, at).map(|(calls, _)| calls)
 }
 
 /// The same, with what their cost is looked up by; none where a table has no such operation.
-pub(crate) fn lowered(shape: &StageMap, way: Way, at: At) -> Lowered<(Vec<Call>, Option<Cost>)> {
-    let calls = match (shape, way) {
-        (&StageMap::Slide(rows), Way::Rounds { least }) if least > 0 => {
+pub(crate) fn lowered(
+    shape: &StageMap,
+    strategy: Strategy,
+    at: TargetParams,
+) -> Lowered<(Vec<CheckedLaunch>, Option<Cost>)> {
+    let calls = match (shape, strategy) {
+        (&StageMap::Slide(rows), Strategy::Rounds { least }) if least > 0 => {
             let calls = pad::rows(rows, least, at)?;
             let first = calls.first().map(|call| Quantities::new(shape, call, at));
             return Ok((calls, Some(first.unwrap_or_default().of(Operation::Rounds))));
         }
-        (&StageMap::Cut { rows, direction }, Way::Blocks { block }) if block > 0 => {
+        (&StageMap::Cut { rows, direction }, Strategy::Blocks { block }) if block > 0 => {
             let calls = pitched::cut(rows, direction, block, at)?;
             let cost = Quantities::new(shape, &calls[1], at).slide(shape, at);
             return Ok((calls, Some(cost.of(Operation::Blocks))));
         }
-        (&StageMap::RecordGather { ref slots, direction }, Way::Runs { groups }) if groups > 0 => {
+        (&StageMap::RecordGather { ref slots, direction }, Strategy::Runs { groups })
+            if groups > 0 =>
+        {
             let calls = fields::gather(slots, direction, groups, at)?;
             let [_, call] = &calls[..] else { return Err(LowerError::NoKernel) };
             let held = Quantities::new(shape, call, at).hold(call.shared_bytes as usize, at);
             let cost = held.fields(slots, direction, at);
             return Ok((calls, Some(cost.of(Operation::FieldGather))));
         }
-        (&StageMap::TransposeRows(leading), Way::TileSwap { tile }) => {
+        (&StageMap::TransposeRows(leading), Strategy::TileSwap { tile }) => {
             pitched::turn_in_place(&leading, tile, at)?
         }
-        (&StageMap::TransposeRows(leading), Way::ThroughWorkspace) => {
+        (&StageMap::TransposeRows(leading), Strategy::ThroughWorkspace) => {
             pitched::through(&leading, at)?
         }
-        (&StageMap::Gaps { gaps, direction }, Way::Keep) => {
+        (&StageMap::Gaps { gaps, direction }, Strategy::Keep) => {
             vec![pitched::gaps(&gaps, direction, at)?]
         }
         _ => {
-            let (call, cost) = lower_one(shape, way, at)?;
+            let (call, cost) = lower_one(shape, strategy, at)?;
             return Ok((vec![call], Some(cost)));
         }
     };
     Ok((calls, None))
 }
 
-fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
-    let of = |call: &Call| Quantities::new(shape, call, at);
-    let held = |call: &Call| of(call).hold(call.shared_bytes as usize, at);
-    let along_cycles =
-        |call: Call, operation| (call, of(&call).cycles(shape, call.word, at).of(operation));
-    Ok(match (shape, way, shape.swap_kind()) {
-        (_, Way::TileSwap { tile }, Some(SwapKind::Transpose(e) | SwapKind::SquareTiles(e)))
-            if e.is_squares() =>
-        {
+fn lower_one(
+    shape: &StageMap,
+    strategy: Strategy,
+    at: TargetParams,
+) -> Lowered<(CheckedLaunch, Cost)> {
+    let of = |call: &CheckedLaunch| Quantities::new(shape, call, at);
+    let held = |call: &CheckedLaunch| of(call).hold(call.shared_bytes as usize, at);
+    let along_cycles = |call: CheckedLaunch, operation| {
+        (call, of(&call).cycles(shape, call.word, at).of(operation))
+    };
+    Ok(match (shape, strategy, shape.swap_kind()) {
+        (
+            _,
+            Strategy::TileSwap { tile },
+            Some(SwapKind::Transpose(e) | SwapKind::SquareTiles(e)),
+        ) if e.is_squares() => {
             let call = tiles::swap(e, tile, at)?;
             (call, of(&call).swap(&e, &call, at))
         }
-        (_, Way::TileSwap { tile }, Some(SwapKind::Transpose(e))) => {
+        (_, Strategy::TileSwap { tile }, Some(SwapKind::Transpose(e))) => {
             let call = tiles::rotate(e, tile, at)?;
             (call, of(&call).cube(&e, tile, &call))
         }
-        (&StageMap::Axes(axes), Way::SwapAxes, _) => {
+        (&StageMap::Axes(axes), Strategy::SwapAxes, _) => {
             let call = swap_axes::swap(&axes, at)?;
             (call, of(&call).swap_axes(&call))
         }
-        (_, Way::Barrier(Scope::Block), Some(SwapKind::SquareTiles(e))) => {
+        (_, Strategy::Barrier(Scope::Block), Some(SwapKind::SquareTiles(e))) => {
             let call = barrier::block(e, at)?;
             let in_place = call.family == Family::Tiles;
             let operation = if in_place { Operation::Tiles } else { Operation::TilesAny };
@@ -136,60 +153,70 @@ fn lower_one(shape: &StageMap, way: Way, at: At) -> Lowered<(Call, Cost)> {
         }
         (
             StageMap::Axes(axes),
-            Way::Barrier(Scope::Block),
+            Strategy::Barrier(Scope::Block),
             Some(SwapKind::Transpose(e) | SwapKind::Strided(e)),
         ) if e.mid == 1 || axes.is_involution() => {
             let call = barrier::block(e, at)?;
             let cost = of(&call).barrier(&e, Scope::Block, &call, at);
             (call, cost)
         }
-        (&StageMap::Axes(axes), Way::Barrier(Scope::Block), _) => {
+        (&StageMap::Axes(axes), Strategy::Barrier(Scope::Block), _) => {
             let call = barrier_axes::block(&axes, at)?;
             (call, held(&call).block_axes(&call))
         }
-        (_, Way::Barrier(scope), Some(SwapKind::Transpose(e))) => {
+        (_, Strategy::Barrier(scope), Some(SwapKind::Transpose(e))) => {
             let call = wide::call(e, scope, at)?;
             let cost = of(&call).barrier(&e, scope, &call, at);
             (call, cost)
         }
-        (&StageMap::Axes(axes), Way::Barrier(scope), _) => {
+        (&StageMap::Axes(axes), Strategy::Barrier(scope), _) => {
             let call = axes::wide(&axes, scope, at)?;
             let grid = scope == Scope::Grid;
             let operation = if grid { Operation::GridAxes } else { Operation::ClusterAxes };
             (call, held(&call).tiled_axes(&call).of(operation))
         }
-        (StageMap::RecordTiles(retile), Way::Barrier(Scope::Block), _) => {
+        (StageMap::RecordTiles(retile), Strategy::Barrier(Scope::Block), _) => {
             let call = retile::block(retile, at)?;
             (call, held(&call).of(Operation::Retile))
         }
-        (&StageMap::SlotGather { batch, slots, direction }, Way::Teams { groups, blocks }, _) => {
+        (
+            &StageMap::SlotGather { batch, slots, direction },
+            Strategy::Teams { groups, blocks },
+            _,
+        ) => {
             let call = gather::by_teams(batch, slots, direction, (groups, blocks), at)?;
             let quantities = of(&call).slots(&slots, direction, at);
             (call, quantities.teams(batch, &slots, &call, at).of(Operation::Teams))
         }
-        (&StageMap::SlotGather { batch, slots, direction }, Way::Runs { groups }, _) => {
+        (&StageMap::SlotGather { batch, slots, direction }, Strategy::Runs { groups }, _) => {
             let call = gather::by_runs(batch, slots, direction, groups, at)?;
             (call, held(&call).slots(&slots, direction, at).of(Operation::Runs))
         }
-        (_, Way::OnChipMoves { threads }, Some(SwapKind::Transpose(e))) => {
+        (_, Strategy::OnChipMoves { threads }, Some(SwapKind::Transpose(e))) => {
             let call = moves::on_chip(e, threads, at)?;
             (call, of(&call).of(Operation::OnChipMoves))
         }
-        (_, Way::Moves, _) => along_cycles(moves::global(shape, at)?, Operation::Moves),
-        (_, Way::PerCycle, _) => along_cycles(moves::per_cycle(shape, at)?, Operation::PerCycle),
-        (&StageMap::Slide(rows), Way::Blocks { block }, _) if block > 0 => {
+        (_, Strategy::Moves, _) => along_cycles(moves::global(shape, at)?, Operation::Moves),
+        (_, Strategy::PerCycle, _) => {
+            along_cycles(moves::per_cycle(shape, at)?, Operation::PerCycle)
+        }
+        (&StageMap::Slide(rows), Strategy::Blocks { block }, _) if block > 0 => {
             let call = pad::slide(rows, block, at)?;
             (call, of(&call).slide(shape, at).of(Operation::Blocks))
         }
-        (&StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Axes { held, near }, .. }, _) => {
+        (
+            &StageMap::Axes(axes),
+            Strategy::OutOfPlace { tiling: Tiling::Axes { held, near }, .. },
+            _,
+        ) => {
             let call = axes::into(&axes, [held, near], at)?;
             (call, of(&call).tiled_axes(&call).of(Operation::IntoAxes))
         }
-        (&StageMap::Axes(axes), Way::OutOfPlace { tiling: Tiling::Units, .. }, _) => {
+        (&StageMap::Axes(axes), Strategy::OutOfPlace { tiling: Tiling::Units, .. }, _) => {
             let call = axes::units(&axes, at)?;
             (call, of(&call).of(Operation::IntoUnits))
         }
-        (_, Way::OutOfPlace { tiling, swath }, Some(SwapKind::Transpose(e))) => {
+        (_, Strategy::OutOfPlace { tiling, swath }, Some(SwapKind::Transpose(e))) => {
             let call = into::call(tiling, swath, &e, at)?;
             (call, of(&call).into(&e, tiling, swath, call.word, at))
         }

@@ -3,15 +3,15 @@
 use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, FieldSlots, SlotOrder, TileRows};
 use turntile_plan::{Direction, StageMap};
 
-use super::fit::{At, Lowered, Size, field};
+use super::fit::{Lowered, Size, TargetParams, field};
 use super::{fields, maps};
 use crate::args::{
     Args, Divisor32, MoveAxes32, MoveAxes64, MoveFields, MoveRuns, MoveSlots32, MoveSlots64,
     OnChipArgs, SmallSwap, zeroed,
 };
-use crate::call::{WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::launch::{WorkspacePart, widest_word};
 
 /// Threads per block.
 const THREADS: usize = 256;
@@ -72,12 +72,12 @@ pub fn flag_words(units: usize) -> usize {
 }
 
 /// Returns `true` if shared memory fits two super-elements of `unit` elements: one is carried while the next is fetched.
-pub fn carried(unit: usize, at: At) -> bool {
+pub fn carried(unit: usize, at: TargetParams) -> bool {
     at.limits.shared_bytes / (unit * at.elem_bytes) >= 2
 }
 
 impl<'a> Moved<'a> {
-    fn new(shape: &'a StageMap, at: At) -> Lowered<Self> {
+    fn new(shape: &'a StageMap, at: TargetParams) -> Lowered<Self> {
         let unit_bytes = shape.unit() * at.elem_bytes;
         let units = shape.batch() * shape.instance_units();
         match *shape {
@@ -168,7 +168,7 @@ impl<'a> Moved<'a> {
 }
 
 /// PTTWAC with flags in device memory: in registers if a super-element fits, otherwise in shared memory.
-pub fn global(shape: &StageMap, at: At) -> Lowered {
+pub fn global(shape: &StageMap, at: TargetParams) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (vectors, narrow) = (moved.vectors(), moved.narrow());
     let (family, kernels, in_shared) = match (&moved.map, narrow) {
@@ -201,7 +201,7 @@ pub fn global(shape: &StageMap, at: At) -> Lowered {
 }
 
 /// PTTWAC with flags in shared memory, one block per instance.
-pub fn on_chip(e: Elementary, threads: usize, at: At) -> Lowered {
+pub fn on_chip(e: Elementary, threads: usize, at: TargetParams) -> Lowered {
     let (instance_bytes, unit_bytes) = (e.instance_len() * at.elem_bytes, e.unit * at.elem_bytes);
     let (word, vectors) = at.words(e.unit);
     let lanes = lanes(vectors);
@@ -230,7 +230,7 @@ pub fn on_chip(e: Elementary, threads: usize, at: At) -> Lowered {
 }
 
 /// P-IPT, one worker per cycle.
-pub fn per_cycle(shape: &StageMap, at: At) -> Lowered {
+pub fn per_cycle(shape: &StageMap, at: TargetParams) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (entry, narrow) = match moved.map {
         Map::Slots(..) => ("per_cycle_slots", false),

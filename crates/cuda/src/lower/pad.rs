@@ -3,17 +3,17 @@
 use turntile_perm::row_slide::SlideRound;
 use turntile_perm::{PitchedRows, RowSlide};
 
-use super::fit::{At, Lowered, Size, Unfilled, VECTOR_BYTES, field};
+use super::fit::{LaunchBuilder, Lowered, Size, TargetParams, VECTOR_BYTES, field};
 use crate::args::{Rows, RowsArgs, SlideArgs, SpreadArgs, zeroed};
-use crate::call::{Call, ChipLimits, WorkspacePart, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::launch::{CheckedLaunch, DeviceLimits, WorkspacePart, widest_word};
 
 /// Bytes of a block that slides: with what a kernel has besides, and rows that lie apart, they fit 48 KiB.
 const SLIDE_BYTES: usize = (48 << 10) - 768;
 
 /// Bytes of a block that suits the device: whole vectors, so that blocks begin as aligned as the matrix.
-pub fn slide_block(limits: &ChipLimits) -> usize {
+pub fn slide_block(limits: &DeviceLimits) -> usize {
     SLIDE_BYTES.min(limits.shared_bytes.max(16)) / 16 * 16
 }
 
@@ -21,16 +21,21 @@ pub fn slide_block(limits: &ChipLimits) -> usize {
 const THREADS: usize = 512;
 const LONG_ROW: usize = 4096;
 
-fn launch(entry: &'static str, blocks: usize, shared_bytes: usize, at: At) -> Lowered<Unfilled> {
+fn launch(
+    entry: &'static str,
+    blocks: usize,
+    shared_bytes: usize,
+    at: TargetParams,
+) -> Lowered<LaunchBuilder> {
     at.launch((Family::Pad, 1, entry), Size { blocks, threads: THREADS, shared_bytes })
 }
 
-fn in_bytes(slide: RowSlide, at: At) -> Lowered<RowSlide> {
+fn in_bytes(slide: RowSlide, at: TargetParams) -> Lowered<RowSlide> {
     slide.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)
 }
 
 /// By data sliding, blocks of `block` bytes.
-pub fn slide(slide: RowSlide, block: usize, at: At) -> Lowered {
+pub fn slide(slide: RowSlide, block: usize, at: TargetParams) -> Lowered {
     let slide = in_bytes(slide, at)?;
     let blocks = slide.blocks(block);
     // Rows without gaps are one, but long ones that begin anywhere lie apart on chip: whole vectors are then read.
@@ -57,7 +62,7 @@ pub fn slide(slide: RowSlide, block: usize, at: At) -> Lowered {
 }
 
 /// Rows, in bytes, that lie together elsewhere copied to their places.
-pub fn spread(to: PitchedRows, at: At) -> Lowered {
+pub fn spread(to: PitchedRows, at: TargetParams) -> Lowered {
     // A warp a row, or a block: see the kernel.
     let each = if to.cols() >= LONG_ROW { 1 } else { THREADS / 32 };
     let blocks = to.rows().div_ceil(each).min(at.limits.units * 8);
@@ -70,7 +75,7 @@ pub fn spread(to: PitchedRows, at: At) -> Lowered {
 }
 
 /// By a launch for each round, in order.
-pub fn rows(slide: RowSlide, least: usize, at: At) -> Lowered<Vec<Call>> {
+pub fn rows(slide: RowSlide, least: usize, at: TargetParams) -> Lowered<Vec<CheckedLaunch>> {
     let slide = in_bytes(slide, at)?;
     let held = at.limits.shared_bytes / 16 * 16;
     let round = |SlideRound { rows, together }: SlideRound| {

@@ -3,13 +3,13 @@
 use turntile_perm::{Elementary, LeadingDims, PitchedRows};
 use turntile_plan::{Direction, SavedGaps, StageMap};
 
-use super::fit::{At, Lowered, Size, Unfilled, field, pitch as on_chip_pitch};
+use super::fit::{LaunchBuilder, Lowered, Size, TargetParams, field, pitch as on_chip_pitch};
 use super::pad::{slide, spread};
 use super::{into, tiles};
 use crate::args::{Divisor32, Divisor64, GapArgs, UnitSwapArgs, UnitTurnArgs, zeroed};
-use crate::call::{Call, WorkspacePart};
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::launch::{CheckedLaunch, WorkspacePart};
 
 /// Least bytes of an element that is swapped in place: it is a long run of memory itself.
 const LONG_BYTES: usize = 384;
@@ -31,13 +31,18 @@ const GAP_SHARE: usize = 16 << 10;
 /// Bytes of a piece that is worth a block, where columns are copied.
 const PIECE_BYTES: usize = 4096;
 
-fn launch(word: usize, entry: &'static str, size: Size, at: At) -> Lowered<Unfilled> {
+fn launch(
+    word: usize,
+    entry: &'static str,
+    size: Size,
+    at: TargetParams,
+) -> Lowered<LaunchBuilder> {
     at.launch((Family::Pitched, word, entry), size)
 }
 
 /// A square of `side` by `side` elements whose rows lie `pitch` bytes apart, transposed where it lies by pairs of tiles;
 /// of words by tiles of `tile` a side.
-fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Lowered {
+fn swap(side: usize, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(1);
     if unit == 1 {
         let e = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
@@ -68,7 +73,7 @@ fn swap(side: usize, pitch: usize, tile: usize, at: At) -> Lowered {
 
 /// A matrix transposed from one place to another, its rows `pitches` bytes apart before and after. Both places, and both
 /// pitches, are as aligned as `at` says.
-fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
+fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowered {
     let (_, unit) = at.words(1);
     if unit == 1 || at.elem_bytes < LONG_BYTES {
         return into::pitched([rows, cols], pitches, at);
@@ -77,7 +82,7 @@ fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
 }
 
 /// Transposes long elements into another buffer, word by word.
-fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered {
+fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowered {
     let (word, unit) = at.words(1);
     let words = rows * cols * unit;
     let blocks = words.div_ceil(THREADS).min(at.limits.units * 8);
@@ -94,7 +99,11 @@ fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: At) -> Lowered 
 }
 
 /// Equal pitches: the square that source and result share where it lies, then the [remainder](LeadingDims::remainder).
-pub fn turn_in_place(leading: &LeadingDims, tile: usize, at: At) -> Lowered<Vec<Call>> {
+pub fn turn_in_place(
+    leading: &LeadingDims,
+    tile: usize,
+    at: TargetParams,
+) -> Lowered<Vec<CheckedLaunch>> {
     let source = leading.source();
     if source.pitch() != leading.result().pitch() {
         return Err(LowerError::NoKernel);
@@ -108,7 +117,7 @@ pub fn turn_in_place(leading: &LeadingDims, tile: usize, at: At) -> Lowered<Vec<
 }
 
 /// Transposed into the workspace, and copied out row by row.
-pub fn through(leading: &LeadingDims, at: At) -> Lowered<Vec<Call>> {
+pub fn through(leading: &LeadingDims, at: TargetParams) -> Lowered<Vec<CheckedLaunch>> {
     let (source, result) = (leading.source(), leading.result());
     let pitches = [source.pitch(), result.cols()].map(|pitch| pitch * at.elem_bytes);
     let turn = turn([source.rows(), source.cols()], pitches, at.and(&pitches))?;
@@ -122,7 +131,12 @@ pub fn cut_places(rows: PitchedRows, elem_bytes: usize) -> [usize; 2] {
 }
 
 /// Columns cut off, or put back: they are in the workspace while the others slide, by blocks of `block` bytes.
-pub fn cut(rows: PitchedRows, direction: Direction, block: usize, at: At) -> Lowered<Vec<Call>> {
+pub fn cut(
+    rows: PitchedRows,
+    direction: Direction,
+    block: usize,
+    at: TargetParams,
+) -> Lowered<Vec<CheckedLaunch>> {
     let in_bytes = rows.scaled(at.elem_bytes).filter(|rows| !rows.is_dense());
     let in_bytes = in_bytes.ok_or(LowerError::NoKernel)?;
     let sliding = StageMap::Cut { rows, direction }.slide().ok_or(LowerError::NoKernel)?;
@@ -152,7 +166,7 @@ pub fn cut(rows: PitchedRows, direction: Direction, block: usize, at: At) -> Low
 }
 
 /// Saves the contents of a matrix's gaps to the workspace, or restores them.
-pub fn gaps(gaps: &SavedGaps, direction: Direction, at: At) -> Lowered {
+pub fn gaps(gaps: &SavedGaps, direction: Direction, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(1);
     let total = gaps.count() * unit;
     if total == 0 {
@@ -181,5 +195,5 @@ pub fn gaps(gaps: &SavedGaps, direction: Direction, at: At) -> Lowered {
     };
     let blocks = total.div_ceil(GAP_SHARE).min(at.limits.units * 4);
     let size = Size { blocks, threads: GAP_THREADS, shared_bytes: 0 };
-    Ok(launch(word, entry, size, at)?.using(WorkspacePart::Kept(total * word), params))
+    Ok(launch(word, entry, size, at)?.using(WorkspacePart::Saved(total * word), params))
 }

@@ -2,11 +2,11 @@
 
 use turntile_perm::{LayoutChange, RecordSchema};
 
-use super::fit::{At, Lowered, Size, field, shared, threads_for};
+use super::fit::{Lowered, Size, TargetParams, field, shared, threads_for};
 use crate::args::{Divisor32, FieldGroup, MOST_FIELD_GROUPS, RetileArgs, zeroed};
-use crate::call::{Call, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::launch::{CheckedLaunch, widest_word};
 
 /// Bytes that small tiles are stacked to in a block: several blocks share a multiprocessor.
 const BLOCK_BYTES: usize = 24 << 10;
@@ -14,7 +14,7 @@ const BLOCK_BYTES: usize = 24 << 10;
 const PACK: usize = 16;
 
 /// A block holds a tile, or several small ones.
-pub fn block(retile: &LayoutChange, at: At) -> Lowered<Call> {
+pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> {
     let (fields, [aos, tile]) = (retile.schema(), sides(retile));
     if aos > 1 {
         return Err(LowerError::NoKernel);
@@ -82,7 +82,7 @@ fn sides(retile: &LayoutChange) -> [usize; 2] {
 }
 
 /// Bytes of the words that there are kernels for and every field is made of.
-fn word(fields: &RecordSchema, at: At) -> usize {
+fn word(fields: &RecordSchema, at: TargetParams) -> usize {
     let widths = fields.widths().fold(0, |all, width| all | width);
     if widest_word(&[widths * at.elem_bytes, at.alignment]) < 4 { 1 } else { 4 }
 }

@@ -3,8 +3,8 @@
 
 use turntile_perm::AlignedSlots;
 
-use crate::call::ChipLimits;
-use crate::way::Way;
+use crate::launch::DeviceLimits;
+use crate::strategy::Strategy;
 
 /// Longest slot of a chunk that a block holds, in bytes: longer ones move no faster by much (`moves.csv`).
 pub const SLOT_BYTES: usize = 512;
@@ -43,7 +43,7 @@ pub fn kept_bytes(slots: &AlignedSlots, elem_bytes: usize, runs: usize) -> usize
 
 /// A way that fills the device, and others of half as many runs each, which keep fewer rows; none
 /// where a group cannot hold three chunks.
-pub fn ways(slots: &AlignedSlots, elem_bytes: usize, limits: &ChipLimits) -> Vec<Way> {
+pub fn strategies(slots: &AlignedSlots, elem_bytes: usize, limits: &DeviceLimits) -> Vec<Strategy> {
     let bytes = on_chip_bytes(slots, elem_bytes);
     if bytes > limits.shared_bytes {
         return Vec::new();
@@ -52,13 +52,13 @@ pub fn ways(slots: &AlignedSlots, elem_bytes: usize, limits: &ChipLimits) -> Vec
     let resident = limits.units * (room / (bytes + RESERVED_BYTES)).min(MOST_GROUPS);
     let most = resident.min(slots.chunks() - 1).max(1);
     std::iter::successors(Some(most), |runs| Some(runs / 2).filter(|&runs| runs > 0))
-        .map(|groups| Way::Runs { groups })
+        .map(|groups| Strategy::Runs { groups })
         .collect()
 }
 
 /// Slots of a column in a chunk, a power of two, so that as many groups as can share a multiprocessor
 /// do; 2 where only larger shares fit, and 0 where none does.
-pub fn chunk_slots(slot: usize, cols: usize, elem_bytes: usize, limits: &ChipLimits) -> usize {
+pub fn chunk_slots(slot: usize, cols: usize, elem_bytes: usize, limits: &DeviceLimits) -> usize {
     let held = |groups: usize| {
         let bytes = (limits.shared_bytes + RESERVED_BYTES) / groups;
         let chunks = bytes.saturating_sub(RESERVED_BYTES + cols * 4 + 16);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn launches_fit_the_device_together() {
-        let limits = ChipLimits::H200;
+        let limits = DeviceLimits::H200;
         for (rows, cols) in [(9_999_991, 7), (1_000_003, 61), (100_003, 2), (1009, 140)] {
             for elem_bytes in [1, 2, 4, 12, 16] {
                 for slot in [2, 32, 64, 128] {
@@ -85,11 +85,11 @@ mod tests {
                     let Some(slots) = AlignedSlots::new(rows, cols, slot, slot * k) else {
                         continue;
                     };
-                    let found = ways(&slots, elem_bytes, &limits);
+                    let found = strategies(&slots, elem_bytes, &limits);
                     assert!(!found.is_empty(), "{slots:?} of {elem_bytes}");
                     let bytes = on_chip_bytes(&slots, elem_bytes) + RESERVED_BYTES;
-                    for way in found {
-                        let Way::Runs { groups } = way else { panic!("{way}") };
+                    for strategy in found {
+                        let Strategy::Runs { groups } = strategy else { panic!("{strategy}") };
                         let per_unit = groups.div_ceil(limits.units);
                         assert!(per_unit <= MOST_GROUPS);
                         assert!(per_unit * bytes <= limits.shared_bytes + RESERVED_BYTES);

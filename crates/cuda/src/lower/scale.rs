@@ -2,11 +2,11 @@
 
 use turntile_perm::PitchedRows;
 
-use super::fit::{At, Lowered, Size};
+use super::fit::{Lowered, Size, TargetParams};
 use crate::args::{Args, Divisor64, Factor, ScaleArgs, SquareArgs, zeroed};
-use crate::call::{Call, Launch, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
+use crate::launch::{CheckedLaunch, Launch, widest_word};
 
 /// The numbers that there are kernels for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,15 +94,19 @@ fn factor(number: ScalarKind, scaling: Scaling) -> Factor {
 }
 
 /// Where `call` makes words that are whole numbers change places in a square, the same with these scaled on the way.
-pub fn scaled_square(call: &Call, number: ScalarKind, scaling: Scaling) -> Option<Call> {
+pub fn scaled_square(
+    call: &CheckedLaunch,
+    number: ScalarKind,
+    scaling: Scaling,
+) -> Option<CheckedLaunch> {
     let Args::Square(args) = call.params else { return None };
     let whole = call.word == number.bytes() && scaling != Scaling::Zeros;
     let params = Args::Square(SquareArgs { factor: factor(number, scaling), ..args });
-    whole.then_some(Call(Launch { params, ..call.0 }))
+    whole.then_some(CheckedLaunch(Launch { params, ..call.0 }))
 }
 
 /// All of some rows of numbers.
-pub fn scale(number: ScalarKind, rows: PitchedRows, scaling: Scaling, at: At) -> Lowered {
+pub fn scale(number: ScalarKind, rows: PitchedRows, scaling: Scaling, at: TargetParams) -> Lowered {
     let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
     let wide = widest_word(&[at.alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;
     let across = bytes.cols() / if wide { VECTOR } else { number.bytes() };

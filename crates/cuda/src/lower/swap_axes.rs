@@ -2,7 +2,7 @@
 
 use turntile_perm::{AxisPermutation, Elementary, StridedAxis, TilePairs};
 
-use super::fit::{At, Lowered, Size, field, vector_bytes};
+use super::fit::{Lowered, Size, TargetParams, field, vector_bytes};
 use crate::args::{MOST_TILE_DIGITS, SwapAxesArgs, TileDigit, zeroed};
 use crate::error::LowerError;
 use crate::family::Family;
@@ -27,7 +27,7 @@ const GROUP: usize = 4;
 const GROUPED_FROM: usize = 32;
 
 /// An array whose axes change places in pairs, or stay.
-pub fn swap(axes: &AxisPermutation, at: At) -> Lowered {
+pub fn swap(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (word, words) = at.words(axes.unit());
     let axes = in_words(axes, words)?;
     let row = TILE_BYTES.iter().find(|row| row.0 == word).ok_or(LowerError::NoKernel)?;
@@ -81,7 +81,7 @@ pub fn swap(axes: &AxisPermutation, at: At) -> Lowered {
 }
 
 /// Square matrices of words in place, rows of a matrix `pitch` bytes apart, any alignment: tiles of `tile` by `tile` words.
-pub fn squares(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered {
+pub fn squares(e: Elementary, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     let Elementary { batch, rows: side, mid, .. } = e;
     let (word, tile) = (at.elem_bytes, tile.min(side));
     let pitch_words = pitch / word;

@@ -4,8 +4,8 @@
 use turntile_perm::AlignedSlots;
 use turntile_plan::Direction;
 
-use crate::call::ChipLimits;
-use crate::way::Way;
+use crate::launch::DeviceLimits;
+use crate::strategy::Strategy;
 
 /// Threads of a group.
 pub const THREADS: usize = 1024;
@@ -176,13 +176,13 @@ const DEPTHS: [usize; 4] = [4, 3, 2, 1];
 
 /// Ways that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
 /// can, two or one), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
-pub fn ways(
+pub fn strategies(
     slots: &AlignedSlots,
     batch: usize,
     elem_bytes: usize,
     word: usize,
-    limits: &ChipLimits,
-) -> Vec<Way> {
+    limits: &DeviceLimits,
+) -> Vec<Strategy> {
     let with = |teams: usize, blocks: usize| {
         Teams::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.shared_bytes)
     };
@@ -201,7 +201,7 @@ pub fn ways(
             // A strip of at least a column for every group.
             let blocks = (limits.units / teams).min(slots.cols());
             let these = with(teams, blocks)?;
-            Some(Way::Teams { groups: these.count * these.blocks, blocks })
+            Some(Strategy::Teams { groups: these.count * these.blocks, blocks })
         })
         .collect()
 }
@@ -223,20 +223,23 @@ mod tests {
     /// What the ways come to.
     fn all(slots: &AlignedSlots, batch: usize, elem_bytes: usize) -> Vec<Teams> {
         let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
-        let of = |way| match way {
-            Way::Teams { groups, blocks } => {
+        let of = |strategy| match strategy {
+            Strategy::Teams { groups, blocks } => {
                 let teams = (groups / blocks, blocks);
-                let have = ChipLimits::H200.shared_bytes;
+                let have = DeviceLimits::H200.shared_bytes;
                 Teams::new(slots, batch, (elem_bytes, word), teams, have).unwrap()
             }
             other => panic!("{other}"),
         };
-        ways(slots, batch, elem_bytes, word, &ChipLimits::H200).into_iter().map(of).collect()
+        strategies(slots, batch, elem_bytes, word, &DeviceLimits::H200)
+            .into_iter()
+            .map(of)
+            .collect()
     }
 
     #[test]
     fn ways_fit_the_device() {
-        let limits = ChipLimits::H200;
+        let limits = DeviceLimits::H200;
         for (rows, cols) in [(16381, 20011), (30011, 30000), (7919, 3001), (400_009, 61), (500, 3)]
         {
             for (elem_bytes, batch) in [(1, 1), (2, 7), (4, 1), (12, 500), (16, 3)] {
@@ -272,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_widest_hold_one_chunk() {
-        let limits = ChipLimits::H200;
+        let limits = DeviceLimits::H200;
         for (rows, cols, slot, chunk, elem_bytes, depth) in [
             (158_017, 158_003, 16, 16, 4, 1),
             (158_017, 158_003, 8, 16, 4, 2),

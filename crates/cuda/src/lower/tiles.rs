@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, Lowered, Size, field, groups, vector_bytes};
+use super::fit::{Lowered, Size, TargetParams, field, groups, vector_bytes};
 use super::swap_axes;
 use crate::args::{ApartArgs, CubeArgs, SquareArgs, TilesArgs, zeroed};
-use crate::call::{Call, widest_word};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::way::Scope;
+use crate::launch::{CheckedLaunch, widest_word};
+use crate::strategy::Scope;
 
 /// A kernel, and the words that it is compiled for, in bytes.
 type Compiled = (&'static str, &'static [usize]);
@@ -70,12 +70,12 @@ pub const fn small_tile(word: usize) -> usize {
 }
 
 /// Square matrices in place by pairs of tiles, adjacent in a row or contiguous.
-pub fn swap(e: Elementary, tile: usize, at: At) -> Lowered {
+pub fn swap(e: Elementary, tile: usize, at: TargetParams) -> Lowered {
     pitched_swap(e, e.mid * e.cols * at.elem_bytes, tile, at)
 }
 
 /// Square matrices in place by pairs of tiles, rows `pitch` bytes apart.
-pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: At) -> Lowered {
+pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     if e.rows != e.cols || e.unit != 1 {
         return Err(LowerError::NoKernel);
     }
@@ -133,7 +133,7 @@ pub struct Squares {
 
 /// Blocks of these squares of words, and their mirror images elsewhere: the first half of the pairs of tiles, the second, and all
 /// of a block that is its own. Rows must be whole granules, both places as aligned, and of several squares each as large as a tile.
-pub fn apart(squares: Squares, at: At) -> Lowered<[Call; 3]> {
+pub fn apart(squares: Squares, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> {
     let ((word, unit), side) = (at.words(1), squares.side);
     let bytes = |words: usize| words.checked_mul(word).ok_or(LowerError::NoKernel);
     let (row, pitch) = (bytes(side)?, bytes(squares.pitch)?);
@@ -172,7 +172,7 @@ pub fn apart(squares: Squares, at: At) -> Lowered<[Call; 3]> {
 }
 
 /// 0210!: every tile where it lies; `None` where the tile or the alignment has no kernel of its own.
-pub fn in_place(e: Elementary, word: usize, at: At) -> Lowered<Option<Call>> {
+pub fn in_place(e: Elementary, word: usize, at: TargetParams) -> Lowered<Option<CheckedLaunch>> {
     let (side, mid) = (e.rows, e.mid);
     let [_, entry] = entries(word, side);
     let is_own = e.rows == e.cols && e.unit == 1 && at.alignment >= vector_bytes(word);
@@ -240,7 +240,7 @@ pub fn cube_tiles(word: usize) -> impl Iterator<Item = CubeTiles> {
 }
 
 /// Three tiles of a cube change places: `n x n²` or `n² x n` matrices of single words whose rows of `n` are whole vectors.
-pub fn rotate(e: Elementary, tile: usize, at: At) -> Lowered {
+pub fn rotate(e: Elementary, tile: usize, at: TargetParams) -> Lowered {
     let side = e.cube_side().filter(|_| e.unit == 1).ok_or(LowerError::NoKernel)?;
     let (word, words) = at.words(1);
     let tiles = cube_tiles(word).find(|tiles| tiles.side == tile);

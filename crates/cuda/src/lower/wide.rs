@@ -2,12 +2,12 @@
 
 use turntile_perm::Elementary;
 
-use super::fit::{At, Lowered, Size, field, pitch, region_flags, threads_for};
+use super::fit::{Lowered, Size, TargetParams, field, pitch, region_flags, threads_for};
 use crate::args::{Divisor32, WideArgs, zeroed};
-use crate::call::ChipLimits;
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::way::Scope;
+use crate::launch::DeviceLimits;
+use crate::strategy::Scope;
 
 /// Kernels over a cluster and over the grid: for words, and for narrow words loaded by 4 bytes.
 const CLUSTER: [&str; 2] = ["barrier_cluster", "barrier_cluster_wide"];
@@ -22,7 +22,7 @@ const GRID_REGISTERS: usize = 88;
 const GRID_COMPILED: usize = 128;
 
 /// Bytes of registers that a block of the grid holds data in; none where it would spill them.
-pub(crate) fn grid_register_bytes(limits: &ChipLimits) -> usize {
+pub(crate) fn grid_register_bytes(limits: &DeviceLimits) -> usize {
     let fits = limits.registers >= GRID_THREADS * GRID_COMPILED;
     if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
 }
@@ -44,7 +44,7 @@ struct Split {
 fn rectangles(
     e: Elementary,
     word: usize,
-    at: At,
+    at: TargetParams,
     blocks: usize,
     register_bytes: usize,
 ) -> Lowered<(Split, [bool; 2])> {
@@ -76,7 +76,7 @@ fn rectangles(
 }
 
 /// An instance across the shared memories of a cluster, or all of a matrix across those of the grid and its registers.
-pub fn call(e: Elementary, scope: Scope, at: At) -> Lowered {
+pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (e, word) = at.in_words(e);
     let (family, entries, most, register_bytes) = match scope {
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn registers_are_those_that_the_preset_plans_with() {
-        assert_eq!(grid_register_bytes(&ChipLimits::H200), 88 * 512 * 4);
-        let half = ChipLimits { registers: 32 << 10, ..ChipLimits::H200 };
+        assert_eq!(grid_register_bytes(&DeviceLimits::H200), 88 * 512 * 4);
+        let half = DeviceLimits { registers: 32 << 10, ..DeviceLimits::H200 };
         assert_eq!(grid_register_bytes(&half), 0);
     }
 
@@ -137,12 +137,12 @@ mod tests {
             (3001, 3989),
         ] {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-            let at = At { elem_bytes: 4, alignment: 16, limits: &ChipLimits::H200 };
+            let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &DeviceLimits::H200 };
             let call = call(e, Scope::Grid, at).unwrap();
             assert!(call.groups <= 132 && call.groups > 120, "{rows}x{cols}: {call:?}");
         }
         let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
-        let at = At { elem_bytes: 4, alignment: 16, limits: &ChipLimits::H200 };
+        let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &DeviceLimits::H200 };
         assert!(matches!(call(e, Scope::Grid, at), Err(LowerError::OnChip { .. })));
     }
 
@@ -152,11 +152,11 @@ mod tests {
             [(1, 1, 4), (1, 5000, 2), (70000, 3, 1), (36, 36, 16), (999, 1001, 8)]
         {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
-            let at = At { elem_bytes: word, alignment: 16, limits: &ChipLimits::H200 };
+            let at = TargetParams { elem_bytes: word, alignment: 16, limits: &DeviceLimits::H200 };
             let (s, _) = rectangles(e, word, at, 132, GRID_THREADS * GRID_REGISTERS * 4).unwrap();
             assert!(s.down * s.block_rows >= rows && s.across * s.block_cols >= cols);
             assert!(s.down * s.across <= 132);
-            assert!(s.shared_rows * s.pitch <= ChipLimits::H200.shared_bytes);
+            assert!(s.shared_rows * s.pitch <= DeviceLimits::H200.shared_bytes);
         }
     }
 }

@@ -1,21 +1,21 @@
 //! What is refused of plans, ways and memory, and what is launched of plans.
 
 use super::*;
-use crate::Chip;
+use crate::GpuDevice;
 use crate::buffers::Place;
-use crate::way::Scope;
+use crate::strategy::Scope;
 use turntile_perm::{AlignedSlots, Elementary};
 use turntile_plan::{Device, Direction, MethodFilter, Planner, Problem, StageRequest};
 
 fn plan() -> Plan {
     let problem = Problem::new(4096, 1024, 4).unwrap();
-    Planner::new(Chip::h200()).plan(&problem).unwrap()
+    Planner::new(GpuDevice::h200()).plan(&problem).unwrap()
 }
 
 /// Of a plan in place that takes 100 bytes of workspace at least.
 fn with_flags() -> Work {
     let mut work = Work::of_plan(&plan()).unwrap();
-    work.calls[0].0.workspace = crate::call::WorkspacePart::Flags(100);
+    work.calls[0].0.workspace = crate::launch::WorkspacePart::Flags(100);
     work
 }
 
@@ -50,14 +50,14 @@ fn memory_is_checked_before_anything_runs() {
 #[test]
 fn out_of_place_there_is_a_source() {
     let problem = Problem::new(200, 300, 4).unwrap().out_of_place().unwrap().with_alignment(4);
-    let work = Work::of_plan(&Planner::new(Chip::h200()).plan(&problem).unwrap()).unwrap();
-    assert_eq!(work.spots(), [[Spot::Data(0), Spot::Source(0)]]);
+    let work = Work::of_plan(&Planner::new(GpuDevice::h200()).plan(&problem).unwrap()).unwrap();
+    assert_eq!(work.spots(), [[BufferOffset::Data(0), BufferOffset::Source(0)]]);
     assert_eq!((work.bytes(), work.alignment(), work.workspace_bytes()), (240_000, 4, 0));
     let (laid_out, end) = work.laid_out(512);
     let [data, source] = [(512, 240_000), (512 + 240_128, 240_000)];
     assert_eq!(laid_out, Buffers { data, source: Some(source), workspace: None });
     assert_eq!((end, work.check(&laid_out)), (512 + 2 * 240_128, Ok(())));
-    assert_eq!(laid_out.source.map(|_| Spot::Source(8).of(&laid_out)), Some(source.0 + 8));
+    assert_eq!(laid_out.source.map(|_| BufferOffset::Source(8).of(&laid_out)), Some(source.0 + 8));
     let refused = |out_of_place| Err(InvalidPlan::WrongDestination { out_of_place }.into());
     assert_eq!(work.check(&Buffers { source: None, ..laid_out }), refused(true));
     assert_eq!(with_flags().check(&laid_out), refused(false));
@@ -76,11 +76,11 @@ fn out_of_place_there_is_a_source() {
 #[test]
 fn works_that_follow_one_another_need_what_either_needs() {
     let e = |rows| Elementary { batch: 1, rows, mid: 1, cols: 64, unit: 1 };
-    let of = |rows, alignment, way| {
-        Work::of_stage(&e(rows).into(), way, 4, alignment, &ChipLimits::H200).unwrap()
+    let of = |rows, alignment, strategy| {
+        Work::of_stage(&e(rows).into(), strategy, 4, alignment, &DeviceLimits::H200).unwrap()
     };
-    let lines = Way::OutOfPlace { tiling: crate::way::Tiling::Lines, swath: 1 };
-    let block = Way::Barrier(Scope::Block);
+    let lines = Strategy::OutOfPlace { tiling: crate::strategy::Tiling::Lines, swath: 1 };
+    let block = Strategy::Barrier(Scope::Block);
     for (one, other) in [
         (of(64, 16, block), of(32, 4, block)),
         (of(64, 4, block), of(32, 16, block)),
@@ -144,25 +144,25 @@ fn plans_put_together_by_hand_are_checked() {
 fn ways_of_no_device_are_refused() {
     let slots = AlignedSlots::new(1000, 300, 64, 256).unwrap();
     let shape = StageMap::SlotGather { batch: 1, slots, direction: Direction::Forward };
-    let by = |way| Work::of_stage(&shape, way, 4, 16, &ChipLimits::H200);
-    assert_eq!(by(Way::Teams { groups: 6, blocks: 3 }).unwrap().bytes(), 1000 * 300 * 4);
-    for way in [
-        Way::Teams { groups: 6, blocks: 0 },
-        Way::Teams { groups: 0, blocks: 3 },
-        Way::Runs { groups: 0 },
-        Way::Runs { groups: usize::MAX },
-        Way::PerCycle,
+    let by = |strategy| Work::of_stage(&shape, strategy, 4, 16, &DeviceLimits::H200);
+    assert_eq!(by(Strategy::Teams { groups: 6, blocks: 3 }).unwrap().bytes(), 1000 * 300 * 4);
+    for strategy in [
+        Strategy::Teams { groups: 6, blocks: 0 },
+        Strategy::Teams { groups: 0, blocks: 3 },
+        Strategy::Runs { groups: 0 },
+        Strategy::Runs { groups: usize::MAX },
+        Strategy::PerCycle,
     ] {
-        let answer = by(way);
+        let answer = by(strategy);
         let refused =
             matches!(&answer, Err(CudaError::Infeasible { why: LowerError::NoKernel, .. }));
-        assert!(refused, "{way}: {answer:?}");
+        assert!(refused, "{strategy}: {answer:?}");
     }
     let e = Elementary { batch: 1, rows: 20, mid: 1, cols: 30, unit: 4 };
-    let threads = Way::OnChipMoves { threads: 2048 };
-    assert!(Work::of_stage(&e.into(), threads, 4, 16, &ChipLimits::H200).is_err(), "{threads}");
+    let threads = Strategy::OnChipMoves { threads: 2048 };
+    assert!(Work::of_stage(&e.into(), threads, 4, 16, &DeviceLimits::H200).is_err(), "{threads}");
     let many = StageMap::SlotMove { batch: usize::MAX, slots, direction: Direction::Forward };
-    let answer = Work::of_stage(&many, Way::PerCycle, 4, 16, &ChipLimits::H200);
+    let answer = Work::of_stage(&many, Strategy::PerCycle, 4, 16, &DeviceLimits::H200);
     assert!(matches!(answer, Err(CudaError::Flawed(InvalidPlan::Overflow { .. }))), "{answer:?}");
 }
 
@@ -175,17 +175,17 @@ fn slots_take_workspace_by_the_documented_formulas() {
     let (_, last) = slots.chunk_rows(slots.chunks() - 1);
     for direction in [Direction::Forward, Direction::Backward] {
         let shape = StageMap::SlotGather { batch: 1, slots, direction };
-        let bytes = |way| {
-            let work = Work::of_stage(&shape, way, 4, 16, &ChipLimits::H200).unwrap();
+        let bytes = |strategy| {
+            let work = Work::of_stage(&shape, strategy, 4, 16, &DeviceLimits::H200).unwrap();
             work.workspace_bytes()
         };
         for groups in [1, 3] {
             let rows = groups * (slot - 1) + last;
-            assert_eq!(bytes(Way::Runs { groups }), rows * cols * 4, "{groups} {direction:?}");
+            assert_eq!(bytes(Strategy::Runs { groups }), rows * cols * 4, "{groups} {direction:?}");
         }
         for (groups, blocks, teams) in [(6, 3, 2), (4, 1, 4)] {
             let rows = if direction == Direction::Forward { teams * (slot - 1) } else { 0 };
-            let few = bytes(Way::Teams { groups, blocks }) - rows * cols * 4;
+            let few = bytes(Strategy::Teams { groups, blocks }) - rows * cols * 4;
             assert!((1..=teams * 160).contains(&few), "{groups} {blocks} {direction:?}: {few}");
         }
     }
@@ -196,13 +196,15 @@ fn slots_take_workspace_by_the_documented_formulas() {
 fn no_more_blocks_are_at_work_together_than_had_room() {
     let call = |batch, rows, scope| {
         let e = Elementary { batch, rows, mid: 1, cols: 64, unit: 1 };
-        Work::of_stage(&e.into(), Way::Barrier(scope), 4, 16, &ChipLimits::H200).unwrap().calls[0]
+        Work::of_stage(&e.into(), Strategy::Barrier(scope), 4, 16, &DeviceLimits::H200)
+            .unwrap()
+            .calls[0]
     };
     for (batch, rows, scope, together) in
         [(1, 4096, Scope::Grid, true), (100, 64, Scope::Block, false)]
     {
         let known = call(batch, rows, scope);
-        let with = |groups| Call(crate::call::Launch { groups, ..*known });
+        let with = |groups| CheckedLaunch(crate::launch::Launch { groups, ..*known });
         assert!(with(known.groups).needs_no_more_than(&known));
         assert!(with(known.groups - 1).needs_no_more_than(&known));
         assert_eq!(with(known.groups + 1).needs_no_more_than(&known), !together, "{scope:?}");
@@ -214,8 +216,8 @@ fn no_more_blocks_are_at_work_together_than_had_room() {
 fn alignments_are_powers_of_two() {
     let e = Elementary { batch: 1, rows: 64, mid: 1, cols: 64, unit: 1 };
     for (promised, used) in [(24, 8), (16, 16), (4096, 16), (3, 1)] {
-        let way = Way::Barrier(Scope::Block);
-        let work = Work::of_stage(&e.into(), way, 4, promised, &ChipLimits::H200).unwrap();
+        let strategy = Strategy::Barrier(Scope::Block);
+        let work = Work::of_stage(&e.into(), strategy, 4, promised, &DeviceLimits::H200).unwrap();
         assert_eq!(work.alignment(), used);
     }
 }
@@ -245,7 +247,7 @@ fn a_host_plan_is_refused() {
 #[test]
 fn offers_say_what_is_launched() {
     let problem = Problem::new(4096, 1024, 4).unwrap();
-    for chip in Chip::presets() {
+    for chip in GpuDevice::presets() {
         let request = StageRequest::new(&problem, &chip, MethodFilter::Any);
         let planner = Planner::new(chip.clone());
         for plan in planner.candidates(&problem).candidates {
@@ -257,10 +259,10 @@ fn offers_say_what_is_launched() {
                 let least = offers.iter().map(|offer| offer.seconds).fold(f64::MAX, f64::min);
                 assert_eq!(chip.best(&stage.map, &request).unwrap().seconds, least, "{stage}");
                 for offer in offers {
-                    let launches: &Launches = offer.launch_config.get().unwrap();
-                    let way = launches.way;
-                    let again = Work::of_stage(&stage.map, way, 4, 16, chip.limits());
-                    assert_eq!(again.unwrap().calls, launches.calls(), "{way}");
+                    let launches: &LaunchList = offer.launch_config.get().unwrap();
+                    let strategy = launches.strategy;
+                    let again = Work::of_stage(&stage.map, strategy, 4, 16, chip.limits());
+                    assert_eq!(again.unwrap().calls, launches.calls(), "{strategy}");
                     assert_eq!(launches.workspace_bytes(), offer.workspace_bytes);
                 }
             }
@@ -271,7 +273,7 @@ fn offers_say_what_is_launched() {
 /// A second plan is for less aligned memory, of the same problem.
 #[test]
 fn a_second_plan_is_of_the_same_problem() {
-    let planner = Planner::new(Chip::h200());
+    let planner = Planner::new(GpuDevice::h200());
     let work = |rows, alignment| {
         let problem = Problem::new(rows, 300, 4).unwrap().out_of_place().unwrap();
         Work::of_plan(&planner.plan(&problem.with_alignment(alignment)).unwrap()).unwrap()

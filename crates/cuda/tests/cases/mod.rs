@@ -1,8 +1,8 @@
 //! Stages that the tests of launches share.
 
-use turntile_cuda::call::ChipLimits;
-use turntile_cuda::lower::At;
-use turntile_cuda::way::{Scope, Tiling, Way};
+use turntile_cuda::launch::DeviceLimits;
+use turntile_cuda::lower::TargetParams;
+use turntile_cuda::strategy::{Scope, Strategy, Tiling};
 use turntile_perm::{
     AlignedSlots, AxisPermutation, Elementary, FieldSlots, LayoutChange, LeadingDims, RecordSchema,
     RowSlide, TileRows,
@@ -43,17 +43,17 @@ pub fn alignments(elem: usize) -> [usize; 2] {
 }
 
 /// A device that has no barriers beyond a block, and little memory on chip.
-pub const OLD: ChipLimits = ChipLimits {
+pub const OLD: DeviceLimits = DeviceLimits {
     units: 13,
     shared_bytes: 48 << 10,
     cluster: 1,
     cooperative: false,
-    ..ChipLimits::H200
+    ..DeviceLimits::H200
 };
 
 /// On an H200.
-pub fn at(elem_bytes: usize, alignment: usize) -> At<'static> {
-    At { elem_bytes, alignment, limits: &ChipLimits::H200 }
+pub fn at(elem_bytes: usize, alignment: usize) -> TargetParams<'static> {
+    TargetParams { elem_bytes, alignment, limits: &DeviceLimits::H200 }
 }
 
 /// `[batch][rows][mid][cols][unit]` to `[batch][cols][mid][rows][unit]`.
@@ -97,39 +97,39 @@ pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec
 }
 
 /// A block an instance.
-pub const BLOCK: Way = Way::Barrier(Scope::Block);
+pub const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 
 /// Every way in place that there are kernels for, with what it takes; slots are gathered by each of `groups` blocks.
-pub fn ways(groups: &[usize]) -> Vec<Way> {
+pub fn ways(groups: &[usize]) -> Vec<Strategy> {
     let mut ways = vec![
-        Way::OnChipMoves { threads: 128 },
-        Way::Moves,
-        Way::PerCycle,
+        Strategy::OnChipMoves { threads: 128 },
+        Strategy::Moves,
+        Strategy::PerCycle,
         BLOCK,
-        Way::SwapAxes,
-        Way::Barrier(Scope::Grid),
+        Strategy::SwapAxes,
+        Strategy::Barrier(Scope::Grid),
     ];
-    ways.extend([Way::Rounds { least: 2 }, Way::Blocks { block: 48_384 }]);
-    ways.extend([2, 4, 8, 16].map(|n| Way::Barrier(Scope::Cluster(n))));
+    ways.extend([Strategy::Rounds { least: 2 }, Strategy::Blocks { block: 48_384 }]);
+    ways.extend([2, 4, 8, 16].map(|n| Strategy::Barrier(Scope::Cluster(n))));
     for &groups in groups {
-        ways.push(Way::Runs { groups });
-        ways.extend([1, 7, 132].map(|blocks| Way::Teams { groups, blocks }));
+        ways.push(Strategy::Runs { groups });
+        ways.extend([1, 7, 132].map(|blocks| Strategy::Teams { groups, blocks }));
     }
-    ways.extend([8, 16, 32, 64, 128].map(|tile| Way::TileSwap { tile }));
+    ways.extend([8, 16, 32, 64, 128].map(|tile| Strategy::TileSwap { tile }));
     ways
 }
 
 /// Every tiling from one place to another, in swaths of so many rows of tiles.
-pub fn elsewhere(swath: usize) -> [Way; 5] {
+pub fn elsewhere(swath: usize) -> [Strategy; 5] {
     [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units]
-        .map(|tiling| Way::OutOfPlace { tiling, swath })
+        .map(|tiling| Strategy::OutOfPlace { tiling, swath })
 }
 
 /// Axes in any order, from one place to another, by large tiles and by small ones, and long super-elements.
-pub const AXES_ELSEWHERE: [Way; 3] = [
-    Way::OutOfPlace { tiling: Tiling::AXES[0], swath: 1 },
-    Way::OutOfPlace { tiling: Tiling::Axes { held: 4 << 10, near: 1 << 10 }, swath: 1 },
-    Way::OutOfPlace { tiling: Tiling::Units, swath: 1 },
+pub const AXES_ELSEWHERE: [Strategy; 3] = [
+    Strategy::OutOfPlace { tiling: Tiling::AXES[0], swath: 1 },
+    Strategy::OutOfPlace { tiling: Tiling::Axes { held: 4 << 10, near: 1 << 10 }, swath: 1 },
+    Strategy::OutOfPlace { tiling: Tiling::Units, swath: 1 },
 ];
 
 /// Shapes of every form, of a few elements to more than 2^32.

@@ -3,18 +3,18 @@
 mod offsets;
 
 pub use offsets::offsets;
-use turntile_cuda::args::Second;
-use turntile_cuda::call::{Call, Launch, widest_word};
+use turntile_cuda::args::SecondPointer;
+use turntile_cuda::launch::{CheckedLaunch, Launch, widest_word};
 use turntile_cuda::lower::lower;
-use turntile_cuda::way::Way;
-use turntile_cuda::{Launches, Spot, Work};
+use turntile_cuda::strategy::Strategy;
+use turntile_cuda::{BufferOffset, LaunchList, Work};
 use turntile_plan::{Plan, StageMap};
 
 use crate::cases::{ELEMENTS, alignments, at};
 use crate::replay;
 
 /// `calls`, in order, put every byte of `shape` where it says.
-pub fn agrees(calls: &[Call], shape: &StageMap, elem: usize, alignment: usize) {
+pub fn agrees(calls: &[CheckedLaunch], shape: &StageMap, elem: usize, alignment: usize) {
     let launches: Vec<Launch> = calls.iter().map(|call| **call).collect();
     for offset in offsets(shape.spans().0 * elem) {
         let want = shape.dest(offset / elem) * elem + offset % elem;
@@ -32,7 +32,7 @@ pub fn agrees(calls: &[Call], shape: &StageMap, elem: usize, alignment: usize) {
 }
 
 /// Lowers and follows; how many lowered, which the tests count so that none becomes a refusal unseen.
-pub fn follow(shape: StageMap, ways: &[Way]) -> usize {
+pub fn follow(shape: StageMap, ways: &[Strategy]) -> usize {
     let mut lowered = 0;
     for &way in ways {
         for elem in ELEMENTS {
@@ -48,18 +48,18 @@ pub fn follow(shape: StageMap, ways: &[Way]) -> usize {
 }
 
 /// The memory that an address lies in, and how far from its start.
-fn memory(spot: Spot) -> (fn(usize) -> Spot, usize) {
+fn memory(spot: BufferOffset) -> (fn(usize) -> BufferOffset, usize) {
     match spot {
-        Spot::Data(bytes) => (Spot::Data, bytes),
-        Spot::Source(bytes) => (Spot::Source, bytes),
-        Spot::Workspace(bytes) => (Spot::Workspace, bytes),
+        BufferOffset::Data(bytes) => (BufferOffset::Data, bytes),
+        BufferOffset::Source(bytes) => (BufferOffset::Source, bytes),
+        BufferOffset::Workspace(bytes) => (BufferOffset::Workspace, bytes),
     }
 }
 
 /// Of each launch of a plan how many bytes of the memory its stage knows of.
 pub fn reaches(plan: &Plan) -> impl Iterator<Item = usize> {
     plan.stages().flat_map(|stage| {
-        let launches: &Launches = stage.implementation.launch_config.get().expect("a GPU's");
+        let launches: &LaunchList = stage.implementation.launch_config.get().expect("a GPU's");
         let (read, written) = stage.map.spans();
         let reach = read.max(written) * stage.elems_per_unit * plan.problem.elem_bytes();
         launches.calls().iter().map(move |_| reach)
@@ -67,11 +67,15 @@ pub fn reaches(plan: &Plan) -> impl Iterator<Item = usize> {
 }
 
 /// Where a plan's launches put the byte at `offset` of the matrix, or of the source, each at the addresses that it has.
-pub fn through(plan: &Plan, work: &Work, offset: usize) -> replay::Answer<Spot> {
-    let mut at = if work.is_out_of_place() { Spot::Source(offset) } else { Spot::Data(offset) };
+pub fn through(plan: &Plan, work: &Work, offset: usize) -> replay::Answer<BufferOffset> {
+    let mut at = if work.is_out_of_place() {
+        BufferOffset::Source(offset)
+    } else {
+        BufferOffset::Data(offset)
+    };
     let steps = work.calls().iter().zip(work.spots()).zip(reaches(plan));
     for ((call, &[first, second]), reach) in steps {
-        let from = if call.params.second() == Some(Second::Source) { second } else { first };
+        let from = if call.params.second() == Some(SecondPointer::Source) { second } else { first };
         let elsewhere = from != first;
         let ((to_memory, to), (from_memory, from)) = (memory(first), memory(from));
         let (lies_in, place) = memory(at);

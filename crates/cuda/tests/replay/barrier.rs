@@ -130,7 +130,7 @@ pub fn block(call: &Launch, a: &BlockArgs, alignment: u64, offset: u64) -> Moved
 }
 
 /// A word of an instance in memory.
-struct At {
+struct TargetParams {
     /// Instance, counted through all sets.
     instance: u64,
     row: u64,
@@ -140,13 +140,14 @@ struct At {
 }
 
 /// Returns the word at `offset`, or `None` between and behind the instances.
-fn word_at(a: &MicroArgs, word: u64, offset: u64) -> Option<At> {
+fn word_at(a: &MicroArgs, word: u64, offset: u64) -> Option<TargetParams> {
     let (mid, words) = (u64::from(a.mid), u64::from(a.cols));
     let (set, rest) = (offset / a.panel_bytes, offset % a.panel_bytes);
     let (row, along) = (rest / a.row_bytes, rest % a.row_bytes);
     let within = if mid > 1 { along / a.instance_bytes } else { 0 };
     let along = if mid > 1 { along % a.instance_bytes } else { along };
-    let at = At { instance: set * mid + within, row, along: along / word, byte: along % word };
+    let at =
+        TargetParams { instance: set * mid + within, row, along: along / word, byte: along % word };
     let there = at.instance < a.instances && row < u64::from(a.rows) && at.along < words;
     (there && within < mid).then_some(at)
 }
@@ -163,7 +164,9 @@ fn micro(call: &Launch, a: &MicroArgs, alignment: u64, offset: u64) -> Moved {
     let places = stacked * ((swaths * (cols / micro)) << a.down);
     let slots = places.div_ceil(u64::from(call.threads)) * u64::from(call.threads);
     on_chip(call, slots * micro * vector)?;
-    let Some(At { instance, row, along, byte }) = word_at(a, word, offset) else { return Ok(None) };
+    let Some(TargetParams { instance, row, along, byte }) = word_at(a, word, offset) else {
+        return Ok(None);
+    };
     let (number, first) = (instance / stacked, instance / stacked * stacked);
     if number >= u64::from(call.groups) {
         return Ok(None);

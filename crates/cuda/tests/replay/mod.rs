@@ -22,8 +22,8 @@ mod swap_axes;
 mod tiles;
 mod wide;
 
-use turntile_cuda::args::{Args, Second};
-use turntile_cuda::call::{Launch, WorkspacePart};
+use turntile_cuda::args::{Args, SecondPointer};
+use turntile_cuda::launch::{Launch, WorkspacePart};
 use turntile_cuda::sync::BlockSync;
 
 /// Why a launch cannot do what its kernel promises.
@@ -85,7 +85,9 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
     need(clusters == in_clusters && clusters == (call.cluster > 1), || {
         format!("{}: a cluster", call.kernel())
     })?;
-    need(call.groups % call.cluster == 0, || format!("{}: whole clusters", call.kernel()))?;
+    need(call.groups.is_multiple_of(call.cluster), || {
+        format!("{}: whole clusters", call.kernel())
+    })?;
     match &call.params {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
         Args::Cube(args) => cube::cube(call, args, alignment, offset),
@@ -126,9 +128,9 @@ fn workspace(call: &Launch) -> Answer<()> {
     let fits = unused
         || matches!(
             (call.workspace, call.params.second()),
-            (WorkspacePart::None, None | Some(Second::Source))
-                | (WorkspacePart::Flags(_), Some(Second::Flags))
-                | (WorkspacePart::Kept(_), Some(Second::Kept))
+            (WorkspacePart::None, None | Some(SecondPointer::Source))
+                | (WorkspacePart::Flags(_), Some(SecondPointer::Flags))
+                | (WorkspacePart::Saved(_), Some(SecondPointer::Kept))
         );
     need(fits, || format!("{}: {:?}", call.kernel(), call.workspace))
 }

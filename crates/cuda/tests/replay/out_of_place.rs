@@ -9,23 +9,23 @@ use super::tiles::{tile_threads, vector};
 use super::{Answer, Launch, Moved, aligned, exactly, last_number, need, on_chip};
 
 /// A word of the source.
-struct At {
+struct TargetParams {
     which: u64,
     r: u64,
     /// Bytes into the row.
     along: u64,
 }
 
-fn at(offset: u64, matrix_bytes: u64, from_pitch: u64) -> At {
+fn at(offset: u64, matrix_bytes: u64, from_pitch: u64) -> TargetParams {
     let rest = offset % matrix_bytes;
-    At { which: offset / matrix_bytes, r: rest / from_pitch, along: rest % from_pitch }
+    TargetParams { which: offset / matrix_bytes, r: rest / from_pitch, along: rest % from_pitch }
 }
 
 pub fn into(call: &Launch, a: &IntoArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
     exactly(call, 256)?;
     aligned(word, &[a.from_pitch, a.to_pitch, a.matrix_bytes])?;
-    let At { which, r, along } = at(offset, a.matrix_bytes, a.from_pitch);
+    let TargetParams { which, r, along } = at(offset, a.matrix_bytes, a.from_pitch);
     let (c, byte) = (along / word, along % word);
     if r >= a.rows || c >= a.cols {
         return Ok(None);

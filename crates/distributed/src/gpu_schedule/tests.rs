@@ -9,9 +9,9 @@ use std::ops::Range;
 use proptest::prelude::*;
 use turntile::mode::InPlace;
 use turntile::{RawElements, Transpose};
-use turntile_cuda::Chip;
+use turntile_cuda::GpuDevice;
 use turntile_cuda::args::{ApartArgs, Args};
-use turntile_cuda::call::ChipLimits;
+use turntile_cuda::launch::DeviceLimits;
 use turntile_cuda::peers::Swap;
 
 use super::*;
@@ -102,7 +102,7 @@ fn unordered(commands: &[GpuCommand]) -> Option<[GpuCommand; 2]> {
 /// set, each local stage uses its last alternative, otherwise the first that can be planned.
 fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut [Vec<u8>]) {
     let ranks = data.len();
-    let planner = turntile::plan::Planner::new(Chip::h200());
+    let planner = turntile::plan::Planner::new(GpuDevice::h200());
     let requests: Vec<_> = (0..ranks).map(|rank| change.stage_requests(rank).unwrap()).collect();
     let blocks = requests[0].blocks.as_ref();
     let bounce = |r| blocks.map_or(0, |blocks| blocks.bounce_bytes_with_slides(r, chunk));
@@ -147,8 +147,8 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
 /// launches. Checks that every byte moves exactly once. Then runs the remaining local stages.
 fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
     let (ranks, elem) = (data.len(), change.elem_bytes());
-    let launches = Swap::lower(squares.squares, elem, &ChipLimits::H200).unwrap();
-    let planner = turntile::plan::Planner::new(Chip::h200());
+    let launches = Swap::lower(squares.squares, elem, &DeviceLimits::H200).unwrap();
+    let planner = turntile::plan::Planner::new(GpuDevice::h200());
     let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
     let blocks = change.stage_requests(0).unwrap().blocks.unwrap();
     let commands = tile_swaps(&blocks, squares, elem);
@@ -164,7 +164,7 @@ fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mu
                 let Args::Apart(a) = launches[launch as usize].params else {
                     panic!("{launches:?}")
                 };
-                let rank = blocks[usize::from(launch == SwapHalf::Second)].0;
+                let rank = blocks[usize::from(launch == SwapHalf::SecondPointer)].0;
                 let kind =
                     if launch == SwapHalf::Own { StreamKind::Local } else { StreamKind::Send };
                 assert_eq!((on, blocks[0] == blocks[1]), ((rank, kind), launch == SwapHalf::Own));
@@ -242,7 +242,7 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
         data
     });
     let lowers = |squares: &PeerSquares| {
-        Swap::lower(squares.squares, change.elem_bytes(), &ChipLimits::H200).is_ok()
+        Swap::lower(squares.squares, change.elem_bytes(), &DeviceLimits::H200).is_ok()
     };
     let squares = change.squares().filter(lowers).map(Ok);
     for variant in [false, true].into_iter().map(Err).chain(squares) {
@@ -279,7 +279,7 @@ fn tiles_have_the_side_of_a_part_when_parts_are_square() {
         for elem in [4, 8, 16] {
             let change = Redistribution::transpose(parts.clone(), parts.clone(), elem).threads(1);
             assert_eq!(
-                fastest_tiles(&change, &[&Chip::h200()]).map(|squares| squares.squares.side),
+                fastest_tiles(&change, &[&GpuDevice::h200()]).map(|squares| squares.squares.side),
                 Some(side)
             );
             check(&change, ranks, 1 << 16);
@@ -296,7 +296,7 @@ fn tile_swaps_give_the_result_of_ranks_for_rectangles_in_equal_parts() {
             let [rows, cols] = [m, n].map(|part| Partition::balanced(ranks * part, ranks));
             for elem in [4, 8, 16] {
                 let change = Redistribution::transpose(rows.clone(), cols.clone(), elem).threads(1);
-                assert!(fastest_tiles(&change, &[&Chip::h200()]).is_some(), "{m} {n} {elem}");
+                assert!(fastest_tiles(&change, &[&GpuDevice::h200()]).is_some(), "{m} {n} {elem}");
                 check(&change, ranks, 1 << 16);
             }
         }
@@ -307,7 +307,7 @@ fn tile_swaps_give_the_result_of_ranks_for_rectangles_in_equal_parts() {
 fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
     let parts = |extent, ranks| Partition::balanced(extent, ranks);
     let side =
-        |change: &Redistribution| Some(fastest_tiles(change, &[&Chip::h200()])?.squares.side);
+        |change: &Redistribution| Some(fastest_tiles(change, &[&GpuDevice::h200()])?.squares.side);
     for (rows, cols) in [
         (parts(8, 1), parts(8, 1)),
         (parts(9, 2), parts(9, 2)),
@@ -335,7 +335,7 @@ fn tile_side_is_chosen_by_the_cost_of_the_remaining_local_stage() {
     let parts = |extent| Partition::balanced(extent, 2);
     for (m, n, least, most) in [(65_536, 32_768, 64, 8192), (49_152, 40_960, 64, 4096)] {
         let change = Redistribution::transpose(parts(m), parts(n), 4);
-        let side = fastest_tiles(&change, &[&Chip::h200()]).unwrap().squares.side;
+        let side = fastest_tiles(&change, &[&GpuDevice::h200()]).unwrap().squares.side;
         assert!((least..=most).contains(&side), "{m} x {n}: {side}");
     }
 }

@@ -9,7 +9,7 @@ pub(crate) use draws::random;
 use anyhow::Result;
 use serde::Serialize;
 use turntile::mode::Dynamic;
-use turntile::plan::{Chip, CostTable, CpuDevice, Measurement, Planner, Problem, TileRule};
+use turntile::plan::{CostTable, CpuDevice, GpuDevice, Measurement, Planner, Problem, TileRule};
 use turntile::{ErrorKind, Transpose};
 use turntile_cli::bench::{Row, csv, short};
 use turntile_cli::device::BenchDevice;
@@ -95,7 +95,7 @@ fn costs(args: &BenchArgs, device: &BenchDevice) -> Result<Option<CostTable>> {
     let text = std::fs::read_to_string(file).on("read", file)?;
     let costs = match device {
         BenchDevice::Host => CpuDevice::costs_from(&text),
-        BenchDevice::Gpu(_) => Chip::costs_from(&text),
+        BenchDevice::Gpu(_) => GpuDevice::costs_from(&text),
     };
     Ok(Some(costs?))
 }
@@ -142,8 +142,10 @@ fn planner(
         (BenchDevice::Host, Some(costs)) => {
             Planner::new(CpuDevice::here(threads).with_costs(costs))
         }
-        (BenchDevice::Gpu(gpu), None) => Planner::new(gpu.chip().clone()),
-        (BenchDevice::Gpu(gpu), Some(costs)) => Planner::new(gpu.chip().clone().with_costs(costs)),
+        (BenchDevice::Gpu(gpu), None) => Planner::new(gpu.device().clone()),
+        (BenchDevice::Gpu(gpu), Some(costs)) => {
+            Planner::new(gpu.device().clone().with_costs(costs))
+        }
     };
     match route {
         Choice::Best => planner,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use turntile::gpu::{CudaError, Gpu, Stopwatch, measure_on};
-use turntile::plan::{Chip, CostTable, Plan, Problem};
+use turntile::plan::{CostTable, GpuDevice, Plan, Problem};
 use turntile_plan::Device as _;
 use turntile_plan::tuner::median;
 
@@ -46,7 +46,7 @@ pub fn calibrate(
     // The stages' own memory takes its place.
     drop(watch);
     let timed = Timed { budget, problems: problems::both(bytes), speed };
-    fitted(gpu.chip(), &mut OnGpu(gpu.clone()), &timed, progress)
+    fitted(gpu.device(), &mut OnGpu(gpu.clone()), &timed, progress)
 }
 
 /// How often a table is made whose own plans are measured.
@@ -61,7 +61,7 @@ pub(super) struct Timed {
 
 /// The same with any watch.
 pub(super) fn fitted(
-    chip: &Chip,
+    chip: &GpuDevice,
     watch: &mut dyn Watch,
     timed: &Timed,
     progress: &mut dyn FnMut(f64),

@@ -21,7 +21,7 @@ impl Tabled for turntile_cpu::CpuDevice {
     }
 }
 
-impl Tabled for turntile_cuda::Chip {
+impl Tabled for turntile_cuda::GpuDevice {
     fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
         self.sample(stage, elem_bytes, seconds)
     }

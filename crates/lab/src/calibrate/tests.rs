@@ -4,7 +4,7 @@ use std::iter;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use turntile::plan::{Chip, CostTable, CpuDevice, Plan, Stage};
+use turntile::plan::{CostTable, CpuDevice, GpuDevice, Plan, Stage};
 
 use super::gpu::{self, Timed};
 use super::host::calibrate_on;
@@ -55,8 +55,8 @@ fn apart(
 
 #[test]
 fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
-    let chip = Chip::h200();
-    let truth = another(chip.costs(), |text| Chip::costs_from(text).unwrap());
+    let chip = GpuDevice::h200();
+    let truth = another(chip.costs(), |text| GpuDevice::costs_from(text).unwrap());
     let truth = chip.clone().with_costs(truth).copying(3e12);
     let problems = problems::both(1 << 30);
     // For ever is as long as it takes.
@@ -64,7 +64,7 @@ fn a_gpu_s_table_is_found_from_what_it_says_of_stages() {
     let timed = Timed { budget, problems: problems.clone(), speed: 3e12 };
     let mut clock = Clock(|stage: &Stage, elem_bytes| truth.estimated(stage, elem_bytes));
     let made = gpu::fitted(&chip, &mut clock, &timed, &mut |_| {}).unwrap();
-    let of = |chip: &Chip| {
+    let of = |chip: &GpuDevice| {
         let chip = chip.clone();
         move |stage: &Stage, elem_bytes| chip.estimated(stage, elem_bytes).unwrap()
     };

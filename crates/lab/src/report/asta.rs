@@ -1,7 +1,7 @@
 //! Tables 5.2 and 5.3, figure 5.7: arrays of structures to tiled arrays and on.
 
 use anyhow::Result;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::Elementary;
 
 use super::bench::{Bench, cells};
@@ -56,7 +56,7 @@ enum Method {
 fn tiles_by(bench: &mut Bench, tiles: Elementary, method: Method) -> Result<[String; 3]> {
     let threads = threads(bench, tiles.instance_len());
     cells(match method {
-        Method::Barrier => bench.stage(tiles.into(), Way::Barrier(Scope::Block), 4, threads),
+        Method::Barrier => bench.stage(tiles.into(), Strategy::Barrier(Scope::Block), 4, threads),
         Method::OnChip => {
             bench.on_chip(tiles, FlagLayout::Spread { spreading: 32, padded: true }, threads)
         }
@@ -126,7 +126,7 @@ pub fn figure_5_7(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for (name, rows, width) in PROBLEMS {
         for tile in [16, 32, 64] {
             let across = shape(1, width, (bench.side(rows) / tile).max(2), tile);
-            for (label, method) in [("PTTWAC", Way::Moves), ("P-IPT", Way::PerCycle)] {
+            for (label, method) in [("PTTWAC", Strategy::Moves), ("P-IPT", Strategy::PerCycle)] {
                 let speed = cells(bench.stage(across.into(), method, 4, bench.threads()))?;
                 let (width, tile) = (width.to_string(), tile.to_string());
                 let names = [name, &width, &tile, label].map(String::from);

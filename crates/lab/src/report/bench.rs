@@ -9,8 +9,8 @@ use turntile::gpu::{CudaError, Gpu};
 use turntile::plan::{CpuDevice, Plan, Planner, Problem};
 use turntile_cli::device::BenchDevice;
 use turntile_cli::measure::{copy, gb_per_s};
-use turntile_cuda::chip::way_of;
-use turntile_cuda::way::Way;
+use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::strategy::Strategy;
 use turntile_cuda::{Prepared, Work};
 use turntile_perm::Elementary;
 use turntile_plan::{Device as _, Implementation, Method, StageMap};
@@ -118,7 +118,7 @@ impl Bench {
     pub fn planner(&self) -> Planner {
         match &self.place {
             Place::Host { threads } => Planner::new(CpuDevice::here(*threads)),
-            Place::Gpu { gpu, .. } => Planner::new(gpu.chip().clone()),
+            Place::Gpu { gpu, .. } => Planner::new(gpu.device().clone()),
         }
     }
 
@@ -126,7 +126,7 @@ impl Bench {
     pub fn wider(&self) -> Planner {
         let device = match &self.place {
             Place::Host { threads } => Wider::host(*threads),
-            Place::Gpu { gpu, .. } => Wider::gpu(gpu.chip().clone()),
+            Place::Gpu { gpu, .. } => Wider::gpu(gpu.device().clone()),
         };
         Planner::new(device).with_routes(&FOUR_STAGES)
     }
@@ -182,7 +182,7 @@ impl Bench {
                 let numeric =
                     |w: &&str| w.contains('.') && w.starts_with(|c: char| c.is_ascii_digit());
                 let driver = words.find(numeric).unwrap_or("unknown");
-                format!("{}; driver {driver}", gpu.chip().name())
+                format!("{}; driver {driver}", gpu.device().name())
             }
         }
     }
@@ -226,7 +226,7 @@ impl Bench {
         let mut work: Option<Work> = None;
         for (shape, offer) in stages {
             let way = way_of(offer).expect("a GPU's");
-            let next = Work::of_stage(shape, way, problem.elem_bytes(), 16, gpu.chip().limits())?;
+            let next = Work::of_stage(shape, way, problem.elem_bytes(), 16, gpu.device().limits())?;
             work = Some(work.map_or(next.clone(), |work| work.then(next)));
         }
         let (rows, cols) = (problem.rows(), problem.cols());
@@ -304,7 +304,7 @@ impl Bench {
     pub fn stage(
         &mut self,
         shape: StageMap,
-        way: Way,
+        way: Strategy,
         elem_bytes: usize,
         threads: usize,
     ) -> Result<Speed> {
@@ -315,7 +315,7 @@ impl Bench {
                 return self.host(plan, threads, |k| shape.dest(k), None);
             }
             Place::Gpu { gpu, .. } => {
-                let work = Work::of_stage(&shape, way, elem_bytes, 16, gpu.chip().limits())?;
+                let work = Work::of_stage(&shape, way, elem_bytes, 16, gpu.device().limits())?;
                 self.calls(work, shape, elem_bytes)?
             }
         };
@@ -325,7 +325,7 @@ impl Bench {
     /// A plan of which the lab's own kernels move some stages, on a GPU.
     fn plan_with_others(&mut self, plan: &Plan) -> Result<Speed> {
         let problem = &plan.problem;
-        let limits = *self.gpu().expect("asked of a GPU").chip().limits();
+        let limits = *self.gpu().expect("asked of a GPU").device().limits();
         let mut program = Program::new(&[problem.bytes(), plan.workspace_bytes]);
         for stage in plan.stages() {
             let elem_bytes = problem.elem_bytes() * stage.elems_per_unit;
@@ -351,9 +351,9 @@ impl Bench {
     /// 010! by PTTWAC with flags on chip, elements of 4 bytes; on a host by its threads, whatever the layout.
     pub fn on_chip(&mut self, e: Elementary, flags: FlagLayout, threads: usize) -> Result<Speed> {
         let Some(gpu) = self.gpu() else {
-            return self.stage(e.into(), Way::OnChipMoves { threads }, 4, threads);
+            return self.stage(e.into(), Strategy::OnChipMoves { threads }, 4, threads);
         };
-        let program = moved::on_chip(e, flags, threads, gpu.chip().limits());
+        let program = moved::on_chip(e, flags, threads, gpu.device().limits());
         let none = || Refused(format!("no kernel for {e:?}"));
         self.program(program.ok_or_else(none)?, &problem(e)?)
     }
@@ -361,7 +361,7 @@ impl Bench {
     /// Super-elements moved by a GPU's kernels that hold them in one way or another.
     pub fn held(&mut self, e: Elementary, held: Held) -> Result<Speed> {
         let gpu = self.gpu().expect("an item of GPUs");
-        let program = moved::program(e, 4, held, gpu.chip().limits());
+        let program = moved::program(e, 4, held, gpu.device().limits());
         let none = || Refused(format!("no kernel for {e:?}"));
         self.program(program.ok_or_else(none)?, &problem(e)?)
     }

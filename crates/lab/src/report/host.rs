@@ -12,7 +12,7 @@ use turntile_cli::measure::{copy, fill, gb_per_s};
 use turntile_cli::memory::{AnonymousMap, Pages};
 use turntile_cpu::kernel_config::CpuKernelConfig;
 use turntile_cpu::{Executor, Workspace};
-use turntile_cuda::way::Way;
+use turntile_cuda::strategy::Strategy;
 use turntile_plan::tuner::median;
 use turntile_plan::{
     Device as _, Implementation, LaunchConfig, Method, MethodFilter, StageMap, StageRequest,
@@ -222,7 +222,7 @@ pub fn offered(
 }
 
 /// A host's plan of one stage, over elements in a row.
-pub fn alone(shape: &StageMap, way: Way, elem_bytes: usize, threads: usize) -> Result<Plan> {
+pub fn alone(shape: &StageMap, way: Strategy, elem_bytes: usize, threads: usize) -> Result<Plan> {
     let offer = offered(shape, way.method(), elem_bytes, threads)?;
     Ok(Plan::from_stage("host", shape.clone(), offer, elem_bytes)?)
 }

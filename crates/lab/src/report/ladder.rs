@@ -151,7 +151,7 @@ pub fn filter(bench: &mut Bench, table: &mut Table) -> Result<()> {
         // The host takes seconds for more.
         let want = (side <= 1024).then(|| gaussian::on_host(&image, side, side, SIGMA));
         let mut seconds = |between| {
-            let program = gaussian::program(side, side, SIGMA, between, gpu.chip())?;
+            let program = gaussian::program(side, side, SIGMA, between, gpu.device())?;
             // Without transpositions what comes out is no filtered image.
             let want = want.as_deref().filter(|_| between != Between::Nothing);
             bench.filter(program, &image, want)

@@ -1,7 +1,7 @@
 //! Figures 4.19 and 4.20: transposition 100!, super-elements moved across a matrix.
 
 use anyhow::Result;
-use turntile_cuda::way::Way;
+use turntile_cuda::strategy::Strategy;
 use turntile_perm::Elementary;
 
 use super::bench::{Bench, cells};
@@ -22,7 +22,7 @@ pub const FIGURE_4_20: &[&str] = &[
 /// A way to move super-elements.
 #[derive(Clone, Copy, PartialEq)]
 enum Version {
-    Way(Way),
+    Strategy(Strategy),
     /// The product's, where it holds them in registers.
     Registers,
     Held(Held),
@@ -30,7 +30,7 @@ enum Version {
 
 /// The thesis's three versions on a GPU, a host's one, and P-IPT.
 fn versions(bench: &Bench) -> Vec<(&'static str, Version)> {
-    let p_ipt = ("P-IPT", Version::Way(Way::PerCycle));
+    let p_ipt = ("P-IPT", Version::Strategy(Strategy::PerCycle));
     match bench.is_gpu() {
         true => vec![
             ("block with barriers", Version::Held(Held::Block)),
@@ -38,7 +38,7 @@ fn versions(bench: &Bench) -> Vec<(&'static str, Version)> {
             ("register tiling", Version::Registers),
             p_ipt,
         ],
-        false => vec![("PTTWAC", Version::Way(Way::Moves)), p_ipt],
+        false => vec![("PTTWAC", Version::Strategy(Strategy::Moves)), p_ipt],
     }
 }
 
@@ -55,9 +55,9 @@ fn measure(
     let cols = (elements / unit / rows).max(2);
     let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
     cells(match version {
-        Version::Way(way) => bench.stage(e.into(), way, 4, bench.threads()),
+        Version::Strategy(way) => bench.stage(e.into(), way, 4, bench.threads()),
         Version::Registers if unit * 4 > IN_REGISTERS * 16 => return Ok(Default::default()),
-        Version::Registers => bench.stage(e.into(), Way::Moves, 4, 1),
+        Version::Registers => bench.stage(e.into(), Strategy::Moves, 4, 1),
         Version::Held(held) => bench.held(e, held),
     })
 }
@@ -86,7 +86,8 @@ pub fn figure_4_20(bench: &mut Bench, table: &mut Table) -> Result<()> {
         if bench.quick() { &[8, 64] } else { &[8, 16, 32, 64, 128, 256, 512, 1024, 4096] };
     for &unit in units {
         for (label, version) in versions(bench) {
-            if matches!(version, Version::Held(Held::Block) | Version::Way(Way::PerCycle)) {
+            if matches!(version, Version::Held(Held::Block) | Version::Strategy(Strategy::PerCycle))
+            {
                 continue;
             }
             // Long super-elements need a large matrix for many of them.

@@ -4,8 +4,8 @@ use anyhow::Result;
 use turntile::plan::{Problem, Stage};
 use turntile_cli::measure::gb_per_s;
 use turntile_cuda::Work;
-use turntile_cuda::chip::way_of;
-use turntile_cuda::way::Way;
+use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::strategy::Strategy;
 use turntile_perm::{Elementary, RowSlide};
 use turntile_plan::{Implementation, Method, StageMap};
 
@@ -29,8 +29,9 @@ pub fn figure_4_4(bench: &mut Bench, table: &mut Table) -> Result<()> {
     let (rows, cols) = (bench.side(rows), bench.side(cols));
     let pad = RowSlide::new(rows, cols, cols, rows).expect("rows with gaps");
     let shape = StageMap::Slide(pad);
-    let by_rows =
-        |gpu: &Gpu| Work::of_stage(&shape, Way::Rounds { least: 2 }, 4, 16, gpu.chip().limits());
+    let by_rows = |gpu: &Gpu| {
+        Work::of_stage(&shape, Strategy::Rounds { least: 2 }, 4, 16, gpu.device().limits())
+    };
     let mut launches = bench
         .gpu()
         .map(by_rows)
@@ -107,7 +108,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<()> {
             let speed = match bench.gpu() {
                 Some(gpu) => {
                     let way = way_of(offer).expect("a GPU's");
-                    let work = Work::of_stage(shape, way, 4, 16, gpu.chip().limits())?;
+                    let work = Work::of_stage(shape, way, 4, 16, gpu.device().limits())?;
                     let seconds = bench.calls(work, shape.clone(), 4)?;
                     let gb_per_s = gb_per_s(problem.bytes() as f64, seconds);
                     Speed { gb_per_s, copy_gb_per_s: bench.copy(problem.bytes())? }

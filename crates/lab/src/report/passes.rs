@@ -140,7 +140,7 @@ fn merged(factors: impl Iterator<Item = Factor>) -> Vec<Factor> {
 
 #[cfg(test)]
 mod tests {
-    use turntile::plan::{Chip, CpuDevice, Planner};
+    use turntile::plan::{CpuDevice, GpuDevice, Planner};
 
     use super::*;
 
@@ -159,7 +159,7 @@ mod tests {
     fn factors_say_where_elements_are_after_each_stage() {
         let mut told = 0;
         for planner in
-            [Planner::new(Chip::preset("h200").unwrap()), Planner::new(CpuDevice::here(1))]
+            [Planner::new(GpuDevice::preset("h200").unwrap()), Planner::new(CpuDevice::here(1))]
         {
             for (_, extents, axes, elem_bytes) in EXAMPLES {
                 let problem = Problem::permuted(extents, axes, elem_bytes).unwrap();

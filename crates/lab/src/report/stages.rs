@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use turntile::plan::{Plan, Planner, Problem, Route, TileRule, TileSize};
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::Elementary;
 use turntile_plan::{Implementation, Method, StageMap};
 
@@ -64,7 +64,7 @@ fn in_tile(bench: &mut Bench, route: Route, m: usize, n: usize, tiles: Method) -
 
 /// Speeds that the thesis names in its text.
 pub fn said(bench: &mut Bench, table: &mut Table) -> Result<()> {
-    let global = Way::Moves;
+    let global = Strategy::Moves;
     let shape = |batch, rows, cols, unit| -> StageMap {
         Elementary { batch, rows, mid: 1, cols, unit }.into()
     };
@@ -93,12 +93,12 @@ pub fn said(bench: &mut Bench, table: &mut Table) -> Result<()> {
     }
     let tiles = shape((bench.elements() / (32 * 64)).max(1), 32, 64, 1);
     let workers = threads(bench, 32 * 64);
-    let barrier = cells(bench.stage(tiles, Way::Barrier(Scope::Block), 4, workers))?;
+    let barrier = cells(bench.stage(tiles, Strategy::Barrier(Scope::Block), 4, workers))?;
     row("4.5: 010! on chip, tiles of 32 x 64", "barrier", ["95", "GTX 480"], barrier);
     let (_, long, wide) = PROBLEMS[0];
     for (tile, thesis) in [(16, "0.44"), (64, "13.65")] {
         let across = shape(1, wide, (bench.side(long) / tile).max(2), tile);
-        let speed = cells(bench.stage(across, Way::PerCycle, 4, bench.threads()))?;
+        let speed = cells(bench.stage(across, Strategy::PerCycle, 4, bench.threads()))?;
         let what = format!("4.6: 100!, super-elements of {tile} (bcsstk18)");
         row(&what, "P-IPT", [thesis, "Fermi"], speed);
     }
@@ -107,7 +107,7 @@ pub fn said(bench: &mut Bench, table: &mut Table) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use turntile::plan::Chip;
+    use turntile::plan::GpuDevice;
     use turntile_plan::Device as _;
 
     use super::super::host::request;
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_thesis_s_plans_are_those_of_its_method() {
-        let chip = Chip::preset("h200").unwrap();
+        let chip = GpuDevice::preset("h200").unwrap();
         let wider = Wider::gpu(chip.clone());
         let offer = |shape: &StageMap, method, elem_bytes| {
             let offers = wider.implementations(shape, &request(elem_bytes)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Figures 4.16 to 4.18: transposition 010!, tiles on their own.
 
 use anyhow::Result;
-use turntile_cuda::way::{Scope, Way};
+use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::Elementary;
 
 use super::asta::{PROBLEMS, threads};
@@ -80,10 +80,10 @@ fn widths(bench: &Bench) -> Vec<usize> {
 pub fn figure_4_18(bench: &mut Bench, table: &mut Table) -> Result<()> {
     for width in widths(bench) {
         for (label, way) in [
-            ("P-IPT", Ok(Way::PerCycle)),
+            ("P-IPT", Ok(Strategy::PerCycle)),
             ("PTTWAC packed", Err(FlagLayout::PACKED)),
             ("PTTWAC spread and padded", Err(SPREAD)),
-            ("barrier", Ok(Way::Barrier(Scope::Block))),
+            ("barrier", Ok(Strategy::Barrier(Scope::Block))),
         ] {
             let (threads, tiles) = (threads(bench, 32 * width), tiles(bench, 32, width));
             let speed = cells(match way {

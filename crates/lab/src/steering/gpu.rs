@@ -5,7 +5,7 @@ use turntile::gpu::Gpu;
 use turntile_cuda::args::Address;
 use turntile_plan::Device as _;
 
-use super::walk::{Ground, Row, WORD, middle, walks};
+use super::walk::{BenchMemory, Row, WORD, middle, walks};
 use crate::code::Code;
 use crate::command::SteeringArgs;
 use crate::params::{Params, SteeringArgs as Args};
@@ -74,9 +74,9 @@ pub(super) fn rows(
     gpu: &Gpu,
     cache: usize,
     pitches: &[usize],
-) -> Result<(String, Ground, Vec<Row>)> {
-    let ground = Ground { line: 128, span: 8 << 30, cache };
-    let blocks = gpu.chip().limits().units * BLOCKS;
+) -> Result<(String, BenchMemory, Vec<Row>)> {
+    let ground = BenchMemory { line: 128, span: 8 << 30, cache };
+    let blocks = gpu.device().limits().units * BLOCKS;
     let beyond = ground.beyond().next_multiple_of(blocks);
     let field = Field { span: ground.span, places: beyond, blocks };
     let forms = [("cached", blocks, 0, AGAIN), ("memory", beyond, blocks, beyond / blocks)];
@@ -103,5 +103,5 @@ pub(super) fn rows(
             rows.push(Row { form, places: count, pitch, walk, seed, ns });
         }
     }
-    Ok((gpu.chip().name().to_owned(), ground, rows))
+    Ok((gpu.device().name().to_owned(), ground, rows))
 }

@@ -28,7 +28,7 @@ impl Walk {
 
 /// Bytes that decide where a walk goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Ground {
+pub struct BenchMemory {
     /// Of a line of the cache.
     pub line: usize,
     /// Of the memory that is walked on.
@@ -42,7 +42,7 @@ const PAGE: usize = 2 << 20;
 /// Of a word, in which places count.
 pub const WORD: usize = 4;
 
-impl Ground {
+impl BenchMemory {
     /// The first `count` places of a walk, in words; rows in order, or shuffled by the seed. No place is met twice while there
     /// is a line that was not.
     pub fn places(
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    const GROUND: Ground = Ground { line: 64, span: 1 << 20, cache: 1 << 15 };
+    const GROUND: BenchMemory = BenchMemory { line: 64, span: 1 << 20, cache: 1 << 15 };
 
     #[test]
     fn walks_touch_lines_once_and_stay_within_the_memory() {

@@ -260,7 +260,7 @@ fn run_fails_when_one_reader_fails() {
 /// Checks that options that only apply to in-memory plans are rejected, not ignored.
 #[test]
 fn stored_rejects_options_of_plans_in_memory() {
-    use crate::plan::{Chip, Route, TileRule};
+    use crate::plan::{GpuDevice, Route, TileRule};
     let of = || Transpose::new::<u32>(30, 50).dynamic();
     for (transpose, with) in [
         (of().workspace_cap(9), "a workspace cap"),
@@ -270,7 +270,7 @@ fn stored_rejects_options_of_plans_in_memory() {
         (of().tiles(TileRule::Exhaustive), "a tile rule"),
         (of().effort(Effort::Measure(std::time::Duration::ZERO)), "measuring"),
         (of().wisdom("w.json"), "a wisdom file"),
-        (of().costs(Chip::h200().costs().clone()), "a cost table"),
+        (of().costs(GpuDevice::h200().costs().clone()), "a cost table"),
     ] {
         assert_eq!(transpose.stored(1 << 20).err(), Some(Reason::Stored { with }.into()));
     }

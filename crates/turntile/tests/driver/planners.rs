@@ -2,9 +2,9 @@
 
 use turntile::Transposer;
 use turntile::plan::{
-    Chip, CpuDevice, Infeasible, Plan, PlanError, Planner, Problem, Route, TileRule,
+    CpuDevice, GpuDevice, Infeasible, Plan, PlanError, Planner, Problem, Route, TileRule,
 };
-use turntile_cuda::call::ChipLimits;
+use turntile_cuda::launch::DeviceLimits;
 
 use crate::draw::Draw;
 use crate::requests::{ROUTES, is_known};
@@ -43,18 +43,18 @@ impl Device {
             Device::Host { threads, scratch: Some(bytes) } => {
                 Planner::new(CpuDevice::new(threads).with_scratch(bytes))
             }
-            Device::H200 => Planner::new(Chip::h200()),
-            Device::A100 => Planner::new(Chip::a100()),
+            Device::H200 => Planner::new(GpuDevice::h200()),
+            Device::A100 => Planner::new(GpuDevice::a100()),
             Device::Old => {
-                let limits = ChipLimits {
+                let limits = DeviceLimits {
                     units: 13,
                     shared_bytes: 48 << 10,
                     unit_shared_bytes: 48 << 10,
                     cluster: 1,
                     cooperative: false,
-                    ..ChipLimits::H200
+                    ..DeviceLimits::H200
                 };
-                Planner::new(Chip::like_h200("old", limits, 2.08e11))
+                Planner::new(GpuDevice::like_h200("old", limits, 2.08e11))
             }
         }
     }

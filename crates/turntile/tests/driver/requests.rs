@@ -6,7 +6,7 @@ use std::time::Duration;
 use turntile::error::Reason;
 use turntile::mode::Dynamic;
 use turntile::plan::Effort;
-use turntile::plan::{Chip, CostTable, CpuDevice, Planner, Route, TileRule};
+use turntile::plan::{CostTable, CpuDevice, GpuDevice, Planner, Route, TileRule};
 use turntile::{Error, Transpose, Transposer};
 
 use crate::draw::Draw;
@@ -62,7 +62,7 @@ impl Table {
             Table::Own => own,
             Table::Slow => own.named(here.processor(), "").with_constant(0, 1e6),
             Table::OtherProcessor => own.named("an abacus", ""),
-            Table::Gpu => Chip::h200().costs().clone().named(here.processor(), ""),
+            Table::Gpu => GpuDevice::h200().costs().clone().named(here.processor(), ""),
         }
     }
 

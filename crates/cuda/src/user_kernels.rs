@@ -15,7 +15,7 @@ use crate::gpu::Gpu;
 
 /// Entry points of device code that somebody else wrote, loaded.
 #[derive(Debug)]
-pub struct Kernels {
+pub struct UserKernels {
     gpu: Gpu,
     entries: Vec<(String, Function)>,
 }
@@ -29,15 +29,19 @@ impl Gpu {
     /// # Safety
     /// `ptx` is PTX, a text. The driver recognises machine code by its first bytes, and reads as much of it as these
     /// say.
-    pub unsafe fn load_kernels(&self, ptx: &CStr, entries: &[&str]) -> Result<Kernels, CudaError> {
+    pub unsafe fn load_kernels(
+        &self,
+        ptx: &CStr,
+        entries: &[&str],
+    ) -> Result<UserKernels, CudaError> {
         let module = Module::load(self.context(), Image::Ptx(ptx))?;
         let find = |&name: &&str| Ok((name.to_owned(), module.function(name)?));
         let entries = entries.iter().map(find).collect::<Result<_, CudaError>>()?;
-        Ok(Kernels { gpu: self.clone(), entries })
+        Ok(UserKernels { gpu: self.clone(), entries })
     }
 }
 
-impl Kernels {
+impl UserKernels {
     /// Names of the entry points, in the order that they were asked for.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(name, _)| name.as_str())
@@ -62,7 +66,7 @@ impl Kernels {
     /// - blocks that wait for others are launched so that those are sure to have begun: cooperatively, or with
     ///   numbers taken from a counter;
     /// - `stream` is a stream of that context, or null for its default stream;
-    /// - this `Kernels`, which holds the code, is not dropped until the queued work has ended.
+    /// - this `UserKernels`, which holds the code, is not dropped until the queued work has ended.
     pub unsafe fn launch(
         &self,
         entry: usize,

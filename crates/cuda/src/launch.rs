@@ -9,7 +9,7 @@ use crate::sync::BlockSync;
 
 /// The limits of a device that decide its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChipLimits {
+pub struct DeviceLimits {
     /// Streaming multiprocessors.
     pub units: usize,
     /// Opt-in shared memory of a block, in bytes.
@@ -24,9 +24,9 @@ pub struct ChipLimits {
     pub cooperative: bool,
 }
 
-impl ChipLimits {
+impl DeviceLimits {
     /// The H200 (and H100): 132 multiprocessors, 227 KiB, clusters of 16.
-    pub const H200: ChipLimits = ChipLimits {
+    pub const H200: DeviceLimits = DeviceLimits {
         units: 132,
         shared_bytes: 227 << 10,
         unit_shared_bytes: 228 << 10,
@@ -44,7 +44,7 @@ pub enum WorkspacePart {
     /// Flags: so many bytes, zero when it starts.
     Flags(usize),
     /// Rows set aside: so many bytes.
-    Kept(usize),
+    Saved(usize),
 }
 
 impl WorkspacePart {
@@ -52,7 +52,7 @@ impl WorkspacePart {
     pub fn bytes(self) -> usize {
         match self {
             WorkspacePart::None => 0,
-            WorkspacePart::Flags(bytes) | WorkspacePart::Kept(bytes) => bytes,
+            WorkspacePart::Flags(bytes) | WorkspacePart::Saved(bytes) => bytes,
         }
     }
 }
@@ -120,14 +120,14 @@ impl Launch {
 /// on a device is what was lowered.
 ///
 /// ```compile_fail,E0594
-/// fn more(call: &mut turntile_cuda::call::Call) {
+/// fn more(call: &mut turntile_cuda::launch::CheckedLaunch) {
 ///     call.groups += 1;
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Call(pub(crate) Launch);
+pub struct CheckedLaunch(pub(crate) Launch);
 
-impl Deref for Call {
+impl Deref for CheckedLaunch {
     type Target = Launch;
 
     fn deref(&self) -> &Launch {

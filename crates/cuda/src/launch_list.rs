@@ -5,36 +5,36 @@ use std::fmt;
 use turntile_plan::{LaunchConfigData, StageMap};
 
 use crate::buffers::WORKSPACE_ALIGNMENT;
-use crate::call::{Call, WorkspacePart};
+use crate::launch::{CheckedLaunch, WorkspacePart};
 use crate::lower::Cost;
-use crate::way::Way;
+use crate::strategy::Strategy;
 
 /// The launches of a stage, as they were offered and as they will be run.
 ///
 /// They know what they were made for, so that they run nothing else.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launches {
+pub struct LaunchList {
     /// What they move.
     pub(crate) shape: StageMap,
     pub(crate) elem_bytes: usize,
     /// Alignment of the matrix's address that they rely on, in bytes.
     pub(crate) alignment: usize,
     /// The way that they were made of.
-    pub(crate) way: Way,
+    pub(crate) strategy: Strategy,
     /// In order.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<CheckedLaunch>,
     /// What their cost is looked up by; none where a table has no such operation.
     pub(crate) cost: Option<Cost>,
 }
 
-impl Launches {
+impl LaunchList {
     /// Whether they were made for this stage.
     pub fn is_for(&self, shape: &StageMap, elem_bytes: usize) -> bool {
         (&self.shape, self.elem_bytes) == (shape, elem_bytes)
     }
 
     /// The launches, in order.
-    pub fn calls(&self) -> &[Call] {
+    pub fn calls(&self) -> &[CheckedLaunch] {
         &self.calls
     }
 
@@ -46,8 +46,8 @@ impl Launches {
     /// Bytes of workspace that launches hand on to others; flags lie behind them, as aligned as the workspace.
     pub fn held_bytes(&self) -> usize {
         let bytes = |elements: usize| elements.saturating_mul(self.elem_bytes);
-        match (&self.shape, self.way) {
-            (_, Way::ThroughWorkspace) => bytes(self.shape.len()),
+        match (&self.shape, self.strategy) {
+            (_, Strategy::ThroughWorkspace) => bytes(self.shape.len()),
             (StageMap::Cut { rows, .. }, _) => {
                 let held = bytes(rows.gaps()).checked_next_multiple_of(WORKSPACE_ALIGNMENT);
                 held.unwrap_or(usize::MAX)
@@ -64,16 +64,16 @@ impl Launches {
     }
 }
 
-impl LaunchConfigData for Launches {
+impl LaunchConfigData for LaunchList {
     fn variant(&self) -> String {
-        self.way.variant()
+        self.strategy.variant()
     }
 }
 
 /// Launches that are printed one by one.
 const PRINTED: usize = 3;
 
-impl fmt::Display for Launches {
+impl fmt::Display for LaunchList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (k, call) in self.calls.iter().take(PRINTED).enumerate() {
             if k > 0 {
@@ -86,7 +86,7 @@ impl fmt::Display for Launches {
             match call.workspace {
                 WorkspacePart::None => {}
                 WorkspacePart::Flags(bytes) => write!(f, ", {bytes} bytes of flags")?,
-                WorkspacePart::Kept(bytes) => write!(f, ", {bytes} bytes set aside")?,
+                WorkspacePart::Saved(bytes) => write!(f, ", {bytes} bytes set aside")?,
             }
         }
         match self.calls.len().saturating_sub(PRINTED) {

@@ -1,7 +1,7 @@
 //! What chips offer, what plans print and hold, and what is launched are one thing.
 
-use turntile_cuda::call::{Call, ChipLimits, Launch, WorkspacePart};
-use turntile_cuda::{Chip, Launches, Spot, Work};
+use turntile_cuda::launch::{CheckedLaunch, DeviceLimits, Launch, WorkspacePart};
+use turntile_cuda::{BufferOffset, GpuDevice, LaunchList, Work};
 use turntile_perm::{AlignedSlots, LayoutChange, RecordSchema};
 use turntile_plan::{
     Device, Implementation, MethodFilter, Plan, Planner, Problem, Route, StageMap, StageRequest,
@@ -37,7 +37,7 @@ fn parse(line: &str) -> Printed {
         match what {
             "bytes on chip" => shared_bytes = number(count),
             "bytes of flags" => workspace = WorkspacePart::Flags(number(count)),
-            "bytes set aside" => workspace = WorkspacePart::Kept(number(count)),
+            "bytes set aside" => workspace = WorkspacePart::Saved(number(count)),
             _ => panic!("{line}"),
         }
     }
@@ -46,7 +46,7 @@ fn parse(line: &str) -> Printed {
 }
 
 /// The lines are these launches, in order, and no others.
-fn prints<'a>(lines: impl Iterator<Item = &'a str>, calls: &[Call]) {
+fn prints<'a>(lines: impl Iterator<Item = &'a str>, calls: &[CheckedLaunch]) {
     let mut rest = calls;
     for line in lines {
         let (now, printed) = match parse(line) {
@@ -66,12 +66,12 @@ fn prints<'a>(lines: impl Iterator<Item = &'a str>, calls: &[Call]) {
 }
 
 /// Whether some launch goes wrong with so many bytes of workspace.
-fn breaks(calls: &[Call], alignment: usize, bytes: usize) -> bool {
+fn breaks(calls: &[CheckedLaunch], alignment: usize, bytes: usize) -> bool {
     calls.iter().map(|call| **call).any(|launch| {
         let workspace = match launch.workspace {
             WorkspacePart::None => WorkspacePart::None,
             WorkspacePart::Flags(_) => WorkspacePart::Flags(bytes),
-            WorkspacePart::Kept(_) => WorkspacePart::Kept(bytes),
+            WorkspacePart::Saved(_) => WorkspacePart::Saved(bytes),
         };
         replay::dest(&Launch { workspace, ..launch }, alignment as u64, 0).is_err()
     })
@@ -79,7 +79,7 @@ fn breaks(calls: &[Call], alignment: usize, bytes: usize) -> bool {
 
 /// The launches of an offer do what its shape says, with the workspace that it names and no less.
 fn check(offer: &Implementation, shape: &StageMap, request: &StageRequest) {
-    let launches: &Launches = offer.launch_config.get().expect("a GPU's");
+    let launches: &LaunchList = offer.launch_config.get().expect("a GPU's");
     let (elem, calls) = (request.elem_bytes, launches.calls());
     assert!(request.alignment.is_multiple_of(launches.alignment()));
     agrees(calls, shape, elem, request.alignment);
@@ -118,7 +118,7 @@ fn forms() -> Vec<StageMap> {
 fn every_offer_does_what_it_says() {
     // Offers in place and from one place to another, and requests without any.
     let (mut offers, mut refused) = ([0, 0], 0);
-    for chip in Chip::presets() {
+    for chip in GpuDevice::presets() {
         for shape in forms() {
             for elem_bytes in ELEMENTS {
                 for alignment in alignments(elem_bytes) {
@@ -151,7 +151,7 @@ fn every_offer_does_what_it_says() {
 /// What a cap allows is what is offered without it, less what needs more.
 #[test]
 fn caps_leave_out_what_needs_more() {
-    let chip = Chip::h200();
+    let chip = GpuDevice::h200();
     for shape in forms() {
         let request = |cap| StageRequest {
             elem_bytes: 4,
@@ -177,7 +177,7 @@ fn run(plan: &Plan, work: &Work) {
     for offset in offsets(problem.bytes()) {
         let want = problem.dest(offset / elem) * elem + offset % elem;
         let at = through(plan, work, offset).unwrap_or_else(|why| panic!("{plan}: {why:?}"));
-        assert_eq!(at, Spot::Data(want), "{plan}, byte {offset}");
+        assert_eq!(at, BufferOffset::Data(want), "{plan}, byte {offset}");
     }
     let text = format!("{plan:#}");
     // Launches stand further in than anything else.
@@ -201,7 +201,7 @@ fn run_in_place(plan: &Plan) {
 #[test]
 fn plans_launch_what_they_print() {
     let (mut in_place, mut elsewhere) = (0, 0);
-    for chip in Chip::presets() {
+    for chip in GpuDevice::presets() {
         for (batch, rows, cols, elem, alignment) in [
             (1, 4096, 6144, 4, 16),
             (1, 1000, 777, 2, 2),
@@ -252,7 +252,7 @@ fn permutations_of_axes_launch_what_they_print() {
         let elem = [1, 2, 3, 4, 8, 12, 16, 24][k % 8];
         let alignment = alignments(elem)[k / 8 % 2];
         let problem = Problem::permuted(&extents, &order, elem).unwrap();
-        let chip = Chip::presets()[k % 3].clone();
+        let chip = GpuDevice::presets()[k % 3].clone();
         let planner = Planner::new(chip);
         for problem in [problem.clone(), problem.with_cap(0)] {
             let problem = problem.with_alignment(alignment);
@@ -275,7 +275,7 @@ fn permutations_of_axes_launch_what_they_print() {
 #[test]
 fn large_permutations_of_axes_take_few_passes() {
     let plan = |extents: &[usize], order: &[usize], elem| {
-        let plan = Planner::new(Chip::h200())
+        let plan = Planner::new(GpuDevice::h200())
             .plan(&Problem::permuted(extents, order, elem).unwrap())
             .unwrap();
         run(&plan, &Work::of_plan(&plan).unwrap());
@@ -294,7 +294,7 @@ fn large_permutations_of_axes_take_few_passes() {
 /// Records of any fields and number go from any layout to any other, at addresses of packs.
 #[test]
 fn every_conversion_of_records_has_launches() {
-    let planner = Planner::new(Chip::h200());
+    let planner = Planner::new(GpuDevice::h200());
     let fields: [(&[usize], usize); 7] = [
         (&[1; 3], 4),
         (&[1; 4], 1),
@@ -323,7 +323,7 @@ fn every_conversion_of_records_has_launches() {
 /// Clusters share the tiles of cubes where a device's have as many blocks and rows are whole lines.
 #[test]
 fn cubes_are_shared_by_clusters_that_there_are() {
-    let kernel = |chip: &Chip, side: usize, order: &[usize; 3], elem| {
+    let kernel = |chip: &GpuDevice, side: usize, order: &[usize; 3], elem| {
         let problem = Problem::permuted(&[side; 3], order, elem).unwrap();
         let plan = Planner::new(chip.clone()).plan(&problem).unwrap();
         let work = Work::of_plan(&plan).unwrap();
@@ -332,11 +332,12 @@ fn cubes_are_shared_by_clusters_that_there_are() {
         call.entry
     };
     let with = |cluster| {
-        let h200 = Chip::h200();
-        let limits = ChipLimits { cluster, ..*h200.limits() };
+        let h200 = GpuDevice::h200();
+        let limits = DeviceLimits { cluster, ..*h200.limits() };
         h200.with_limits(limits)
     };
-    let forward = |chip: &Chip| [1, 2, 4, 8, 16].map(|elem| kernel(chip, 640, &[1, 2, 0], elem));
+    let forward =
+        |chip: &GpuDevice| [1, 2, 4, 8, 16].map(|elem| kernel(chip, 640, &[1, 2, 0], elem));
     let ([all, eight, two], none) = (
         ["cube_cluster_forward_16", "cube_cluster_forward_8", "cube_cluster_forward_2"],
         "cube_forward",
@@ -344,7 +345,7 @@ fn cubes_are_shared_by_clusters_that_there_are() {
     assert_eq!(forward(&with(16)), [all, all, eight, eight, two]);
     assert_eq!(forward(&with(8)), [none, none, eight, eight, two]);
     assert_eq!(forward(&with(1)), [none; 5]);
-    assert_eq!(forward(&Chip::a100()), [none; 5]);
+    assert_eq!(forward(&GpuDevice::a100()), [none; 5]);
     assert_eq!(kernel(&with(16), 640, &[2, 0, 1], 4), "cube_cluster_back_8");
     assert_eq!(kernel(&with(16), 700, &[2, 0, 1], 4), "cube_back");
 }

@@ -65,7 +65,7 @@ impl fmt::Display for Tiling {
 
 /// A way to launch a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Strategy {
     /// Pairs of `tile x tile` tiles across the diagonal change places, or three of `tile x tile x tile` of a cube.
     TileSwap {
         /// Side of a tile.
@@ -119,46 +119,50 @@ pub enum Way {
     Keep,
 }
 
-impl Way {
+impl Strategy {
     /// The method that it is one of.
     pub fn method(self) -> Method {
         match self {
-            Way::TileSwap { .. } | Way::SwapAxes => Method::TileSwap,
-            Way::Barrier(_) | Way::Runs { .. } | Way::Teams { .. } => Method::BarrierSync,
-            Way::OnChipMoves { .. } => Method::PttwacOnChip,
-            Way::Moves => Method::PttwacGlobal,
-            Way::PerCycle => Method::PIpt,
-            Way::Rounds { .. } => Method::Rounds,
-            Way::Blocks { .. } => Method::Blocks,
-            Way::OutOfPlace { .. } => Method::OutOfPlace,
-            Way::ThroughWorkspace => Method::ThroughWorkspace,
-            Way::Keep => Method::SaveGaps,
+            Strategy::TileSwap { .. } | Strategy::SwapAxes => Method::TileSwap,
+            Strategy::Barrier(_) | Strategy::Runs { .. } | Strategy::Teams { .. } => {
+                Method::BarrierSync
+            }
+            Strategy::OnChipMoves { .. } => Method::PttwacOnChip,
+            Strategy::Moves => Method::PttwacGlobal,
+            Strategy::PerCycle => Method::PIpt,
+            Strategy::Rounds { .. } => Method::Rounds,
+            Strategy::Blocks { .. } => Method::Blocks,
+            Strategy::OutOfPlace { .. } => Method::OutOfPlace,
+            Strategy::ThroughWorkspace => Method::ThroughWorkspace,
+            Strategy::Keep => Method::SaveGaps,
         }
     }
 
     /// What distinguishes it from other ways of its method.
     pub fn variant(self) -> String {
         match self {
-            Way::TileSwap { tile } => format!(" {tile}"),
-            Way::SwapAxes
-            | Way::Barrier(Scope::Block)
-            | Way::OnChipMoves { .. }
-            | Way::Moves
-            | Way::PerCycle
-            | Way::Rounds { .. }
-            | Way::Blocks { .. }
-            | Way::ThroughWorkspace
-            | Way::Keep => String::new(),
-            Way::Barrier(Scope::Cluster(blocks)) => format!("/cluster {blocks}"),
-            Way::Barrier(Scope::Grid) => "/grid".to_owned(),
-            Way::Runs { groups } => format!("/runs {groups}"),
-            Way::Teams { groups, blocks } => format!("/teams {}x{blocks}", groups / blocks.max(1)),
-            Way::OutOfPlace { tiling, swath } => format!(" {tiling} {swath}"),
+            Strategy::TileSwap { tile } => format!(" {tile}"),
+            Strategy::SwapAxes
+            | Strategy::Barrier(Scope::Block)
+            | Strategy::OnChipMoves { .. }
+            | Strategy::Moves
+            | Strategy::PerCycle
+            | Strategy::Rounds { .. }
+            | Strategy::Blocks { .. }
+            | Strategy::ThroughWorkspace
+            | Strategy::Keep => String::new(),
+            Strategy::Barrier(Scope::Cluster(blocks)) => format!("/cluster {blocks}"),
+            Strategy::Barrier(Scope::Grid) => "/grid".to_owned(),
+            Strategy::Runs { groups } => format!("/runs {groups}"),
+            Strategy::Teams { groups, blocks } => {
+                format!("/teams {}x{blocks}", groups / blocks.max(1))
+            }
+            Strategy::OutOfPlace { tiling, swath } => format!(" {tiling} {swath}"),
         }
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.method(), self.variant())
     }

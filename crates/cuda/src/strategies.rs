@@ -3,11 +3,11 @@
 use turntile_perm::{Elementary, SwapKind};
 use turntile_plan::{Method, StageMap};
 
-use crate::call::{ChipLimits, widest_word};
+use crate::launch::{DeviceLimits, widest_word};
 use crate::lower::axes::LEAST_UNIT;
 use crate::lower::moves::{carried, flag_words};
-use crate::lower::{At, LINE, cube_tiles, fields, gather, into, slide_block};
-use crate::way::{Scope, Tiling, Way};
+use crate::lower::{LINE, TargetParams, cube_tiles, fields, gather, into, slide_block};
+use crate::strategy::{Scope, Strategy, Tiling};
 
 /// Threads of a warp, and most of a block.
 const WARP: usize = 32;
@@ -28,7 +28,12 @@ const LEAST_ROWS: usize = 2;
 
 /// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them. The caller
 /// skips ways whose method is not one of [`StageMap::methods`].
-pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> Vec<Way> {
+pub fn strategies(
+    shape: &StageMap,
+    out_of_place: bool,
+    at: TargetParams,
+    grid_bytes: usize,
+) -> Vec<Strategy> {
     if out_of_place {
         return elsewhere(shape, at);
     }
@@ -40,7 +45,7 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
                 SwapKind::SquareTiles(e) => {
                     let beyond = e.rows * e.cols * at.elem_bytes > at.limits.shared_bytes;
                     let swap = if beyond { swap(&e, at) } else { None };
-                    swap.into_iter().chain([Way::Barrier(Scope::Block)]).collect()
+                    swap.into_iter().chain([Strategy::Barrier(Scope::Block)]).collect()
                 }
                 SwapKind::Strided(_) | SwapKind::General => general_on_chip(shape, at, grid_bytes),
             };
@@ -48,47 +53,50 @@ pub fn ways(shape: &StageMap, out_of_place: bool, at: At, grid_bytes: usize) -> 
             let word = widest_word(&[at.elem_bytes, at.alignment]) == at.elem_bytes;
             let squares = word && axes.elementary().is_some_and(|e| e.is_squares());
             let swaps = axes.is_involution() && !squares && !axes.is_identity();
-            found.extend(swaps.then_some(Way::SwapAxes));
+            found.extend(swaps.then_some(Strategy::SwapAxes));
             found.extend(along_cycles(shape, at));
             found
         }
         StageMap::SlotMove { .. } => along_cycles(shape, at),
-        StageMap::TileRows(_) => vec![Way::Moves],
-        StageMap::SlotGather { batch, slots, .. } => gather::ways(&slots, batch, at),
+        StageMap::TileRows(_) => vec![Strategy::Moves],
+        StageMap::SlotGather { batch, slots, .. } => gather::strategies(&slots, batch, at),
         StageMap::Slide(_) => {
-            vec![Way::Rounds { least: LEAST_ROWS }, Way::Blocks { block: slide_block(at.limits) }]
+            vec![
+                Strategy::Rounds { least: LEAST_ROWS },
+                Strategy::Blocks { block: slide_block(at.limits) },
+            ]
         }
-        StageMap::Cut { .. } => vec![Way::Blocks { block: slide_block(at.limits) }],
+        StageMap::Cut { .. } => vec![Strategy::Blocks { block: slide_block(at.limits) }],
         StageMap::TransposeRows(leading) => {
             let source = leading.source();
             let side = source.rows().min(source.cols());
             let tile = || swap_tile(side, source.pitch() * at.elem_bytes, at).unwrap_or(1);
             let equal = shape.methods().contains(&Method::TileSwap);
-            let swap = equal.then(|| Way::TileSwap { tile: tile() });
-            swap.into_iter().chain([Way::ThroughWorkspace]).collect()
+            let swap = equal.then(|| Strategy::TileSwap { tile: tile() });
+            swap.into_iter().chain([Strategy::ThroughWorkspace]).collect()
         }
-        StageMap::Gaps { .. } => vec![Way::Keep],
-        StageMap::RecordTiles(_) => vec![Way::Barrier(Scope::Block)],
-        StageMap::RecordGather { ref slots, direction } => fields::ways(slots, direction, at),
-        StageMap::RecordMove { .. } => vec![Way::Moves],
+        StageMap::Gaps { .. } => vec![Strategy::Keep],
+        StageMap::RecordTiles(_) => vec![Strategy::Barrier(Scope::Block)],
+        StageMap::RecordGather { ref slots, direction } => fields::strategies(slots, direction, at),
+        StageMap::RecordMove { .. } => vec![Strategy::Moves],
         // Only hosts exchange, after which rows become others.
         StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),
     }
 }
 
 /// Ways of matrices that hold tiles or flags on chip.
-fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
-    let ChipLimits { shared_bytes, cluster, .. } = *at.limits;
+fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy> {
+    let DeviceLimits { shared_bytes, cluster, .. } = *at.limits;
     let bytes = e.instance_len() * at.elem_bytes;
     let mut found = Vec::new();
     if e.is_squares() {
         found.extend(swap(e, at));
     } else if e.is_of_tiles() {
         let fit = cube_tiles(at.elem_bytes).filter(|tiles| tiles.blocks <= cluster);
-        found.extend(fit.map(|tiles| Way::TileSwap { tile: tiles.side }));
+        found.extend(fit.map(|tiles| Strategy::TileSwap { tile: tiles.side }));
     }
     if bytes <= shared_bytes {
-        found.push(Way::Barrier(Scope::Block));
+        found.push(Strategy::Barrier(Scope::Block));
     }
     // A block that has a multiprocessor to itself does not overlap reading and writing either.
     if 2 * bytes > shared_bytes && bytes <= cluster * shared_bytes {
@@ -96,28 +104,28 @@ fn on_chip(e: &Elementary, at: At, grid_bytes: usize) -> Vec<Way> {
         // cluster can be so large (H200: 76-79% of copy, one group 62-70%).
         let least = bytes.div_ceil(shared_bytes).next_power_of_two();
         if least <= cluster {
-            found.push(Way::Barrier(Scope::Cluster((2 * least).min(cluster))));
+            found.push(Strategy::Barrier(Scope::Cluster((2 * least).min(cluster))));
         }
     }
     let whole_grid = e.batch == 1 && e.unit * at.elem_bytes <= GRID_UNIT_BYTES;
     if whole_grid && bytes > shared_bytes && bytes <= grid_bytes {
-        found.push(Way::Barrier(Scope::Grid));
+        found.push(Strategy::Barrier(Scope::Grid));
     }
     let positions = e.instance_units();
     if flag_words(positions) * 4 <= shared_bytes {
         let threads = positions.div_ceil(4).max(1).next_multiple_of(WARP).min(MOST_THREADS);
-        found.push(Way::OnChipMoves { threads });
+        found.push(Strategy::OnChipMoves { threads });
     }
     found
 }
 
 /// The same for axes of no simpler form.
-fn general_on_chip(shape: &StageMap, at: At, grid_bytes: usize) -> Vec<Way> {
-    let ChipLimits { shared_bytes, cluster, units, .. } = *at.limits;
+fn general_on_chip(shape: &StageMap, at: TargetParams, grid_bytes: usize) -> Vec<Strategy> {
+    let DeviceLimits { shared_bytes, cluster, units, .. } = *at.limits;
     let bytes = shape.instance_len() * at.elem_bytes;
     let block = (bytes <= shared_bytes).then_some(Scope::Block);
     if 2 * bytes <= shared_bytes {
-        return block.map(Way::Barrier).into_iter().collect();
+        return block.map(Strategy::Barrier).into_iter().collect();
     }
     let fits = |&blocks: &usize| blocks <= cluster && bytes <= blocks * shared_bytes;
     let clusters = CLUSTERS.into_iter().filter(fits).map(Scope::Cluster);
@@ -126,17 +134,22 @@ fn general_on_chip(shape: &StageMap, at: At, grid_bytes: usize) -> Vec<Way> {
         && shape.batch() == 1
         && bytes > shared_bytes
         && bytes <= units * shared_bytes;
-    block.into_iter().chain(clusters).chain(grid.then_some(Scope::Grid)).map(Way::Barrier).collect()
+    block
+        .into_iter()
+        .chain(clusters)
+        .chain(grid.then_some(Scope::Grid))
+        .map(Strategy::Barrier)
+        .collect()
 }
 
 /// Tile pairs across the diagonal.
-fn swap(e: &Elementary, at: At) -> Option<Way> {
+fn swap(e: &Elementary, at: TargetParams) -> Option<Strategy> {
     let pitch = e.mid * e.cols * at.elem_bytes;
-    swap_tile(e.rows, pitch, at).map(|tile| Way::TileSwap { tile })
+    swap_tile(e.rows, pitch, at).map(|tile| Strategy::TileSwap { tile })
 }
 
 /// Side of the tiles in which a square of so many rows, `pitch` bytes apart, is swapped, two of which a block holds.
-fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
+fn swap_tile(rows: usize, pitch: usize, at: TargetParams) -> Option<usize> {
     let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE);
     let (elem_bytes, larger, least) = LARGER;
     if at.elem_bytes == elem_bytes && !pitch.is_multiple_of(LINE) && rows >= least {
@@ -150,14 +163,14 @@ fn swap_tile(rows: usize, pitch: usize, at: At) -> Option<usize> {
 }
 
 /// Ways that follow cycles of super-elements.
-fn along_cycles(shape: &StageMap, at: At) -> Vec<Way> {
+fn along_cycles(shape: &StageMap, at: TargetParams) -> Vec<Strategy> {
     // A super-element that does not fit on chip twice cannot be carried.
-    let flagged = carried(shape.unit(), at).then_some(Way::Moves);
-    flagged.into_iter().chain([Way::PerCycle]).collect()
+    let flagged = carried(shape.unit(), at).then_some(Strategy::Moves);
+    flagged.into_iter().chain([Strategy::PerCycle]).collect()
 }
 
 /// Tilings from one place to another, those of matrices each in swaths of its own and of the others' height.
-fn elsewhere(shape: &StageMap, at: At) -> Vec<Way> {
+fn elsewhere(shape: &StageMap, at: TargetParams) -> Vec<Strategy> {
     let mut tilings = match shape.swap_kind() {
         Some(SwapKind::Transpose(e)) => into::tilings(&e, at),
         Some(_) => Vec::new(),
@@ -174,7 +187,7 @@ fn elsewhere(shape: &StageMap, at: At) -> Vec<Way> {
         .into_iter()
         .flat_map(|tiling| {
             let heights: &[usize] = if tiling.has_swaths() { &[1, 32] } else { &[1] };
-            heights.iter().map(move |&swath| Way::OutOfPlace { tiling, swath })
+            heights.iter().map(move |&swath| Strategy::OutOfPlace { tiling, swath })
         })
         .collect()
 }

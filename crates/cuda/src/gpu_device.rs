@@ -10,20 +10,20 @@ use turntile_plan::{
     SlotParams, Stage, StageMap, StageRequest,
 };
 
-use crate::call::{ChipLimits, widest_word};
 use crate::error::LowerError;
 use crate::estimate;
-use crate::launches::Launches;
-use crate::lower::{self, At, fields, grid_register_bytes, runs};
+use crate::launch::{DeviceLimits, widest_word};
+use crate::launch_list::LaunchList;
+use crate::lower::{self, TargetParams, fields, grid_register_bytes, runs};
 use crate::names::{Constant, NAMES};
-use crate::offers;
-use crate::way::Way;
+use crate::strategies;
+use crate::strategy::Strategy;
 
 /// A model of GPU.
 #[derive(Clone, Debug)]
-pub struct Chip {
+pub struct GpuDevice {
     name: String,
-    limits: ChipLimits,
+    limits: DeviceLimits,
     costs: Arc<CostTable>,
 }
 
@@ -43,50 +43,50 @@ const COPY_OF_PEAK: f64 = 0.875;
 /// Bytes a second of the H200's memory.
 const H200_PEAK: f64 = 4.8e12;
 
-impl Chip {
+impl GpuDevice {
     /// Number of the constant that a copy's speed is in its table, in bytes a second.
     pub const COPY: usize = Constant::Copy as usize;
 
     /// A chip with these limits that moves things as `costs` say.
-    pub fn new(name: impl Into<String>, limits: ChipLimits, costs: CostTable) -> Self {
-        Chip { name: name.into(), limits, costs: Arc::new(costs) }
+    pub fn new(name: impl Into<String>, limits: DeviceLimits, costs: CostTable) -> Self {
+        GpuDevice { name: name.into(), limits, costs: Arc::new(costs) }
     }
 
     /// NVIDIA H200: 132 multiprocessors, 227 KiB opt-in shared memory, clusters of 16; measured.
     pub fn h200() -> Self {
-        Chip { name: "h200".into(), limits: ChipLimits::H200, costs: h200_costs() }
+        GpuDevice { name: "h200".into(), limits: DeviceLimits::H200, costs: h200_costs() }
     }
 
     /// NVIDIA H100 (SXM): an H200 with memory of 3.35 TB/s; not measured.
     pub fn h100() -> Self {
-        Chip::like_h200("h100", ChipLimits::H200, 3.35e12)
+        GpuDevice::like_h200("h100", DeviceLimits::H200, 3.35e12)
     }
 
     /// NVIDIA A100 (80 GB): 108 multiprocessors, 163 KiB opt-in shared memory, 1.94 TB/s; not measured.
     pub fn a100() -> Self {
-        let limits = ChipLimits {
+        let limits = DeviceLimits {
             units: 108,
             shared_bytes: 163 << 10,
             unit_shared_bytes: 164 << 10,
             cluster: 1,
-            ..ChipLimits::H200
+            ..DeviceLimits::H200
         };
-        Chip::like_h200("a100", limits, 1.94e12)
+        GpuDevice::like_h200("a100", limits, 1.94e12)
     }
 
     /// A chip that no table was made for: as the H200, of which it has the operations, at the speed of its own
     /// memory, `peak` bytes a second, or where that is not known of as many multiprocessors.
-    pub fn like_h200(name: impl Into<String>, limits: ChipLimits, peak: f64) -> Self {
+    pub fn like_h200(name: impl Into<String>, limits: DeviceLimits, peak: f64) -> Self {
         let costs = CostTable::clone(&h200_costs());
-        let of_units = H200_PEAK * limits.units as f64 / ChipLimits::H200.units as f64;
+        let of_units = H200_PEAK * limits.units as f64 / DeviceLimits::H200.units as f64;
         let peak = if peak > 0.0 { peak } else { of_units };
         let costs = costs.with_constant(Self::COPY, peak * COPY_OF_PEAK);
-        Chip::new(name, limits, costs)
+        GpuDevice::new(name, limits, costs)
     }
 
     /// Every preset.
     pub fn presets() -> [Self; 3] {
-        [Chip::h200(), Chip::h100(), Chip::a100()]
+        [GpuDevice::h200(), GpuDevice::h100(), GpuDevice::a100()]
     }
 
     /// The preset of that name.
@@ -95,26 +95,26 @@ impl Chip {
     }
 
     /// What decides its launches.
-    pub fn limits(&self) -> &ChipLimits {
+    pub fn limits(&self) -> &DeviceLimits {
         &self.limits
     }
 
     /// Under another name, as a card gives its own.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
-        Chip { name: name.into(), ..self }
+        GpuDevice { name: name.into(), ..self }
     }
 
     /// With other limits.
     #[must_use]
-    pub fn with_limits(self, limits: ChipLimits) -> Self {
-        Chip { limits, ..self }
+    pub fn with_limits(self, limits: DeviceLimits) -> Self {
+        GpuDevice { limits, ..self }
     }
 
     /// With costs of one's own.
     #[must_use]
     pub fn with_costs(self, costs: impl Into<Arc<CostTable>>) -> Self {
-        Chip { costs: costs.into(), ..self }
+        GpuDevice { costs: costs.into(), ..self }
     }
 
     /// Reads a table of a GPU's costs.
@@ -154,23 +154,23 @@ impl Chip {
         &'a self,
         stage: &'a Stage,
         elem_bytes: usize,
-    ) -> Option<(&'a Launches, At<'a>)> {
+    ) -> Option<(&'a LaunchList, TargetParams<'a>)> {
         let elem_bytes = elem_bytes * stage.elems_per_unit;
-        let launches = stage.implementation.launch_config.get::<Launches>()?;
-        let at = At { elem_bytes, alignment: launches.alignment, limits: &self.limits };
+        let launches = stage.implementation.launch_config.get::<LaunchList>()?;
+        let at = TargetParams { elem_bytes, alignment: launches.alignment, limits: &self.limits };
         launches.is_for(&stage.map, elem_bytes).then_some((launches, at))
     }
 
     /// On-chip bytes of the whole device, as a barrier over the grid can use them.
     fn grid_bytes(&self) -> usize {
-        let ChipLimits { units, shared_bytes, cooperative, .. } = self.limits;
+        let DeviceLimits { units, shared_bytes, cooperative, .. } = self.limits;
         if cooperative { units * (shared_bytes + grid_register_bytes(&self.limits)) } else { 0 }
     }
 
     /// On-chip bytes that the gather pass can use for its chunks: the shared memory of all units, less a tenth
     /// for padded rows and for what a split into strips wastes.
     fn gather_bytes(&self) -> usize {
-        let ChipLimits { units, shared_bytes, cooperative, .. } = self.limits;
+        let DeviceLimits { units, shared_bytes, cooperative, .. } = self.limits;
         if cooperative { units * shared_bytes / 10 * 9 } else { 0 }
     }
 
@@ -180,22 +180,23 @@ impl Chip {
         &self,
         shape: &StageMap,
         request: &StageRequest,
-        mut visit: impl FnMut(Launches, f64) -> f64,
+        mut visit: impl FnMut(LaunchList, f64) -> f64,
     ) -> Result<(), Infeasible> {
         let alignment = widest_word(&[request.alignment]);
-        let at = At { elem_bytes: request.elem_bytes, alignment, limits: &self.limits };
+        let at = TargetParams { elem_bytes: request.elem_bytes, alignment, limits: &self.limits };
         let (mut any, mut refused, mut least) = (false, None, None);
         let (grid_bytes, short_cycles) = (self.grid_bytes(), OnceCell::new());
         let mut bound = f64::INFINITY;
-        for way in offers::ways(shape, request.out_of_place, at, grid_bytes) {
-            if !request.accepts(way.method()) || !shape.methods().contains(&way.method()) {
+        for strategy in strategies::strategies(shape, request.out_of_place, at, grid_bytes) {
+            if !request.accepts(strategy.method()) || !shape.methods().contains(&strategy.method())
+            {
                 continue;
             }
             let costs = &self.costs;
-            if any && estimate::least(shape, way, at, costs, &short_cycles) >= bound {
+            if any && estimate::least(shape, strategy, at, costs, &short_cycles) >= bound {
                 continue;
             }
-            let (calls, cost) = match lower::lowered(shape, way, at) {
+            let (calls, cost) = match lower::lowered(shape, strategy, at) {
                 Ok(lowered) => lowered,
                 Err(why) => {
                     refused = refused.or(Some(why));
@@ -204,7 +205,7 @@ impl Chip {
             };
             let elem_bytes = at.elem_bytes;
             let launches =
-                Launches { shape: shape.clone(), elem_bytes, alignment, way, calls, cost };
+                LaunchList { shape: shape.clone(), elem_bytes, alignment, strategy, calls, cost };
             let need = launches.workspace_bytes();
             if need > request.cap {
                 least = Some(least.map_or(need, |least: usize| least.min(need)));
@@ -231,19 +232,19 @@ impl Chip {
         }
     }
 
-    fn offer(launches: Launches, seconds: f64) -> Implementation {
-        let (method, bytes) = (launches.way.method(), launches.workspace_bytes());
+    fn offer(launches: LaunchList, seconds: f64) -> Implementation {
+        let (method, bytes) = (launches.strategy.method(), launches.workspace_bytes());
         Implementation::new(method, LaunchConfig::new(launches), bytes, seconds)
     }
 }
 
-impl Device for Chip {
+impl Device for GpuDevice {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn model(&self) -> String {
-        let ChipLimits { units, shared_bytes, registers, cluster, cooperative, .. } = self.limits;
+        let DeviceLimits { units, shared_bytes, registers, cluster, cooperative, .. } = self.limits;
         format!(
             "{} units {units} on-chip {shared_bytes}+{registers} clusters {cluster} grid {}",
             self.name,
@@ -257,7 +258,7 @@ impl Device for Chip {
     }
 
     fn on_chip_bytes(&self) -> [usize; 2] {
-        let ChipLimits { shared_bytes, cluster, .. } = self.limits;
+        let DeviceLimits { shared_bytes, cluster, .. } = self.limits;
         [shared_bytes, shared_bytes * cluster]
     }
 
@@ -307,7 +308,7 @@ impl Device for Chip {
     }
 
     fn best(&self, shape: &StageMap, request: &StageRequest) -> Result<Implementation, Infeasible> {
-        let mut best: Option<(Launches, f64)> = None;
+        let mut best: Option<(LaunchList, f64)> = None;
         self.launches(shape, request, |launches, seconds| {
             if best.as_ref().is_none_or(|(_, least)| seconds < *least) {
                 best = Some((launches, seconds));
@@ -333,8 +334,8 @@ impl LowerError {
 }
 
 /// The way that launches of a plan's stage are, if they are of this crate.
-pub fn way_of(offer: &Implementation) -> Option<Way> {
-    offer.launch_config.get::<Launches>().map(|launches| launches.way)
+pub fn way_of(offer: &Implementation) -> Option<Strategy> {
+    offer.launch_config.get::<LaunchList>().map(|launches| launches.strategy)
 }
 
 #[cfg(test)]
@@ -343,9 +344,9 @@ mod tests {
 
     #[test]
     fn memory_of_unknown_speed_is_that_of_as_many_multiprocessors() {
-        let limits = ChipLimits { units: 66, ..ChipLimits::H200 };
-        let least = |chip: Chip| chip.least_seconds(1 << 30);
-        let (half, whole) = (Chip::like_h200("half", limits, 0.0), Chip::h200());
+        let limits = DeviceLimits { units: 66, ..DeviceLimits::H200 };
+        let least = |chip: GpuDevice| chip.least_seconds(1 << 30);
+        let (half, whole) = (GpuDevice::like_h200("half", limits, 0.0), GpuDevice::h200());
         let ratio = least(half) / least(whole);
         assert!((1.9..2.1).contains(&ratio), "{ratio}");
     }
