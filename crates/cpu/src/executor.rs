@@ -69,8 +69,8 @@ impl Executor {
     /// An out-of-place stage runs with [`run_into`](Self::run_into).
     ///
     /// # Errors
-    /// [`RunError::Plan`]: the method does not support the map, the map has no elements or is too
-    /// large, or the stage saves or restores gaps. Only another stage of the same run can save the
+    /// [`RunError::Plan`]: the method does not support the map, the launch configuration belongs to
+    /// another stage, the map has no elements or is too large, or the stage saves or restores gaps. Only another stage of the same run can save the
     /// gaps that a stage restores.
     #[doc(hidden)]
     pub fn of_stage(

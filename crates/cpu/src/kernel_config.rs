@@ -186,7 +186,8 @@ impl CpuKernelConfig {
             }
             _ => {
                 let config = with_method(method, threads)?;
-                // The other device processes one chunk after another.
+                // The scratch of each thread holds a chunk, and a chunk that was planned for another device may be
+                // as large as its shared memory: one thread runs.
                 if matches!(config.kernel, CpuKernel::Gather(..) | CpuKernel::RecordGather(..)) {
                     with_method(method, 1)
                 } else {

@@ -62,8 +62,8 @@ pub fn in_shares(data: &mut [Byte], slide: RowSlide, threads: usize, heads: &mut
             copy((&source[rows.start * from..], from), (head, cols), cols);
         });
     }
-    // A share's rows are in this range at the greater pitch, and also at the lesser pitch except
-    // for the head.
+    // The memory of a share is the range of its rows at the greater pitch. At the lesser pitch it
+    // contains them too, except the head: the leading rows that start before it.
     let end = data.len();
     let offset = |row: usize| end.min(row * from.max(to));
     let lens = shares.iter().map(|rows| offset(rows.end) - offset(rows.start));

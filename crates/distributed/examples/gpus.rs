@@ -172,7 +172,7 @@ fn count_wrong(
         let mut first = parts.begin(r) * rows + at / 4;
         let mut rest = &*piece;
         while !rest.is_empty() {
-            // Elements of the current row in this piece.
+            // Compare the elements of this piece that are in the current row of the result.
             let (row, col) = (first / rows, first % rows);
             let (in_row, others) = rest.split_at(rest.len().min(rows - col));
             let want = |k: usize| ((col + k) * cols + row) as u32;

@@ -1,4 +1,4 @@
-//! Validation of the arguments, and the call of turntile.
+//! Runs a call: validates its arguments, calls turntile, and reports errors on standard error.
 #![allow(unsafe_code)]
 
 use std::io::Write as _;

@@ -201,8 +201,8 @@ impl AlignedSlots {
         c * (self.chunk / self.slot) * self.cols
     }
 
-    /// Returns the number in the result of the slot that the gather pass wrote at `position`, in
-    /// slots: the map of the slot pass.
+    /// Returns the index map of the slot pass: the number in the result of the slot that is at
+    /// position `position` after the gather pass. Both are counted in slots.
     pub fn slot_dest(&self, position: usize) -> usize {
         let per_chunk = self.chunk / self.slot * self.cols;
         let c = (position / per_chunk).min(self.chunks() - 1);

@@ -264,9 +264,10 @@ impl LeadingDims {
         self.len() <= 1 || if transposed { line && dense } else { dense || source == result }
     }
 
-    /// Returns the part of the matrix outside the square that source and result share if their
-    /// pitches are equal, as `([rows, cols], [from, to])`: its extents in elements, and its offsets
-    /// in the source and in the result, in bytes. The two positions do not overlap.
+    /// With equal pitches, source and result have a square of min(rows, cols) rows and columns in
+    /// common. Returns the remainder of the matrix outside it as `([rows, cols], [from, to])`: its
+    /// extents in elements, and its byte offsets in the source and in the result. One is below the
+    /// square, the other to its right, so they do not overlap.
     pub fn remainder(&self, elem_bytes: usize) -> ([usize; 2], [usize; 2]) {
         let PitchedRows { rows, cols, pitch } = self.source;
         let side = rows.min(cols);

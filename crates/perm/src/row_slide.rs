@@ -142,8 +142,8 @@ impl RowSlide {
         let (slide, least, mut moved) = (*self, least.clamp(1, self.rows().max(1)), 0);
         std::iter::from_fn(move || {
             let (left, movable) = (slide.rows() - moved, slide.movable(moved));
-            // The last round of rows that slide down may have fewer rows: no unmoved rows follow
-            // them.
+            // When rows slide down, the last round may have fewer than `least` rows: no unmoved
+            // rows follow them.
             let at_once = movable > 0 && movable >= least.min(left);
             let count = if at_once { movable } else { slide.singles_before(moved, least) };
             let start = if slide.is_up() { left - count } else { moved };

@@ -140,7 +140,7 @@ impl CostTable {
         &self.about
     }
 
-    /// Returns the table with another device name and description.
+    /// Returns the table with its device name and description replaced.
     #[must_use]
     pub fn named(mut self, device: &str, about: &str) -> Self {
         (self.device, self.about) = (device.to_owned(), about.to_owned());
@@ -217,7 +217,8 @@ impl CostTable {
     }
 }
 
-/// Returns an upper bound of the product of `factors`, from the highest value of each.
+/// Returns an upper bound of the speed that `factors` give when applied in order, for any
+/// quantities. Computed from the highest value of each factor.
 fn most(factors: &[Factor]) -> f64 {
     factors.iter().fold(1.0, |best: f64, factor| {
         let most = factor.value.most();

@@ -45,10 +45,12 @@ const STRATEGIES: [fn(&LeadingPlanner, bool) -> Found; 3] = [
 ];
 
 impl LeadingPlanner<'_> {
-    /// Returns the fastest candidate of the first strategy that fits the workspace cap.
+    /// Tries the strategies in order. Returns the fastest candidate of the first one that is feasible
+    /// within the workspace cap.
     ///
     /// # Errors
-    /// The reason why the last strategy that the device supports is infeasible.
+    /// The reason for which the last strategy failed, leaving out strategies that the device has no
+    /// implementation for. If it has none for any, the reason of the first.
     pub fn first(&self) -> Result<Candidate, RejectedRoute> {
         let mut rejected: Option<RejectedRoute> = None;
         for found in self.attempts(false) {
@@ -338,8 +340,9 @@ impl DenseMatrix {
         of_source.then(|| (true, of(source))).or(of_result.then(|| (false, of(result))))
     }
 
-    /// Returns the sides of square tiles that divide both pitches, and the number of rows of the
-    /// source or result whose gaps are moved.
+    /// Returns the possible sides of square tiles, in ascending order: the common divisors of both
+    /// pitches and of the number of rows of the matrix (source or result) whose gaps move as
+    /// elements. Empty if no gaps move as elements.
     fn tile_sides(&self) -> Vec<usize> {
         let Some((_, [rows, _])) = self.travelling_gaps() else { return Vec::new() };
         let pitches = [self.gaps.leading().source().pitch(), self.gaps.leading().result().pitch()];

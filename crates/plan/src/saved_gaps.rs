@@ -107,8 +107,9 @@ fn count(source: PitchedRows, result: PitchedRows, len: usize) -> usize {
     let (fewer, more) =
         if source.rows() <= result.rows() { (source, result) } else { (result, source) };
     if fewer.pitch() == more.pitch() {
-        // The layout with fewer rows has the longer rows. Up to `len`, they cover the rows of the
-        // other layout.
+        // The matrix is transposed, so the layout with fewer rows has the longer rows. Pitches are
+        // equal and `len` is at most its area: below `len`, every row of the other layout is inside
+        // a row of this one. Only its own gaps are saved.
         return len - fewer.elements_before(len);
     }
     let both: usize = (0..fewer.rows())

@@ -158,8 +158,8 @@ impl RecordConversion {
     /// `(offset, bytes)`.
     ///
     /// Columns are stored in the order of `fields`. If fields are given by decreasing alignment and
-    /// the memory is aligned, every column is aligned. Gaps between fields, and after the last, are
-    /// moved like extra fields that follow the others, so no byte is lost.
+    /// the memory is aligned, every column is aligned. Gaps before, between and after the
+    /// fields are moved like extra fields that follow the others, so no byte is lost.
     ///
     /// ```
     /// use turntile::layout::RecordConversion;

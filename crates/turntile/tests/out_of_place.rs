@@ -220,7 +220,7 @@ fn run_fails_when_plan_is_for_other_placement() {
     let short = into.run(&RawElements(&[0; 11]), &mut RawElements(&mut [0; 12]));
     assert_eq!(short, Err(RunError::Length { expected: 12, got: 11 }.into()));
     assert_eq!(dst, [0; 6]);
-    // A plan runs from a vector into a subslice, and on raw bytes.
+    // A plan runs from a vector into a slice, and on raw bytes.
     into.run(&src.to_vec(), &mut dst[..]).unwrap();
     assert_eq!(dst, [1, 4, 2, 5, 3, 6]);
     let bytes: Vec<u8> = src.iter().flat_map(|x| x.to_ne_bytes()).collect();

@@ -212,8 +212,8 @@ fn read_sequential(
     numbered.try_for_each(|(number, run)| source.read_exact_at(run, runs.offset(number as u64)))
 }
 
-/// Reads a block from storage run by run, on up to [`READERS`] threads, including the calling
-/// thread.
+/// Reads the runs of a block from storage, on up to [`READERS`] threads at the same time, including
+/// the calling thread.
 fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
     let chunk_bytes = (block.len() / READERS).clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end());
     let group = (chunk_bytes / runs.bytes).max(1);

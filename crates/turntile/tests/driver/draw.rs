@@ -88,7 +88,8 @@ impl Draw {
         if self.one_in(2) { [rows, cols] } else { [cols, rows] }
     }
 
-    /// Returns the random extents of an array of at most `most` elements, with up to 66 axes.
+    /// Returns random extents of an array of at most `most` elements: up to 66 axes, rarely one of
+    /// extent 0.
     pub fn extents(&mut self, most: usize) -> Vec<usize> {
         let axes = if self.one_in(30) { self.within(0..=66) } else { self.within(0..=6) };
         let mut left = most;
