@@ -116,6 +116,16 @@ impl Family {
         if own { word } else { words[0] }
     }
 
+    /// Returns the word that identifies the module for words of `word` bytes. A build without the backend loads no module, and is
+    /// not to contain device code.
+    pub(crate) fn module_word(self, word: usize) -> usize {
+        if cfg!(all(feature = "cuda", target_os = "linux")) {
+            self.compiled_word(word)
+        } else {
+            word
+        }
+    }
+
     pub(crate) fn image(self, word: usize) -> &'static CStr {
         #[cfg(all(feature = "cuda", target_os = "linux"))]
         return CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero");

@@ -141,7 +141,7 @@ impl Gpu {
     }
 
     fn module(&self, family: Family, word: usize) -> Result<Arc<Module>, CudaError> {
-        let key = (family, family.compiled_word(word));
+        let key = (family, family.module_word(word));
         let slot = {
             let mut modules = self.0.modules.lock().unwrap_or_else(PoisonError::into_inner);
             modules.entry(key).or_default().clone()
