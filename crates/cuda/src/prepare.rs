@@ -11,8 +11,8 @@ use crate::launch_list::LaunchList;
 use crate::lower::{ScalarKind, Scaling, TargetParams, cut_places, lowered, scale, scaled_square};
 use crate::strategy::Strategy;
 
-/// Launches and their memory requirements, in place or out of place. A `Work` is created only from checked plans, stages and scalings. Its
-/// launches therefore access only its `bytes` bytes, even if a caller assembled the plan.
+/// Launches and their memory requirements, in place or out of place. A `Work` is created only from checked plans, stages and
+/// scalings. Its launches therefore access only its `bytes` bytes, even if a caller assembled the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Problem of a whole plan, or `None` for single stages and launches.

@@ -62,8 +62,8 @@ impl Stopwatch {
         })
     }
 
-    /// Numbers the elements at the start of this memory, or of the source there if out of place, and runs `prepared`. Returns the
-    /// number of elements that differ from the result of `problem`.
+    /// Fills the elements at the start of this memory, or of the source there if out of place, with hashes of their indices. Then
+    /// runs `prepared` and returns the number of elements that differ from the result of `problem`.
     ///
     /// # Errors
     /// [`CudaError`]. [`CudaError::Length`]: the problem is larger than the buffers, or these than the memory.
