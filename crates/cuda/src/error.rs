@@ -200,7 +200,7 @@ pub enum CudaError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LowerError {
-    /// Instance too large for on-chip memory.
+    /// Data too large for on-chip memory.
     #[error("needs {need} bytes on chip, the device has {have}")]
     OnChip {
         /// On-chip bytes needed by one block, by a cluster or by the whole grid.

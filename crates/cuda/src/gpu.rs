@@ -85,7 +85,7 @@ impl Gpu {
     /// # Safety
     /// `context` is a valid context. It is not destroyed before this `Gpu`, its clones and all values created from them are
     /// dropped, because only primary contexts can be retained. If the driver allows only one thread at a time to use the context,
-    /// as for a green context, the caller ensures this.
+    /// as for a green context, the caller ensures that.
     pub unsafe fn given(context: *mut c_void) -> Result<Self, CudaError> {
         // SAFETY: the caller guarantees that the context is valid and outlives the `Gpu`.
         Self::of(unsafe { Context::given(context) }?, true)

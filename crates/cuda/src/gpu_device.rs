@@ -318,7 +318,7 @@ impl Device for GpuDevice {
             }
             best.as_ref().map_or(f64::INFINITY, |(_, least)| *least)
         })?;
-        let (launches, seconds) = best.expect("no launches are an error");
+        let (launches, seconds) = best.expect("an empty list is an error");
         Ok(Self::offer(launches, seconds))
     }
 }

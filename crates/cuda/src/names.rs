@@ -82,7 +82,7 @@ named! {
         // Super-elements of the shorter side, and of a column.
         ShortWords = "short_words",
         ColumnWords = "column_words",
-        // Requires walking the cycles. The last quantity, so that it is looked up last.
+        // Requires walking the cycles, so conditions look it up last.
         ShortCycles = "short_cycles",
     }
 }

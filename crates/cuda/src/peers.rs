@@ -80,7 +80,7 @@ impl Swap {
     /// # Errors
     /// [`CudaError::Infeasible`]: `lower` failed. [`CudaError::Driver`].
     pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
-        let stage = || format!("squares of {}, {elem_bytes} bytes an element", squares.side);
+        let stage = || format!("squares of {}, elements of {elem_bytes} bytes", squares.side);
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
         let limits = gpu.device().limits();
         let launches = Self::lower(squares, elem_bytes, limits).map_err(infeasible)?;

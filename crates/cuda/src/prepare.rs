@@ -12,7 +12,7 @@ use crate::lower::{ScalarKind, Scaling, TargetParams, cut_places, lowered, scale
 use crate::strategy::Strategy;
 
 /// Launches and their memory requirements, in place or out of place. A `Work` is created only from checked plans, stages and
-/// scalings. Its launches therefore access only its `bytes` bytes, even if a caller assembled the plan.
+/// scalings. Its launches therefore access only the buffers that it requires, even if a caller assembled the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Problem of a whole plan, or `None` for single stages and launches.
@@ -127,7 +127,7 @@ impl Work {
     }
 
     /// Returns the launches with scaling fused into the transposition of a square. If the matrix is not square but its pitches
-    /// are equal, a second pass scales the part outside the square. Returns `None` for other launches and for zeros.
+    /// are equal, an added launch scales the part outside the square. Returns `None` for other launches and for zeros.
     ///
     /// # Errors
     /// See [`of_scale`](Self::of_scale).
@@ -147,7 +147,7 @@ impl Work {
             ([_], Some(leading)) if leading.source().pitch() == leading.result().pitch() => {
                 let ([rows, cols], [_, to]) = leading.remainder(number.bytes());
                 let rows =
-                    PitchedRows::new(cols, rows, leading.result().pitch()).expect("a part of rows");
+                    PitchedRows::new(cols, rows, leading.result().pitch()).expect("part of the rows");
                 let alignment = widest_word(&[self.alignment, to]);
                 let mut rest = Self::of_scale(number, rows, scaling, alignment, limits)?;
                 rest.spots.iter_mut().for_each(|spots| spots[0] = BufferOffset::Data(to));
@@ -175,7 +175,7 @@ impl Work {
         let count = self.bytes / number.bytes();
         let leading = self.problem.as_ref().and_then(Problem::leading);
         let rows = leading.map(|leading| leading.result()).or(PitchedRows::new(1, count, count));
-        let rows = rows.expect("as long a row as there are numbers");
+        let rows = rows.expect("one row of all numbers");
         let pass = Self::of_scale(number, rows, scaling, self.alignment, limits)?;
         Ok(match scaling {
             Scaling::Zeros => Work { bytes: self.bytes, ..pass },

@@ -74,7 +74,7 @@ mod tests {
                 assert!(number < wait, "waits before it has a number");
                 BlockSync::Earlier
             }
-            (Some(_), None) => panic!("waits, by none of these"),
+            (Some(_), None) => panic!("waits by an unknown mechanism"),
             (None, _) => BlockSync::None,
         }
     }

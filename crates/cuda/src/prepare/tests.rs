@@ -284,5 +284,5 @@ fn a_second_plan_is_of_the_same_problem() {
     let answer = first.same_problem(&work(201, 4));
     assert!(matches!(answer, Err(CudaError::OtherProblem { .. })), "{answer:?}");
     let single = first.one_by_one().next().unwrap();
-    assert!(single.same_problem(&first).is_err(), "single launches are of no problem");
+    assert!(single.same_problem(&first).is_err(), "single launches do not have a problem");
 }
