@@ -65,8 +65,8 @@ impl Swap {
     /// Returns one launch per [`SwapHalf`], for blocks whose addresses are multiples of 16.
     ///
     /// # Errors
-    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, a square's row or the pitch is not a multiple of 16 bytes, several
-    /// squares have rows shorter than 256 bytes, or there are too many squares.
+    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or a square's row or the pitch is not a multiple of 16 bytes. The same
+    /// error is returned for several squares with rows shorter than 256 bytes, and for too many squares.
     pub fn lower(
         squares: Squares,
         elem_bytes: usize,

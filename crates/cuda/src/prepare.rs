@@ -147,7 +147,7 @@ impl Work {
             ([_], Some(leading)) if leading.source().pitch() == leading.result().pitch() => {
                 let ([rows, cols], [_, to]) = leading.remainder(number.bytes());
                 let rows =
-                    PitchedRows::new(cols, rows, leading.result().pitch()).expect("part of the rows");
+                    PitchedRows::new(cols, rows, leading.result().pitch()).expect("subset of rows");
                 let alignment = widest_word(&[self.alignment, to]);
                 let mut rest = Self::of_scale(number, rows, scaling, alignment, limits)?;
                 rest.spots.iter_mut().for_each(|spots| spots[0] = BufferOffset::Data(to));
