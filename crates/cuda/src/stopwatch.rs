@@ -18,8 +18,8 @@ use crate::run::Prepared;
 /// Device memory, a stream and two events for verifying and timing plans. The stopwatch also owns the workspace, allocated when a
 /// plan first needs it, so two stopwatches can run one plan at the same time.
 ///
-/// If the memory is larger than one run needs, consecutive timed runs use different parts of it. Data that fits the L2 cache is
-/// then not in the cache when a run starts. Every method waits for its work before it returns, also on errors.
+/// If the memory has space for several matrices, consecutive timed runs use different parts of it, so that small matrices are not
+/// in the L2 cache when a run starts. Every method waits for its work before it returns, also on errors.
 #[derive(Debug)]
 pub struct Stopwatch {
     stream: Stream,
