@@ -57,8 +57,8 @@ impl Mirrored for Address {
     const KIND: &'static str = "*";
 }
 
-/// Declares `NAME` for a structure of the device file `"FILE"`, which has the same name there or the name `"KIND"`. Fields have
-/// the same order, as `TYPE: FIELD, FIELD;`. Only the device code documents their meaning.
+/// Declares `NAME` for a structure of the device file `"FILE"`, named the same there or `"KIND"`. Fields are in its order, as
+/// `TYPE: FIELD, FIELD;`. Only the device code documents them.
 macro_rules! mirror {
     ($($(#[$meta:meta])* $name:ident $(= $kind:expr)?, in $file:literal {
         $($type:ty: $($field:ident),+;)*

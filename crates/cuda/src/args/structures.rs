@@ -177,7 +177,7 @@ impl Mirrored for [TileDigit; MOST_TILE_DIGITS] {
 // Barrier-sync by a block, a cluster or the grid.
 
 mirror! {
-    /// Contiguous instances in one tile.
+    /// Rows and words of the instances in one tile.
     Stack, in "region.cuh" {
         Divisor32: rows, instance;
     }

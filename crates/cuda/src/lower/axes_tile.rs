@@ -15,8 +15,8 @@ const WIDE: usize = 8;
 
 /// Preferred minimum bytes of a column: shorter columns write partial cache lines.
 const COLUMN_BYTES: usize = 128;
-/// Table entries for words that cost as much as the entry for a column. Entries take divisions: image patches rose from 17%
-/// to 72% of a copy when their columns were cut (floats, H200).
+/// Cost of a column's table entry, relative to a word's. Entries take divisions: image patches rose from 17% to 72% of a copy
+/// when their columns were cut (floats, H200).
 const COLUMN_COST: usize = 4;
 
 /// Array of words, its axes from the result's last axis on, with strides in bytes.
@@ -118,7 +118,8 @@ impl Words {
         count
     }
 
-    /// Returns the tile of these parts, with `place_bytes` bytes per shared-memory offset. `None`: rows and columns lack an axis.
+    /// Returns the tile of these parts, or `None` if an axis is in neither rows nor columns. Shared-memory offsets take
+    /// `place_bytes` bytes.
     pub fn tile(&self, parts: Vec<usize>, place_bytes: usize) -> Option<Tile> {
         let line_axes = self.together(&parts, self.by_source.iter().copied());
         let together = self.together(&parts, 0..parts.len());
@@ -221,8 +222,8 @@ impl Words {
     }
 
     /// Returns the tile that moves the fewest bytes and that `fits` accepts, with at most `blocks` tiles. Rows and columns cost
-    /// as in [`best`](Self::best). Two axes are cut. The axes after one of them in the source, and after the other in the
-    /// result, stay whole.
+    /// as in [`best`](Self::best). Two axes are cut. Axes after one of them in the source, or after the other in the result,
+    /// are whole; others have extent 1.
     pub fn split(
         &self,
         [row, column]: [usize; 2],
@@ -238,7 +239,7 @@ impl Words {
         // The last `line` axes of the source and the last `run` axes of the result are whole.
         let parts = |[line, run]: [usize; 2], cuts: [usize; 2]| {
             let mut parts = vec![1; count];
-            // Whole granules, unless one step along the axis already is.
+            // Cut at whole granules, unless steps along the axis are whole granules.
             let cut = |k: usize, behind: usize, into: usize| {
                 let extent = self.axes[k].extent;
                 let step = if behind.is_multiple_of(self.pack()) { 1 } else { self.pack() };
@@ -259,7 +260,7 @@ impl Words {
             let words: usize = parts.iter().product();
             tiles <= blocks && words * self.word <= most_bytes
         };
-        // Pairs with a product of at most `blocks`, of which neither number can grow.
+        // Pairs whose product is at most `blocks`; neither number can grow.
         let cuts = || {
             let first = (1..=blocks).filter(move |&n| blocks / (blocks / n) == n);
             first.map(move |n| [n, blocks / n])

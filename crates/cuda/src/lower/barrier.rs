@@ -27,8 +27,8 @@ fn few(e: &Elementary, word: usize) -> bool {
     word < 4 && e.mid == 1 && e.unit == 1 && (2..=4).contains(&least) && vectors
 }
 
-/// Returns the launch in which a thread block holds one whole instance, or several small ones: contiguous matrices, or
-/// squares that are adjacent in a row.
+/// Returns the launch in which a thread block holds one instance, or several small ones: contiguous matrices, or squares
+/// adjacent in a row.
 pub fn block(e: Elementary, at: TargetParams) -> Lowered {
     // A super-element as large as a word is a word.
     let (e, word) = at.in_words(e);
@@ -87,14 +87,14 @@ impl OnChip {
         if self.word <= 4 { threads_for(bytes, 1024) } else { threads_for(bytes * 3 / 2, 1024) }
     }
 
-    /// Returns the micro-block kernel if rows and columns are whole micro-blocks, aligned, and no other kernel is faster.
+    /// Returns the micro-block kernel if rows and columns are whole, aligned micro-blocks, and words are not faster.
     fn micro(&self, at: TargetParams) -> Option<Held> {
         let vector = vector_bytes(self.word);
         let micro = vector / self.word;
         let whole = self.e.rows.is_multiple_of(micro) && self.e.cols.is_multiple_of(micro);
-        // Words of 8 and 16 bytes gain nothing from micro-blocks. Small tiles whose rows straddle sectors are slower: on an
-        // H200, T = 100 ran at 64% by micro-blocks and 74% by words. T = 200 ran at 84% and 65%; a multiprocessor holds
-        // only one such tile.
+        // Words of 8 and 16 bytes gain nothing from micro-blocks. Small tiles whose rows straddle sectors are slower:
+        // T = 100 ran at 64% by micro-blocks and 74% by words. T = 200 ran at 84% and 65%: a multiprocessor of an H200 holds
+        // only one.
         let narrow = self.word <= 4;
         let straddles = self.side_by_side && !(self.e.cols * self.word).is_multiple_of(64);
         let sectors = !straddles || self.bytes() / self.stacked > BESIDE_BYTES;

@@ -10,7 +10,7 @@ use crate::family::Family;
 /// Bytes of shared memory by which a run may shift to keep its address modulo 16.
 const SKEW: usize = 16;
 
-/// Returns the launch in which a thread block holds one whole instance, or several small ones.
+/// Returns the launch in which a thread block holds one instance, or several small ones.
 pub fn block(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(axes.unit());
     let instances = axes.batch();

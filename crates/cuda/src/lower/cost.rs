@@ -70,7 +70,8 @@ impl Quantities {
         self.with(name, u8::from(yes))
     }
 
-    /// Sets the used fraction of shared memory. A thread block that fills a multiprocessor does not overlap loads and stores.
+    /// Sets the fraction of shared memory that a thread block uses. One that fills a multiprocessor does not overlap loads and
+    /// stores.
     pub fn hold(self, bytes: usize, at: TargetParams) -> Self {
         self.with(Q::Held, bytes as f64 / at.limits.shared_bytes as f64)
     }

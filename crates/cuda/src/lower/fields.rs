@@ -84,7 +84,7 @@ pub fn check(slots: &FieldSlots, at: TargetParams) -> Lowered<()> {
     if suits { Ok(()) } else { Err(LowerError::NoKernel) }
 }
 
-/// Returns the strategy that fills the device, then strategies with half the runs each, which save fewer bytes.
+/// Returns the strategy that fills the device, then others, each with half the runs of the one before: they save fewer bytes.
 pub fn strategies(slots: &FieldSlots, direction: Direction, at: TargetParams) -> Vec<Strategy> {
     let bytes = OnChip::new(slots, direction, at).bytes();
     let each = at.limits.unit_shared_bytes / (bytes + RESERVED_BYTES);

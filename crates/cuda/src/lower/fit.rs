@@ -126,7 +126,7 @@ pub fn groups(blocks: usize) -> Lowered<u32> {
     }
 }
 
-/// Converts bytes of shared memory to a launch's, at most the device's limit.
+/// Converts `bytes` of shared memory to 32 bits; rejects more than the device's limit.
 pub fn shared(bytes: usize, limits: &DeviceLimits) -> Lowered<u32> {
     if bytes <= limits.shared_bytes {
         Ok(bytes as u32)
@@ -152,8 +152,8 @@ pub fn pitch(row_bytes: usize, granule: usize) -> usize {
 pub const RUNS: u32 = 4;
 pub const SQUARES: u32 = 16;
 
-/// Returns the other flags of `kernels/region.cuh`: whether narrow words are loaded, and stored, 4 bytes at a time, and
-/// whether instances are stored, and loaded, as one run.
+/// Returns the other flags of `kernels/region.cuh`: narrow words are loaded, and stored, 4 bytes at a time; instances are
+/// stored, and loaded, as one run.
 pub fn region_flags([wide_loads, wide_stores, runs, run_loads]: [bool; 4]) -> u32 {
     let [wide_loads, wide_stores, runs, run_loads] =
         [wide_loads, wide_stores, runs, run_loads].map(u32::from);

@@ -25,7 +25,7 @@ const MOST_TILE: usize = 64;
 const THREADS: usize = 256;
 const GAP_THREADS: usize = 512;
 
-/// Number of saved gap words per thread block.
+/// Number of saved gap words per thread block, unless that takes too many blocks.
 const GAP_SHARE: usize = 16 << 10;
 
 /// Minimum bytes of a piece of a column; pieces are copied by separate thread blocks.

@@ -27,7 +27,7 @@ pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> 
     let word = word(fields, at);
     let group = groups(fields, aos, at.elem_bytes, word)?;
     let tiles = records.div_ceil(tile);
-    // A multiple of the tiles that fill whole packs, if that fits: thread blocks then start at packs.
+    // A multiple of the number of tiles that fill whole packs, if it fits: thread blocks then start at packs.
     let whole = PACK / widest_word(&[tile_bytes]);
     let most = (BLOCK_BYTES / tile_bytes).clamp(1, tiles.max(1));
     let stacked = if most >= whole { most / whole * whole } else { most };

@@ -41,8 +41,8 @@ pub fn kept_bytes(slots: &AlignedSlots, elem_bytes: usize, runs: usize) -> usize
     (runs * (slots.slot() - 1) + last_rows).saturating_mul(slots.cols() * elem_bytes)
 }
 
-/// Returns the strategy that fills the device, then strategies with half the runs each, which save fewer rows. Returns none
-/// if a thread block cannot hold three chunks.
+/// Returns the strategy that fills the device, then others, each with half the runs of the one before: they save fewer rows.
+/// Returns none if a thread block cannot hold three chunks.
 pub fn strategies(slots: &AlignedSlots, elem_bytes: usize, limits: &DeviceLimits) -> Vec<Strategy> {
     let bytes = on_chip_bytes(slots, elem_bytes);
     if bytes > limits.shared_bytes {

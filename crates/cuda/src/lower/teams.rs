@@ -106,8 +106,8 @@ impl Teams {
         table + self.ring_rows * pitch + (self.ring_rows >> period) * granule
     }
 
-    /// Returns the number of warps of a thread block that read `slots`. One warp waits, and the rest of the 32 write. Warps
-    /// that move single words take longer than those that move rows.
+    /// Returns the number of warps of a thread block that read `slots`. One warp waits, and the rest of the 32 write. Single
+    /// words take longer than whole rows.
     ///
     /// Percent of a copy on an H200 with 8, 12, 16 and 20 reading warps, backward also with 22, 24 and 26. Shapes, with rows
     /// per chunk: 16381x20011 floats (64); 40009x10007 floats (128, 16); 16381x20011 floats (128, two chunks on chip);
@@ -174,8 +174,8 @@ pub fn fills_warps(slots: &AlignedSlots, word: usize) -> bool {
 /// three and at 88% with four. With one, for the widest matrices, reading and writing alternate.
 const DEPTHS: [usize; 4] = [4, 3, 2, 1];
 
-/// Returns strategies that fill the device. The first has the most teams that can hold three chunks; two or one, if a team of
-/// all blocks cannot. The others have half the teams each, down to one: these save fewer rows and have narrower strips.
+/// Returns strategies that fill the device. The first has the most teams that can hold three chunks (two or one, if a team of
+/// all blocks cannot). Each other has half the teams of the one before: it saves fewer rows and has narrower strips.
 pub fn strategies(
     slots: &AlignedSlots,
     batch: usize,
@@ -259,8 +259,8 @@ mod tests {
         }
     }
 
-    /// Checks that the ring fits what is read in addition to what is not yet written. The kernel's readers wait for the chunk
-    /// `depth` before; for a last chunk that is longer, also for the chunk after that.
+    /// Checks that chunks not yet written and the chunk that is read fit the ring. Before they read a chunk, the kernel's
+    /// readers wait for the chunk `depth` before it; if it is a longer last chunk, also for the next.
     fn nothing_is_overwritten(slots: &AlignedSlots, these: &Teams) {
         let (depth, chunks) = (these.depth, slots.chunks());
         assert!(these.ring_rows.is_multiple_of(these.layout.round()));
