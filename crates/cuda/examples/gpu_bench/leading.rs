@@ -45,8 +45,7 @@ const SLID: [[usize; 5]; 4] = [
     [10_000_000, 20, 20, 24, 4],
 ];
 
-/// Matrices that are also scaled, by a factor and conjugated: index in [`SHAPES`], and type of
-/// number.
+/// Matrices that are also scaled by 2 and conjugated: index in [`SHAPES`], and type of number.
 const SCALED: [(usize, ScalarKind); 6] = [
     (1, ScalarKind::F32),
     (2, ScalarKind::F32),

@@ -13,7 +13,7 @@ use turntile_plan::{Direction, StageMap};
 use crate::common::{Bench, fault, memory, pattern, run_on};
 
 const WORKSPACE: usize = 1 << 20;
-/// Bytes before the matrix, so that it can be unaligned.
+/// Bytes before the matrix, which allow unaligned addresses.
 const SKEW: usize = 64;
 
 pub struct Suite<'a> {
@@ -120,7 +120,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         (1200, 40, 256, 512),
     ];
     let wide = wide.into_iter().flat_map(|shape| words.map(|elem| (shape, elem)));
-    // Rows of which one block holds one chunk, and two or three blocks hold two, by their bytes.
+    // By their bytes, one block holds one chunk of these rows, and two or three blocks hold two.
     // The last chunk is shorter or longer than the others, or the only one. Columns are whole words
     // or not.
     let deep = words.into_iter().flat_map(|elem| {

@@ -68,7 +68,7 @@ pub fn errors(bench: &mut Bench) -> usize {
     let mut shorter = plan.clone();
     shorter.problem = Problem::new(4096, 999, 4).expect("fits");
     failures += expect(
-        "plan put together by hand",
+        "plan assembled by hand",
         matches!(bench.gpu.prepare(&shorter), Err(CudaError::Flawed(_))),
     );
     let config =

@@ -62,7 +62,7 @@ fn small(bench: &mut Bench, count: usize, met: &mut Vec<String>) -> usize {
     // The tilings of tiles have a kernel for every problem.
     let tiles = |what: &&String| what.starts_with("declined") && !what.contains(" units ");
     let declined = suite.runs.keys().filter(tiles).count();
-    println!("  axes to another place, small: {} wrong, {declined} declined", suite.failures);
+    println!("  small axes out of place: {} wrong, {declined} declined", suite.failures);
     met.extend(suite.runs.into_keys());
     suite.failures + declined
 }

@@ -255,9 +255,9 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
         };
         let (own, more) = (probe(units), probe(units + 1));
         println!("    cooperative launches of {units}: {own:?}, of {}: {more:?}", units + 1);
-        let mut failed = expect("the part's multiprocessors are at work together", own.is_ok());
+        let mut failed = expect("one block per multiprocessor is co-resident", own.is_ok());
         if units < all && more.is_ok() {
-            println!("    the driver takes launches that the part has no room for: not run");
+            println!("    the driver accepts more blocks than the part can hold: not run");
         } else if units < all {
             let (data, workspace) = (memory(bytes), memory(16 << 20));
             let work = of_stage(bench, Strategy::Moves)
@@ -271,7 +271,7 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
                 ran.as_ref().map_or_else(ToString::to_string, |()| "no error".into())
             );
             let half = matches!(&ran, Err(CudaError::Partial { launch: 2, launches: 2, .. }));
-            failed += expect("a launch refused after another is an error of its own", half);
+            failed += expect("a launch rejected after another has its own error", half);
         }
         sys::cuStreamDestroy_v2(stream);
         failed

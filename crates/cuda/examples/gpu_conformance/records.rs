@@ -67,7 +67,7 @@ fn small(bench: &mut Bench) -> usize {
     ] {
         for records in [128, 131, 250, 1009, 5003] {
             let fields = RecordSchema::new(records, widths).expect("counted");
-            let slots = FieldSlots::new(fields, tile, slot, chunk).expect("there are so many");
+            let slots = FieldSlots::new(fields, tile, slot, chunk).expect("valid slots");
             for direction in [Direction::Forward, Direction::Backward] {
                 for elem in [1, 2, 4, 8, 16, 12] {
                     for groups in [1, 5, 40] {

@@ -71,11 +71,11 @@ fn shared_memory(bench: &mut Bench) -> usize {
     expect(&format!("one kernel prepared by two threads at once, {TIMES} times"), failed == 0)
 }
 
-/// Checks a run of which the driver accepts some launches and rejects another.
+/// Checks a run whose first launches the driver accepts, and whose later launch it rejects.
 fn halves() -> usize {
     let this = std::env::current_exe().expect("a path");
     let ended = Command::new(this).arg(FAULT).status().expect("starts");
-    expect("a run that ends halfway is an error of its own", ended.success())
+    expect("a run that ends halfway has its own error", ended.success())
 }
 
 /// Runs many launches on an invalid address. The driver accepts some launches before the first one
