@@ -17,7 +17,7 @@ by_width!(u32, Divisor32);
 by_width!(u64, Divisor64);
 
 impl Divisor32 {
-    /// Creates the constants of division by `divisor`. A divisor of 0 counts as 1.
+    /// Prepares division by `divisor`; 0 counts as 1.
     pub fn new(divisor: u32) -> Self {
         let divisor = divisor.max(1);
         let log = u32::BITS - (divisor - 1).leading_zeros();
@@ -28,7 +28,7 @@ impl Divisor32 {
 }
 
 impl Divisor64 {
-    /// Creates the constants of division by `divisor`. A divisor of 0 counts as 1.
+    /// Prepares division by `divisor`; 0 counts as 1.
     pub fn new(divisor: u64) -> Self {
         let divisor = divisor.max(1);
         let (magic, pre, post) = FastDiv::new(divisor).expect("not 0").parts();

@@ -31,7 +31,7 @@ const GRANULE: usize = 16;
 /// Maximum bytes of the rows and columns that are tried.
 const LONGEST: usize = 16 << 10;
 
-/// Returns the in-place launch: an instance in the shared memory of a cluster, or one whole array in that of the grid.
+/// Returns the in-place launch: each instance in a cluster's shared memory, or one array in the grid's.
 pub fn wide(axes: &AxisPermutation, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (family, entry, most) = match scope {

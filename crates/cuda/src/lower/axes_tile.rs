@@ -274,7 +274,7 @@ impl Words {
             .min_by_key(cost)
     }
 
-    /// Returns the number of tiles per group along each axis: tiles within `near` bytes in the source and in the result.
+    /// Returns the number of tiles per group along each axis: tiles within `near` bytes in source and result.
     fn group(&self, tile: &Tile, near: usize) -> Vec<usize> {
         let mut group = vec![1; self.axes.len()];
         let mut grow = |order: &mut dyn Iterator<Item = usize>,

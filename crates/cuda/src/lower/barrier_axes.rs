@@ -15,7 +15,7 @@ pub fn block(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(axes.unit());
     let instances = axes.batch();
     let bytes = axes.len() / instances.max(1) * at.elem_bytes;
-    // Reject instances that do not fit before their words are counted.
+    // Reject instances that do not fit before counting words.
     shared(bytes, at.limits)?;
     let stacked = (STACK_BYTES / bytes.max(1)).clamp(1, instances.max(1));
     let digits = of_words(axes, unit);

@@ -84,7 +84,7 @@ impl Quantities {
             Args::SwapAxes(args) => args.across,
             _ => 1,
         };
-        // Share of the tiles' sides that is inside the matrix; small squares leave most of a block idle.
+        // Fraction of the tiles' sides inside the matrix; small squares leave most of a thread block idle.
         let side = match call.params {
             // The side of each of the two tiles in shared memory.
             Args::Square(_) if across == 1 => {
@@ -110,7 +110,7 @@ impl Quantities {
         self.with(Q::Used, used).straddle(side * call.word).of(operation)
     }
 
-    /// Sets how many of the two, cache line and sector, do not divide a run of `bytes` bytes.
+    /// Sets how many of cache line and sector do not divide a run of `bytes` bytes.
     fn straddle(self, bytes: usize) -> Self {
         let straddles = |parts: usize| u8::from(!bytes.is_multiple_of(parts));
         self.with(Q::Straddle, straddles(LINE) + straddles(SECTOR_BYTES))

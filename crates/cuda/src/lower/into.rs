@@ -61,7 +61,7 @@ struct Words<'a> {
     unit: usize,
     word: usize,
     at: TargetParams<'a>,
-    /// Bytes from row to row in the source and in the result, if rows are not contiguous.
+    /// Bytes from row to row in source and result, if rows are not contiguous.
     pitches: Option<[usize; 2]>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
             Some([from, to]) => (self.rows * from).max(self.cols * to),
         }
     }
-    /// Returns the bytes of the source, from its first byte to its last.
+    /// Returns the bytes from the source's first to its last.
     fn source_bytes(&self) -> usize {
         match self.pitches {
             None => self.batch * self.matrix_bytes(),
@@ -143,7 +143,7 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: TargetParams) -> L
     words.call(tiling, swath)
 }
 
-/// Returns the launch that transposes a matrix with rows `pitches` bytes apart in the source and in the result. Both buffers
+/// Returns the launch that transposes a matrix with rows `pitches` bytes apart in source and result. Both buffers
 /// and both pitches must be aligned to `at.alignment`.
 ///
 /// # Errors

@@ -33,7 +33,7 @@ const AXES64: &[Held] = &[(1, 6, "move_axes64_1")];
 const RUNS: &[Held] = &[(1, 8, "move_runs_1"), (4, 4, "move_runs_4")];
 const FIELDS: &[Held] = &[(1, 8, "move_fields_1")];
 
-/// Returns the number of threads that together move one super-element of `vectors` accesses.
+/// Returns the number of threads that move one super-element of `vectors` accesses.
 fn lanes(vectors: usize) -> usize {
     vectors.next_power_of_two().min(32)
 }
@@ -54,7 +54,7 @@ struct Moved<'a> {
     map: Map<'a>,
 }
 
-/// Index map.
+/// Index map of super-elements.
 enum Map<'a> {
     /// Slots of a batch of matrices.
     Slots(usize, AlignedSlots, Direction),

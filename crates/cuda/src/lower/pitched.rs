@@ -71,7 +71,7 @@ fn swap(side: usize, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     }))
 }
 
-/// Returns the launch that transposes a matrix out of place, with rows `pitches` bytes apart in the source and in the result.
+/// Returns the launch that transposes a matrix out of place, with rows `pitches` bytes apart in source and result.
 /// Both buffers and both pitches must be aligned to `at.alignment`.
 fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowered {
     let (_, unit) = at.words(1);

@@ -21,7 +21,7 @@ pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> 
     }
     let (records, record_bytes) = (fields.records(), fields.words() * at.elem_bytes);
     let tile = tile.max(1).min(records.max(1));
-    // Reject tiles that do not fit before their words are counted.
+    // Reject tiles that do not fit before counting words.
     let tile_bytes = tile.saturating_mul(record_bytes);
     shared(tile_bytes, at.limits)?;
     let word = word(fields, at);

@@ -57,7 +57,7 @@ pub fn strategies(slots: &AlignedSlots, elem_bytes: usize, limits: &DeviceLimits
 }
 
 /// Returns the slots of a column in a chunk: the largest power of two at which four thread blocks share a multiprocessor.
-/// Returns 2 if that fits only one block, and 0 if none.
+/// Returns 2 if only one block fits, 0 if none.
 pub fn chunk_slots(slot: usize, cols: usize, elem_bytes: usize, limits: &DeviceLimits) -> usize {
     let held = |groups: usize| {
         let bytes = (limits.shared_bytes + RESERVED_BYTES) / groups;

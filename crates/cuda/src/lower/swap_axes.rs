@@ -81,8 +81,8 @@ pub fn swap(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     }))
 }
 
-/// Returns the launch that transposes square matrices of words in place, with rows `pitch` bytes apart and of any alignment, by
-/// tiles of `tile` by `tile` words.
+/// Returns the launch that transposes square matrices of words in place by tiles of `tile` by `tile` words. Rows are `pitch`
+/// bytes apart, with any alignment.
 pub fn squares(e: Elementary, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     let Elementary { batch, rows: side, mid, .. } = e;
     let (word, tile) = (at.elem_bytes, tile.min(side));

@@ -55,7 +55,7 @@ impl RowLayout {
     }
 }
 
-/// Teams of thread blocks, a strip of columns per block, and the shared memory of a block.
+/// Teams of thread blocks, with the columns and shared memory of each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Teams {
     /// Number of teams.

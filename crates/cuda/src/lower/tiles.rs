@@ -134,7 +134,7 @@ pub struct Squares {
 /// Returns three launches. Two swap a block of squares of words with its mirror block, half of the tile pairs each; the third
 /// transposes a block that is its own mirror block.
 ///
-/// Rows must be whole granules, and both blocks aligned to granules. If there are several squares, each must be at least a tile.
+/// Rows must be whole granules, and both blocks aligned to granules. Several squares must each be at least a tile.
 pub fn apart(squares: Squares, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> {
     let ((word, unit), side) = (at.words(1), squares.side);
     let bytes = |words: usize| words.checked_mul(word).ok_or(LowerError::NoKernel);

@@ -75,8 +75,7 @@ fn rectangles(
     Ok((split.ok_or(LowerError::OnChip { need, have })?, wide))
 }
 
-/// Returns the launch: each instance in the shared memory of a cluster, or one matrix in the shared memory and registers of
-/// the grid.
+/// Returns the launch: each instance in a cluster's shared memory, or one matrix in the grid's shared memory and registers.
 pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (e, word) = at.in_words(e);
