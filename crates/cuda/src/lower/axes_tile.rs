@@ -87,7 +87,7 @@ impl Words {
             }
             let extent = self.axes[k].extent;
             let want = words.div_ceil(run);
-            // If two thirds of the axis or more are wanted, take all of it.
+            // Take the whole axis if at least two thirds are wanted.
             let part = if 2 * extent <= 3 * want {
                 extent
             } else {

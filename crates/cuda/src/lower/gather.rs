@@ -67,7 +67,7 @@ pub fn by_runs(
     Ok(launch.using(kept, params))
 }
 
-/// Returns the launch with teams of `blocks` thread blocks, which gather runs of chunks; `count` blocks in all.
+/// Returns the launch of `count` thread blocks in teams of `blocks`, which gather runs of chunks.
 pub fn by_teams(
     batch: usize,
     slots: AlignedSlots,
