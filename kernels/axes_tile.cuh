@@ -1,39 +1,39 @@
-// A tile of an array whose axes are permuted, read in runs of the source and written in runs of the result.
+// Tiles of an array whose axes are permuted, read in runs of the source and written in runs of the result.
 //
-// A tile has a part of every axis. Its *rows* are contiguous in the source, its *columns* in the result; every axis of
-// more than one value is in one of the two or in both. In shared memory a row keeps its address modulo 16, so that it
-// is read by 16 bytes whatever its address. Word k of column j is at `column_at[j] + place[k]`.
+// A tile is a range of indices along every axis. Its *rows* are contiguous in the source, its *columns* in the result.
+// Every axis with an extent above 1 is in a row, a column, or both. In shared memory a row keeps its address modulo 16,
+// and is loaded 16 bytes at a time for any alignment. Word k of column j is at `column_at[j] + place[k]`.
 #pragma once
 #include "index.cuh"
 
-// An axis, and the part of it that a tile has.
+// An axis, and its division into tiles.
 struct TileAxis {
-    Divisor<u32> group, groups; // tiles of a group along it, and groups, of which the last may be less
-    u64 from, to;               // bytes from each of it to the next, in the source and in the result
-    u32 tiles;                  // along it
-    u32 extent, last;           // of a tile, and of the last one
-    u32 along, rows;            // bytes along a row, or rows, that each of it counts on chip; the other is 0
+    Divisor<u32> group, groups; // tiles per group, and groups, along the axis; the last group may be smaller
+    u64 from, to;               // strides of the axis in the source and in the result, in bytes
+    u32 tiles;                  // tiles along the axis
+    u32 extent, last;           // extents of a tile, and of the last tile
+    u32 along, rows;            // stride in shared memory: bytes within a row, or rows; the other is 0
     u32 pad;
 };
 static_assert(sizeof(TileAxis) == 72);
 
-// How an array is cut into tiles. Blocks take tiles group by group, so that tiles in progress are near each other in
+// Division of an array into tiles. Blocks take tiles group by group, so that concurrent tiles are near each other in
 // the source and in the result.
 struct TileMap {
-    TileAxis a0, a1, a2, a3, a4, a5, a6, a7, a8; // from the result's last axis on; blocks count tiles, and groups, so
-    Divisor<u32> group;                          // tiles of a group
-    u64 column_axes;                             // those that a column does not have, 4 bits each
-    u32 axes;                                    // all of them
-    u32 run_axes;                                // the first so many are a column
-    u32 across_axes;                             // numbers in `column_axes`
-    u32 line_axis;                               // the first axis of those that a row has
-    u32 line_step, run_step;                     // bytes of a row, words of a column per value of their first axis
-    u32 rows, columns;                           // of a tile
+    TileAxis a0, a1, a2, a3, a4, a5, a6, a7, a8; // from the result's last axis on; also the order of tiles and groups
+    Divisor<u32> group;                          // tiles per group
+    u64 column_axes;                             // row axes that are not in a column, 4 bits each
+    u32 axes;                                    // number of axes
+    u32 run_axes;                                // the first `run_axes` axes form a column
+    u32 across_axes;                             // axes in `column_axes`
+    u32 line_axis;                               // outermost axis of a row
+    u32 line_step, run_step;                     // bytes of a row, words of a column, per index of its outermost axis
+    u32 rows, columns;                           // rows and columns of a tile
     u32 run;                                     // words of a column
-    u32 pitch;                                   // bytes from row to row on chip
-    u32 granules, packs;                         // of 16 bytes: most that a row, that a column lies in
-    u32 held;                                    // bytes of all rows on chip
-    u32 across;                                  // logarithm of the columns that a warp writes at a time
+    u32 pitch;                                   // bytes from row to row in shared memory
+    u32 granules, packs;                         // 16-byte granules that a row, and a column, touches at most
+    u32 held;                                    // bytes of all rows in shared memory
+    u32 across;                                  // log2 of the columns that a warp writes at a time
 
     __device__ const TileAxis &axis(u32 k) const { return (&a0)[k]; }
 };
@@ -41,12 +41,12 @@ static_assert(sizeof(TileMap) == 728);
 
 enum : u32 { kGranule = 16 };
 
-// Offsets in shared memory are numbers of type `Place`.
+// A tile in shared memory, with its tables. `Place` is the integer type of offsets in shared memory.
 template <int W, class Place> struct AxesTile {
     static constexpr u32 P = kGranule / W;
     const TileMap &m;
     char *tile;
-    u64 *row_from, *column_to; // 0: beyond the array
+    u64 *row_from, *column_to; // global addresses; 0: outside the array
     u32 *column_at, *limits;
     Place *place;
 
@@ -54,16 +54,17 @@ template <int W, class Place> struct AxesTile {
         row_from = (u64 *)(shared + m.held);
         column_to = row_from + m.rows;
         place = (Place *)(column_to + m.columns);
-        // Packs of offsets are read as one.
+        // Aligned to 16 bytes: `gather` reads the offsets of a pack as vectors.
         place = (Place *)(shared + (u32((char *)place - shared) + kGranule - 1) / kGranule * kGranule);
         column_at = (u32 *)(place + (m.run + 7) / 8 * 8);
         limits = column_at + m.columns;
     }
 
-    // A granule of padding after as many rows as a pack has words: lanes that read neighbouring packs use other banks.
+    // Returns the offset of a row in bytes. If P > 1, a granule of padding follows every P rows: lanes that read
+    // neighbouring packs use different banks.
     __device__ u32 row_at(u32 row) const { return row * m.pitch + (P > 1 ? row / P * kGranule : 0); }
 
-    // Finds the addresses of the rows of the tile at `from`.
+    // Finds the global addresses of the rows of the tile at `from`.
     __device__ void find_rows(u64 from) {
 #pragma unroll 1
         for (u32 r = threadIdx.x; r < m.rows; r += blockDim.x) {
@@ -82,7 +83,7 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Finds the addresses of its columns, and the offsets of words.
+    // Finds the columns' global addresses and offsets in shared memory, and the offsets of a column's words.
     __device__ void find_columns(u64 from, u64 to) {
 #pragma unroll 1
         for (u32 j = threadIdx.x; j < m.columns; j += blockDim.x) {
@@ -119,7 +120,7 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Loads the rows. Bytes before `first` and from `past` on are not of the array.
+    // Loads the rows into shared memory. Does not read before `first` or from `past` on, outside the array.
     __device__ void load(const char *first, const char *past) const {
         const u32 line = limits[m.line_axis] * m.line_step, step = blockDim.x / m.granules;
         const u32 rest = blockDim.x - step * m.granules;
@@ -154,7 +155,7 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Moves the words of a column from word `k` on that are in one granule of the result.
+    // Stores a granule of the result: P words of a column, from word `k` on.
     __device__ void gather(const char *column, u32 k, char *to) const {
         u32 pack[4] = {};
         if (k % P == 0) {
@@ -201,8 +202,8 @@ template <int W, class Place> struct AxesTile {
         }
     }
 
-    // Moves tile `number` of the array at `from` to the one at `to`, if there is any such tile; else the block only
-    // waits. `all_wait` orders all reads before all writes.
+    // Moves tile `number` from the array at `from` to the array at `to`. If `any` is false or no such tile exists, the
+    // block only waits. `all_wait` orders all reads before all writes.
     template <class Wait>
     __device__ void move(u32 number, bool any, const char *from, char *to, const char *first, const char *past,
                          Wait all_wait) {
@@ -225,7 +226,7 @@ template <int W, class Place> struct AxesTile {
             find_rows(source);
             __syncthreads();
             load(first, past);
-            // While the copies are in flight.
+            // Overlaps with the copies in flight.
             find_columns(source, dest);
         }
         copy_async_wait();
@@ -234,13 +235,13 @@ template <int W, class Place> struct AxesTile {
     }
 };
 
-// In place, `to` is `from`. An instance is permuted by a group of blocks, a tile each.
+// Arguments. In place, `to` equals `from`. A group of blocks permutes an instance, one tile per block.
 struct AxesTileArgs {
     char *to;
     const char *from;
     u64 bytes;          // of all instances
     u64 instance_bytes; // from instance to instance
-    u32 tiles;          // of an instance; blocks beyond them only wait
+    u32 tiles;          // tiles per instance; blocks beyond them only wait
     u32 pad;
     TileMap map;
 };

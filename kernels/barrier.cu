@@ -42,7 +42,7 @@ static __device__ __forceinline__ void transpose_tile(const BlockArgs &a) {
     copy_async_wait();
     __syncthreads();
     if (WORD >= 8) {
-        // Computed again: else registers that hold them during the loads are spilled.
+        // Computed again: values kept in registers during the loads would be spilled.
         asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
         a.order.find(block, which, i, j);
         rows = u32(min(u64(a.tile_rows), a.rows - u64(i) * a.tile_rows));
@@ -57,26 +57,27 @@ static __device__ __forceinline__ void transpose_tile(const BlockArgs &a) {
         store_region<WORD>(tile, a.pitch, to, a.to_pitch, rows, cols, a.unit, a.wide);
 }
 
-// Lowering starts more threads for words of 8 and 16 bytes, so that a multiprocessor holds 1700 of them, 32 registers
-// each; of 4-byte words 1200, which leaves enough registers.
+// Lowering starts more threads for words of 8 and 16 bytes: about 1700 per multiprocessor, with 32 registers each. For
+// 4-byte words it starts about 1200, which leaves enough registers.
 extern "C" __global__ void __launch_bounds__(1024, WORD == 4 ? 1 : 2)
 barrier_block(const __grid_constant__ BlockArgs a) {
     transpose_tile(a);
 }
 
 #if WORD >= 8
-// For at most 512 threads: out of place. With 32 registers, words of 8 and 16 bytes are 7 points of a copy slower (H200, 2026-11).
+// Out-of-place variant for at most 512 threads. With 32 registers, words of 8 and 16 bytes lose 7 percentage points of
+// a copy's speed (H200, 2026-11).
 extern "C" __global__ void __launch_bounds__(512) barrier_tile(const __grid_constant__ BlockArgs a) {
     transpose_tile(a);
 }
 #endif
 
-// Instances in place, `stacked` of them to a block.
+// Instances transposed in place, `stacked` per block.
 struct MicroArgs {
     char *data;
     u64 instances;
     u32 rows, cols;              // of an instance
-    u32 stacked;                 // contiguous instances of a block
+    u32 stacked;                 // contiguous instances per block
     u32 mid;                     // instances that are adjacent in a row (0210!)
     u32 down;                    // log2 of a swath's height in micro-blocks
     u32 pad;
@@ -88,8 +89,8 @@ struct MicroArgs {
 static_assert(sizeof(MicroArgs) == 88);
 
 #if WORD <= 4
-// Moves micro-blocks, each through slots of its thread in shared memory. Rows and columns are multiples of a
-// micro-block's, and all addresses and strides are multiples of a vector.
+// Transposes instances by micro-blocks, each through its thread's slots in shared memory. Rows and columns are
+// multiples of a micro-block's side; addresses and strides are multiples of a vector.
 extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_constant__ MicroArgs a) {
     extern __shared__ uint4 shared[];
     using Slots = MicroSlots<WORD>;
@@ -121,8 +122,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
 #endif
 
 #if WORD < 4
-// Transposes instances of two to four rows of whole vectors, or as many columns. All addresses are multiples of a
-// vector.
+// Transposes instances with two to four rows, or columns, of whole vectors. All addresses are multiples of a vector.
 extern "C" __global__ void __launch_bounds__(512, 2) barrier_few(const __grid_constant__ MicroArgs a) {
     extern __shared__ uint4 shared[];
     char *tile = (char *)shared;

@@ -1,21 +1,21 @@
-// Permutes axes in place by blocks: a block reads instances in order, waits, and writes them in the order of the
-// result, each thread reading its words from anywhere in shared memory.
+// Permutes axes in place by thread blocks. A block reads whole instances into shared memory, waits, and writes them in
+// the order of the result. A thread reads its words at any offset in shared memory.
 #include "region.cuh"
 
 
 struct AxesArgs {
     char *data;
     u64 instances, instance_bytes;
-    u32 words;      // of an instance
-    u32 stacked;    // instances of a block
-    u32 row, pitch; // bytes that lie together on chip, and from one such run to the next
-    u32 granule;    // bytes that runs are read by: 4 or 16; or 0, everything as one run
-    u32 pack;       // words that a thread writes at a time: 16 bytes, or the least that are 4
-    Axes<u32> source; // bytes on chip where a word of the results comes from; digits from the result's last axis on
+    u32 words;      // per instance
+    u32 stacked;    // instances per block
+    u32 row, pitch; // bytes of a contiguous run in shared memory, and from run to run
+    u32 granule;    // bytes of an access to a run: 4 or 16; 0: all data is one run
+    u32 pack;       // words that a thread writes at a time: 16 bytes, or the fewest that make 4
+    Axes<u32> source; // from words of the results to bytes in shared memory; the result's last axis first
 };
 static_assert(sizeof(AxesArgs) == 240);
 
-// P words of W bytes as one access. They are read in turns: word k of the reading is word (k + turn) mod P of the pack.
+// P words of W bytes, stored in one access. The k-th word that a thread reads is word (k + turn) mod P of the pack.
 template <int W, int P> struct Pack {
     static constexpr int N = W * P / 4;
     u32 q[N];
@@ -32,7 +32,7 @@ template <int W, int P> struct Pack {
             q[k * W / 4] |= u32(*(const Word<W> *)from) << (8 * (k * W % 4));
         }
     }
-    // One word more behind the others, the first of which is dropped.
+    // Appends a word and drops the first one.
     __device__ void push(const char *from) {
         if constexpr (W == 8) {
             const uint2 x = *(const uint2 *)from;
@@ -70,7 +70,7 @@ template <int W, int P> struct Pack {
     }
 };
 
-// Words of the result to memory, P of them at a time.
+// Stores words of the result in global memory, P at a time.
 template <int W, int P> static __device__ void store_packs(const AxesArgs &a, const char *tile, char *to, u32 words) {
     const auto held = [&](u32 word) { return tile + a.source.succ(word); };
     // Words before the first whole pack and after the last.
@@ -79,8 +79,8 @@ template <int W, int P> static __device__ void store_packs(const AxesArgs &a, co
         const u32 g = e < head ? e : end + e - head;
         *(Word<W> *)(to + g * W) = *(const Word<W> *)held(g);
     }
-    // A thread's words are as many rows apart as it has; neighbours begin with others of theirs, so that they meet
-    // other banks.
+    // The P words of a thread are `last.stride` bytes apart. Lanes start at different words of their packs, so that
+    // they use different banks.
     const Digit<u32> &last = a.source.d0;
     const u32 turn = threadIdx.x % kWarp / (kWarp / P);
     for (u32 p = threadIdx.x; p < packs; p += blockDim.x) {

@@ -37,9 +37,9 @@ template <int Bytes> __device__ __forceinline__ void load_shared(uint4 &x, const
         x.x = word;
 }
 
-// Evaluates an expression with V = BYTES as a constant. Compiled twice: for accesses of 16 bytes (WORD 16), and for 1, 2, 4
-// and 8, which are told apart at run time (WORD 4). All threads have the same width, so no warp diverges. Comparisons, since a
-// `switch` becomes an indirect branch through a table.
+// Evaluates an expression with V = BYTES as a constant. It is compiled twice: for accesses of 16 bytes (WORD 16), and
+// for 1, 2, 4 and 8 bytes, selected at run time (WORD 4). All threads use one width, so no warp diverges. A `switch`
+// would become an indirect branch through a table.
 #if WORD == 16
 #define BY_WIDTH(BYTES, EXPRESSION) { enum { V = 16 }; EXPRESSION; }
 #else
@@ -52,7 +52,7 @@ template <int Bytes> __device__ __forceinline__ void load_shared(uint4 &x, const
 
 // Super-elements in registers: at most K accesses per lane.
 template <int K> struct InRegisters {
-    u32 word, vectors, sub, lanes; // bytes of an access; accesses of a super-element; this lane; lanes of the worker
+    u32 word, vectors, sub, lanes; // bytes per access; accesses per super-element; this lane; lanes per worker
     uint4 carried[K], fetched[K];
 
     __device__ InRegisters(u32 word_, u32 vectors_, u32 lanes_)

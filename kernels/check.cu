@@ -1,4 +1,4 @@
-// Filling and comparing on the device, for tests: element i holds a hash of i.
+// Filling and comparison of arrays in global memory, for tests. Element i is filled with a hash of i.
 #include "word.cuh"
 
 static __device__ u64 mix(u64 x) {
@@ -7,10 +7,10 @@ static __device__ u64 mix(u64 x) {
     return x ^ (x >> 31);
 }
 
-// Byte b of element i.
+// Returns byte b of element i of a filled array.
 static __device__ u8 byte_of(u64 i, u32 b) { return u8(mix(i * 4 + b / 8 + 1) >> (b % 8 * 8)); }
 
-// Counts element `o` if it is not what the source held at `from`, and notes the first such.
+// Compares element `o` with source element `from`. Counts differences in wrong[0]; wrong[1] is the lowest such index.
 static __device__ void compare(const char *data, u64 o, u64 from, u32 bytes, u64 *wrong) {
     bool right = true;
     for (u32 k = 0; k < bytes; k++) right = right && data[o * bytes + k] == char(byte_of(from, k));
@@ -26,12 +26,12 @@ extern "C" __global__ void check_fill(char *data, u64 elements, u32 bytes) {
         for (u32 b = 0; b < bytes; b++) data[i * bytes + b] = char(byte_of(i, b));
 }
 
-// Axes in the order of the result, each with the elements that it steps over in the source.
+// Axes in the order of the result, with extents and strides in the source, in elements.
 struct PlainAxes {
     u64 rank, extents[64], strides[64];
 };
 
-// Compares elements with what the source held where they come from.
+// Compares each element with the source element that the permutation moves to its offset.
 extern "C" __global__ void check_axes(const char *data, u64 elements, PlainAxes axes, u32 bytes, u64 *wrong) {
     const u64 step = u64(gridDim.x) * blockDim.x;
     for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < elements; o += step) {
@@ -45,8 +45,8 @@ extern "C" __global__ void check_axes(const char *data, u64 elements, PlainAxes 
     }
 }
 
-// What moving super-elements can cost at best: the same permutation from one buffer to another, no
-// flags, no cycles.
+// Applies 2100! to super-elements of lanes * 16 bytes, from one buffer to another. Without flags and cycles, it is a
+// lower bound for the time of the in-place movers.
 extern "C" __global__ void __launch_bounds__(256, 8)
     check_permute(const char *from, char *to, u64 units, u64 rows, u64 mid, u64 cols, u32 lanes) {
     const u32 sub = threadIdx.x % lanes;
@@ -57,14 +57,14 @@ extern "C" __global__ void __launch_bounds__(256, 8)
     }
 }
 
-// Aligned slots by their definition, in plain division.
+// Aligned slots, computed from their definition by plain division.
 struct PlainSlots {
     u64 rows, cols, slot, chunk;
 
     __device__ u64 up(u64 a) const { return (a + slot - 1) / slot; }
     __device__ u64 last() const { return rows / chunk + (rows % chunk >= slot) - 1; }
     __device__ u64 rows_of(u64 c) const { return c == last() ? rows - c * chunk : chunk; }
-    // Where the slot of column j that is final number t lies in its chunk's memory, counted in slots of the matrix.
+    // Returns the position of slot t of the result before the slot pass, in slots from the start of the matrix.
     __device__ u64 place(u64 t) const {
         const u64 j = t * slot / rows, c = min((t * slot - j * rows) / chunk, last());
         return c * (chunk / slot) * cols + up(j * rows_of(c)) + t - up(j * rows) - c * (chunk / slot);
@@ -76,7 +76,8 @@ struct PlainSlots {
     }
 };
 
-// Compares `batch` matrices with what a pass of aligned slots makes of what `check_fill` wrote. `pass`: 0 gather, 1 move; 2 and 3 are they backward.
+// Compares `batch` matrices with the result of one pass of aligned slots on data from `check_fill`. `pass`: 0 gather,
+// 1 move, 2 gather backward, 3 move backward.
 extern "C" __global__ void check_slots(const char *data, u64 batch, PlainSlots s, u32 pass, u32 bytes, u64 *wrong) {
     const u64 elements = s.rows * s.cols, step = u64(gridDim.x) * blockDim.x;
     for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < batch * elements; o += step) {
@@ -93,13 +94,13 @@ extern "C" __global__ void check_slots(const char *data, u64 batch, PlainSlots s
     }
 }
 
-// A matrix whose rows lie a pitch apart before and after, in plain numbers.
+// A matrix with leading dimensions `lda` in the source and `ldb` in the result, in elements.
 struct PlainLeading {
-    u64 rows, cols, lda, ldb, turned; // before; whether rows become columns
+    u64 rows, cols, lda, ldb, turned; // rows and columns of the source; 1 if transposed
 };
 
-// Compares `span` elements with what a change of leading dimensions makes of what `check_fill` wrote. Elements of the source
-// that are none of the result may hold anything, unless both pitches are equal.
+// Compares `span` elements with the result of a change of leading dimensions on data from `check_fill`. If `lda` and
+// `ldb` differ, source elements outside the result may have any value. All other gaps must be unchanged.
 extern "C" __global__ void check_leading(const char *data, u64 span, PlainLeading p, u32 bytes, u64 *wrong) {
     const u64 rows = p.turned ? p.cols : p.rows, cols = p.turned ? p.rows : p.cols;
     const u64 step = u64(gridDim.x) * blockDim.x;
@@ -114,7 +115,8 @@ extern "C" __global__ void check_leading(const char *data, u64 span, PlainLeadin
     }
 }
 
-// Records of at most 64 fields in tiles of `from` records before and `to` after; 0 is AoS, where fields lie at their places.
+// Records of at most 64 fields, in tiles of `from` records in the source and `to` in the result. 0 is AoS, with fields
+// at the offsets `places`, in words.
 struct PlainRecords {
     u64 records, words, fields, from, to;
     u32 widths[64], places[64];
@@ -122,7 +124,7 @@ struct PlainRecords {
     __device__ u64 held(u64 tile, u64 first) const { return min(max(tile, u64(1)), records - first); }
 };
 
-// Compares words with what lay in the other tiling where they come from, one field after the other.
+// Compares each word of the result with the word of the source that moves to its offset, field by field.
 extern "C" __global__ void check_records(const char *data, PlainRecords r, u32 bytes, u64 *wrong) {
     const u64 step = u64(gridDim.x) * blockDim.x, to = max(r.to, u64(1)), from = max(r.from, u64(1));
     for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < r.records * r.words; o += step) {

@@ -1,4 +1,4 @@
-// Permutes axes in place: an instance is in the shared memories of a cluster.
+// Permutes axes in place. An instance is read into the shared memories of a cluster.
 #include "axes_tile.cuh"
 #include "cluster.cuh"
 

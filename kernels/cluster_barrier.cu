@@ -1,4 +1,4 @@
-// Transposes matrices in place (010!): an instance is in the shared memories of a cluster.
+// Transposes matrices in place (010!). An instance is read into the shared memories of a cluster.
 #include "cluster.cuh"
 #include "wide_barrier.cuh"
 

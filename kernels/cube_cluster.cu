@@ -1,10 +1,11 @@
-// Cubes by clusters: tiles too large for a block are cut along the axis that rows neither lie along before nor after, so
-// that every block writes what it read. They wait for each other once, since one writes where others read.
+// Rotates the axes of cubes in place by clusters. A tile is cut into one slab per block, along the axis that is the
+// last neither before nor after, so that every block writes the elements that it read. The blocks wait for each other
+// once, because a block writes to addresses that others read.
 #include "cluster.cuh"
 #include "cube.cuh"
 
 
-// Blocks of a cluster.
+// Blocks per cluster.
 #if WORD <= 2
 #define BLOCKS 16
 #elif WORD <= 8
@@ -13,8 +14,8 @@
 #define BLOCKS 2
 #endif
 
-// A block's slab of a tile of T x T x T words. Rows lie on chip one after the other, their granules in an order of their own
-// for each row of micro-blocks, so that lanes find them in different banks.
+// A block's slab of a tile of T x T x T words, in shared memory. Rows are contiguous. Within a row r, granules are
+// permuted by xor with r / E, so that lanes use different banks.
 template <bool kBack> struct Slab {
     using Vec = Word<kVector<WORD>>;
     enum : u32 {
@@ -26,13 +27,13 @@ template <bool kBack> struct Slab {
         deep = T / BLOCKS,
         row = T * WORD,
         bytes = T * deep * row,
-        at_once = 200000 / (3 * bytes), // on a multiprocessor
+        at_once = 200000 / (3 * bytes), // blocks per multiprocessor
     };
     char *held, *cube;
     Place p;   // the tile
-    u32 first; // of the slab, along its axis
+    u32 first; // first index of the slab along its axis
 
-    // Words from the k-th byte on of row r of the axis that becomes the last, y of the slab's.
+    // Returns the vector at byte k of a row. r is the index on the axis that becomes the last, y on the slab's axis.
     __device__ Vec *place(u32 r, u32 y, u32 k) const {
         return (Vec *)(held + (r * deep + y) * row + ((k / 16 ^ r / E % (row / 16)) * 16 | k % 16));
     }
@@ -45,7 +46,7 @@ template <bool kBack> struct Slab {
             copy_async<V, WORD == 4 ? kTwoLines : V == 16 ? kOnce : kParts>(place(r, y, k * V), element(a, cube, u, v, w));
         }
     }
-    // Element (a, b, c) goes to (b, c, a), back to (c, a, b).
+    // Stores element (a, b, c) at (b, c, a) forward, and at (c, a, b) backward.
     __device__ void store(const CubeArgs &a) const {
 #pragma unroll 1
         for (u32 i = threadIdx.x; i < across * across * deep; i += threads) {
@@ -68,7 +69,7 @@ template <bool kBack> static __device__ void rotate(const CubeArgs &a) {
     using Part = Slab<kBack>;
     const u32 number = blockIdx.x / BLOCKS, rank = blockIdx.x % BLOCKS;
     Place p;
-    // A cluster's blocks have the same tile, or none.
+    // All blocks of a cluster return here, or none does.
     if (!tile_of(a, number % a.orbits, p)) return;
     char *cube = a.data + number / a.orbits * a.batch_bytes;
     const u32 tiles = has_others(p) ? 3 : 1;

@@ -1,24 +1,24 @@
-// Instances of a few rows, or columns, of narrow words: pixels and planes. A thread turns a vector of each in registers; in
-// the other order their words lie together.
+// Transposition of instances with two to four rows (planes) or columns (pixels) of narrow words. A thread transposes
+// one vector of each row or column in registers.
 #pragma once
 #include "index.cuh"
 
-// D vectors of words of W bytes; `LeadingPlanner`: from words that lie together to a vector of each row.
+// D vectors of words of W bytes. `Apart`: from interleaved words to one vector per row; else the reverse.
 template <int W, int D, bool Apart> struct Few {
     static constexpr int P = 16 / W;
 
-    // The byte that becomes byte b.
+    // Returns the source byte that becomes byte b.
     static __device__ constexpr int origin(int b) {
         const int e = b / W;
         return (Apart ? e % P * D + e / P : e % D * P + e / D) * W + b % W;
     }
-    // Bytes b and b + 1 of the result in the lower half.
+    // Returns bytes b and b + 1 of the result in the lower half of a register.
     static __device__ __forceinline__ u32 two(const u32 (&x)[4 * D], int b) {
         const int low = origin(b), high = origin(b + 1);
         return __byte_perm(x[low / 4], x[high / 4], low % 4 | (4 + high % 4) << 4);
     }
-    // From the chip to memory: `per` vectors of each row, or column, of an instance. What lies together afterwards passes
-    // through D vectors a thread behind the instances: a warp then writes whole lines.
+    // Stores instances from shared to global memory, `per` vectors of each row or column. Interleaved results first
+    // pass through D vectors per thread, after the instances in shared memory, so that a warp writes whole lines.
     static __device__ void store(char *tile, char *to, u32 instances, const Divisor<u32> &per) {
         const u32 side = per.divisor * 16, total = instances * per.divisor, lane = threadIdx.x % kWarp;
         char *own = tile + (total + threadIdx.x) * D * 16, *warps = own - lane * D * 16;

@@ -1,18 +1,18 @@
-// Records of any fields to columns and back by aligned slots, both passes: the same closed forms as `field_slots.rs` of the
-// crate `turntile-perm`, in bytes, of memory at a multiple of 16.
+// Records with fields of any widths to columns and back by aligned slots: the gather pass and the slot pass. The closed
+// forms are those of `record_slots.rs` in the crate `turntile-perm`, in bytes. Addresses are multiples of 16.
 //
-// The gather pass: a block walks down a run of chunks with three of them on chip, as they lie in memory. Forward, the slots of
-// a chunk are made of its records and of the first ones of the next; backward, the records of a chunk of its slots and of the
-// last ones of the chunk before. Of every field, `lead` bytes lie across: those of the first chunk of every run, and of the last
-// chunk, are copied to `kept` by a launch before. The last chunk, whose fields have slots of no one number,
-// is copied too, and made of that.
+// Gather pass: a block processes a run of consecutive chunks, with three of them in shared memory. Forward, the slots
+// of a chunk are built from its records and the first records of the next chunk. Backward, the records of a chunk are
+// built from its slots and the last slots of the chunk before. `lead` bytes of every field cross a chunk boundary. A
+// preceding launch saves them in the workspace (`kept`) for the first chunk of every run and for the last chunk. It
+// also saves all of the last chunk. `make_tail` builds that chunk from the saved bytes.
 #include "mover.cuh"
 
 // A field, listed in the order of slots (forward) or of records (backward).
 struct FieldColumn {
-    Divisor<u32> width;            // bytes that lie together: a field's of the records of a tile
-    u32 begin, place, lead, last;  // bytes before it in a chunk's slots, and in a tile; of a chunk before its first slot; and
-                                   // slots before it in the last chunk
+    Divisor<u32> width;            // contiguous bytes: the field in all records of a tile
+    u32 begin, place, lead, last;  // bytes before the field in a chunk's slots, and in a tile; bytes of the field
+                                   // in a chunk before its first slot; slots before it in the last chunk
 };
 static_assert(sizeof(FieldColumn) == 32);
 
@@ -20,12 +20,12 @@ enum : u32 { kHeld = 3, kThreads = 256 };
 
 struct FieldGatherArgs {
     char *data, *kept;
-    u32 chunks, last_records;       // chunks but the last; records of the last
-    u32 each, more;                 // chunks of a run; runs that have one more
+    u32 chunks, last_records;       // chunks without the last; records of the last
+    u32 each, more;                 // chunks per run; number of runs with one more
     u32 fields, backward;
-    u32 record, chunk, tiles, slot; // bytes of a record; records of a chunk, and its tiles; bytes of a slot
-    u32 table, held, pad, runs;     // bytes of the table on chip, between chunks there, and behind rows of these
-    Divisor<u32> row, tile;         // packs of a row; records of a tile
+    u32 record, chunk, tiles, slot; // bytes per record; records and tiles per chunk; bytes per slot
+    u32 table, held, pad, runs;     // in shared memory: bytes of the table, from chunk to chunk, and after a row
+    Divisor<u32> row, tile;         // packs of 16 bytes per row; records per tile
     Divisor<u32> tile_bytes;
     FieldColumn field[64];
 };
@@ -35,7 +35,7 @@ static __device__ u32 first_chunk(const FieldGatherArgs &a, u32 run) { return ru
 static __device__ u32 chunk_bytes(const FieldGatherArgs &a) { return a.chunk * a.record; }
 
 extern __shared__ uint4 shared[];
-// Four bytes from the chip, wherever they lie: those that a shift brings in from behind are another's.
+// Returns four bytes at any offset in shared memory. It always reads two aligned words.
 static __device__ u32 four_at(u32 at) {
     const u32 *lies = (const u32 *)((const char *)shared + (at & ~3u));
     return __funnelshift_r(lies[0], lies[1], at * 8);
@@ -43,17 +43,17 @@ static __device__ u32 four_at(u32 at) {
 
 struct FieldChunks {
     const FieldGatherArgs &a;
-    const FieldColumn *fields; // on chip, at its start
-    u32 in_row;                // tiles of a row there
-    bool pixels;               // records of four single bytes
+    const FieldColumn *fields; // table at the start of shared memory
+    u32 in_row;                // tiles per row in shared memory
+    bool pixels;               // AoS records of four fields of one byte
 
-    // The last field whose number is at or below this one.
+    // Finds the last field whose `number`, a member of its table entry, is at most `value`.
     __device__ u32 field(const u32 &number, u32 value) const { return last_below(&number, sizeof(FieldColumn) / 4, a.fields, value); }
 
-    // Places on chip are bytes from its start.
+    // Returns the offset of chunk n in shared memory, in bytes.
     __device__ u32 place(u32 n) const { return a.table + n % kHeld * a.held; }
     __device__ char *image(u32 n) const { return (char *)shared + place(n); }
-    // Where byte b of a chunk lies on chip.
+    // Returns the offset of byte b of a chunk from the chunk's start in shared memory.
     __device__ u32 at(u32 b) const { return a.pad ? b + a.row.div(b / 16) * a.pad : b; }
 
     __device__ void load(u32 n, const char *from) const {
@@ -62,12 +62,12 @@ struct FieldChunks {
         for (u32 b = threadIdx.x * 16; b < chunk_bytes(a); b += kThreads * 16) copy_async<16, kOnce>(to + at(b), from + b);
     }
 
-    // Sixteen bytes of a field, from byte b of chunk n: what of it lies together in one tile after the other.
+    // Returns 16 bytes of a field, from byte b of chunk n's slots: the field's bytes in consecutive tiles.
     __device__ uint4 of_records(u32 n, u32 b) const {
         const FieldColumn &f = fields[field(fields->begin, b)];
         const u32 width = f.width.divisor, bytes = a.tile_bytes.divisor, q = b - f.begin + f.lead, begin = f.place;
         u32 t = f.width.div(q), from, stop;
-        // Up to the tile `stop` each lies as far behind the one before.
+        // Before tile `stop`, the distance from tile to tile is constant.
         const auto enter = [&] {
             const bool own = t < a.tiles;
             const u32 local = own ? t : t - a.tiles, row = a.pad ? a.row.div(local * bytes / 16) : 0;
@@ -81,7 +81,7 @@ struct FieldChunks {
                 from += bytes - width;
         };
         uint4 pack{};
-        // Of pixels sixteen in rows of 128 bytes.
+        // Reads one byte of each of 16 pixels. Rows of 128 bytes are padded by 16.
         if (pixels && t + 16 <= a.tiles) {
             const u32 first = place(n) + begin;
             u32 *fours = &pack.x;
@@ -120,7 +120,7 @@ struct FieldChunks {
         return pack;
     }
 
-    // Sixteen bytes of records, from byte b of chunk n: one field after the other.
+    // Returns 16 bytes of records, from byte b of chunk n: consecutive fields.
     __device__ uint4 of_slots(u32 n, u32 b) const {
         const u32 own = place(n), before = place(n + kHeld - 1);
         u32 t = a.tile_bytes.div(b), u = b - t * a.tile_bytes.divisor;
@@ -140,11 +140,11 @@ struct FieldChunks {
                 return {__byte_perm(low, high, 0x5410), __byte_perm(low, high, 0x7632), __byte_perm(last, end, 0x5410), __byte_perm(last, end, 0x7632)};
             }
         }
-        // Where the field is in the table, in packs.
+        // Position of the field in the table, in packs of 16 bytes.
         u32 f = 2 * field(fields->place, u), from, left;
         u -= fields[f / 2].place;
         const auto enter = [&] {
-            const uint4 column = shared[f + 1]; // what is behind the width
+            const uint4 column = shared[f + 1]; // begin, place, lead, last
             const u32 width = shared[f].x, q = t * width + u, lead = column.z;
             const bool is_own = q >= lead;
             left = min(width - u, is_own ? width : lead - q);
@@ -174,7 +174,8 @@ struct FieldChunks {
         return pack;
     }
 
-    // A chunk as it becomes. Packs of records of single bytes in the order of the fields, so that the lanes of a warp read few records.
+    // Stores chunk n as slots (forward) or records (backward). If AoS records have only single-byte fields, consecutive
+    // threads write packs of different fields, so that a warp reads few records.
     __device__ void store(u32 n, char *to) const {
         const bool turns = !a.backward && a.record == a.fields && a.tiles == a.chunk;
 #pragma unroll 1
@@ -184,17 +185,17 @@ struct FieldChunks {
         }
     }
 
-    // What is kept of a field where a run begins.
+    // Returns the address of the saved bytes of field f at the start of a run.
     __device__ char *kept(u32 run, u32 f) const { return a.kept + (u64(run) * a.fields + f) * a.slot; }
     __device__ char *tail() const { return kept(a.runs + 1, 0); }
 
-    // Where byte q of a field lies in a chunk of so many records.
+    // Returns the offset of byte q of a field in a chunk of `records` records.
     __device__ u32 in_tiles(const FieldColumn &f, u32 q, u32 records) const {
         const u32 tile = a.tile.divisor, width = a.tile.div(f.width.divisor), first = a.tile.div(q / width) * tile;
         return first * a.record + a.tile.div(f.place) * min(tile, records - first) + q - first * width;
     }
 
-    // Each byte that lies across where chunk c begins, with its number and its field.
+    // Calls does(field, f, q) for each of the `lead` bytes q of every field f: bytes that cross a chunk boundary.
     template <class Does> __device__ void across(Does does) const {
 #pragma unroll 1
         for (u32 f = 0; f < a.fields; f++)
@@ -202,7 +203,7 @@ struct FieldChunks {
             for (u32 q = threadIdx.x; q < fields[f].lead; q += kThreads) does(fields[f], f, q);
     }
 
-    // Of a run, and behind the last.
+    // Saves the `lead` bytes at the start of a run, or, for run number `runs`, of the last chunk.
     __device__ void keep(u32 run) const {
         const u32 c = first_chunk(a, run), records = c == a.chunks ? a.last_records : a.chunk;
         const u64 bytes = chunk_bytes(a);
@@ -210,7 +211,7 @@ struct FieldChunks {
             u64 from;
             if (!a.backward)
                 from = c * bytes + in_tiles(f, q, records);
-            else if (c == 0) // The end of the field before.
+            else if (c == 0) // The end of the preceding field.
                 from = u64(a.chunks) * bytes + u64(f.last) * a.slot - f.lead + q;
             else
                 from = (c - 1) * bytes + f.begin + a.tiles * f.width.divisor - f.lead + q;
@@ -218,7 +219,7 @@ struct FieldChunks {
         });
     }
 
-    // The last chunk, a share for each block.
+    // Writes the last chunk from the saved bytes, in a grid-stride loop.
     __device__ void make_tail() const {
         const u32 records = a.last_records, tile = a.tile.divisor;
         char *to = a.data + u64(a.chunks) * chunk_bytes(a);
@@ -245,7 +246,7 @@ struct FieldChunks {
         const u32 first = first_chunk(a, blockIdx.x), chunks = first_chunk(a, blockIdx.x + 1) - first, bytes = chunk_bytes(a);
         if (chunks == 0) return;
         char *top = a.data + u64(first) * bytes;
-        // The image of chunk n of the run has number n + 1.
+        // Chunk n of the run has number n + 1 in shared memory.
         const auto next = [&](u32 n) {
             if (n < chunks)
                 load(n + 1, top + u64(n) * bytes);
@@ -280,7 +281,7 @@ static __device__ FieldChunks with_table(const FieldGatherArgs &a) {
     return {a, (const FieldColumn *)shared, a.row.divisor * 16 / a.tile_bytes.divisor, a.record == 4 && a.fields == 4 && a.tiles == a.chunk};
 }
 
-// A block for each run, and one more.
+// Saves bytes that a block of `field_gather` would overwrite before another reads them: one block per run and one more.
 extern "C" __global__ void __launch_bounds__(kThreads) field_keep(const __grid_constant__ FieldGatherArgs a) {
     const FieldChunks chunks = with_table(a);
     chunks.keep(blockIdx.x);
@@ -295,7 +296,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4) field_gather(const __g
     chunks.walk();
 }
 
-// The slot pass, by PTTWAC with flags in device memory. Slots are whole vectors of 16 bytes.
+// Slot pass, by PTTWAC with flags in global memory. Slots are whole vectors of 16 bytes.
 extern "C" __global__ void __launch_bounds__(256, 8) move_fields_1(const __grid_constant__ MoveArgs<FieldMap> a) {
     move_all(a, a.flags, InRegisters<1>(16, a.vectors, a.lanes));
 }

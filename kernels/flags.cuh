@@ -6,17 +6,17 @@
 // stores what it carries, and its chain ends.
 //
 // The write of p must follow the read of p. A winner has read p itself. A loser relies on the starter's order: the
-// starter reads p, passes a fence, then claims p. The loser's claim follows the starter's claim; the loser passes a
+// starter reads p, executes a fence, then claims p. The loser's claim follows the starter's claim; the loser executes a
 // fence, then writes p. The two fences and the two atomic operations between them order the starter's read before the
 // loser's write. A starter that loses may have read what a winner is writing: it discards the value, and both accesses
 // are relaxed, so the behaviour is defined.
 #pragma once
 #include "index.cuh"
 
-// Bit of position `p` within its word, which is word p / 32.
+// Returns the bit of position `p` within its word, which is word p / 32.
 template <class I> static __device__ u32 flag_bit(I p) { return 1u << (u32(p) & 31u); }
 
-// Flags of a whole launch, in device memory.
+// Flags of a whole launch, in global memory.
 struct GlobalFlags {
     u32 *words;
 

@@ -1,14 +1,13 @@
-// Square tiles whose rows begin anywhere, moved in granules of 16 bytes.
+// Square tiles whose rows have any alignment, moved in granules of 16 bytes.
 //
-// A row lies on chip at the place within a granule that it has in memory, so that whole granules are copied whatever the
-// pitch; one granule more after every E rows keeps lanes that read down a column off each other's banks. A
-// granule at the end of a tile's row holds words of the next tile too, which another block may be writing: they are read
-// and not used.
+// In shared memory a row keeps its address modulo 16, so that whole granules are copied for any pitch. After every E
+// rows follows a granule of padding, so that lanes that read down a column use different banks. A granule at an end of
+// a tile's row also contains words of the next tile, which another block may be writing. They are read but not used.
 #pragma once
 #include "word.cuh"
 
-// Side of a tile, and the threads that move two: what an H200 moved best (docs/lab/gpu.md). Two blocks or more share a
-// multiprocessor and leave it a first-level cache, where rows' neighbours find the lines that they share.
+// Side of a tile in words, and threads per block, which moves two tiles: the fastest on an H200 (docs/lab/gpu.md). Two
+// or more blocks share a multiprocessor and leave room for L1 cache, from which neighbouring tiles read shared lines.
 template <int W> struct GranuleShape;
 template <> struct GranuleShape<1> { enum : u32 { side = 208, threads = 512 }; };
 template <> struct GranuleShape<2> { enum : u32 { side = 120, threads = 512 }; };
@@ -20,15 +19,15 @@ template <int W> struct GranuleTile {
     static constexpr u32 T = GranuleShape<W>::side, N = GranuleShape<W>::threads;
     static constexpr u32 E = 16 / W;                   // words of a granule
     static constexpr u32 across = (16 - W + T * W + 15) / 16; // granules that a row touches at most
-    static constexpr u32 lanes = across <= 16 ? 16 : kWarp; // of a row
+    static constexpr u32 lanes = across <= 16 ? 16 : kWarp; // lanes per row
     static constexpr u32 bytes = (T * across + T / E + 1) * 16;
     static_assert(across <= lanes && kWarp % lanes == 0 && N % lanes == 0, "a warp moves whole rows");
 
-    // Where row `r` begins on chip, less what it has before it in its first granule.
+    // Returns the offset in shared memory of the first granule of row `r`, in bytes.
     static __device__ u32 row(u32 r) { return (r * across + r / E) * 16; }
 
-    // `rows` rows of `cols` words at `at`, `left` and `right` bytes away from the ends of the matrix's row. Ends with copies
-    // under way.
+    // Copies `rows` rows of `cols` words at `at` to shared memory, asynchronously. `left` and `right` are the bytes
+    // from `at` to the ends of the matrix's row.
     static __device__ void load(char *tile, const char *at, u64 pitch, u32 rows, u32 cols, u64 left, u64 right) {
         const u32 g = threadIdx.x % lanes;
 #pragma unroll 4
@@ -38,7 +37,7 @@ template <int W> struct GranuleTile {
             if (g * 16 >= end) continue;
             const char *granule = from - before + g * 16;
             char *to = tile + row(r) + g * 16;
-            // What lies beyond a row may be no memory of the matrix.
+            // Granules that extend beyond the matrix's row may be outside its allocation.
             if ((g > 0 || before <= left) && g * 16 + 16 <= before + right) {
                 copy_async<16>(to, granule);
             } else {
@@ -48,14 +47,14 @@ template <int W> struct GranuleTile {
         }
     }
 
-    // The tile on chip, transposed, to `rows` rows of `cols` words at `at`. Its own first row was at `first` (mod 16).
+    // Stores the tile, transposed, as `rows` rows of `cols` words at `at`. `first` is the source address modulo 16.
     static __device__ void store(const char *tile, u32 first, char *at, u64 pitch, u32 rows, u32 cols) {
         const u32 g = threadIdx.x % lanes, step = u32(pitch) % 16;
         for (u32 r = threadIdx.x / lanes; r < rows; r += N / lanes) {
             char *to = at + u64(r) * pitch;
             const u32 before = u64(to) % 16;
             const auto word = [&](u32 c) { return *(const V *)(tile + row(c) + (first + c * step) % 16 + r * W); };
-            const i32 c = i32(g * E) - i32(before / W); // the granule's first column, a row on chip
+            const i32 c = i32(g * E) - i32(before / W); // the granule's first column: a row in shared memory
             if (c >= 0 && u32(c) + E <= cols) {
                 union {
                     V words[E];
@@ -65,7 +64,7 @@ template <int W> struct GranuleTile {
                 for (u32 e = 0; e < E; e++) x.words[e] = word(u32(c) + e);
                 *(uint4 *)(to + u32(c) * W) = x.whole;
             }
-            // Words before the first whole granule and behind the last, each by a lane of its own: as few accesses as can be.
+            // One lane per word before the first whole granule and after the last one, for the fewest accesses.
             const u32 head = min(cols, (16 - before) % 16 / W), tail = (cols - head) % E;
 #pragma unroll
             for (u32 l = g; l < 2 * (E - 1); l += lanes) {

@@ -1,4 +1,4 @@
-// Permutes axes in place: an array is in the shared memories of all multiprocessors (cooperative launch).
+// Permutes axes in place. The array is read into the shared memories of all multiprocessors (cooperative launch).
 #include <cooperative_groups.h>
 
 #include "axes_tile.cuh"

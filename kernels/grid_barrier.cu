@@ -1,5 +1,5 @@
-// Transposes a matrix in place that is in the shared memory and registers of all multiprocessors, with one barrier over
-// the grid (cooperative launch). Any shape.
+// Transposes a matrix of any shape in place. It is read into the shared memory and registers of all multiprocessors,
+// with one barrier over the grid (cooperative launch).
 #include <cooperative_groups.h>
 
 #include "wide_barrier.cuh"

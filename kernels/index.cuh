@@ -1,4 +1,4 @@
-// Index arithmetic of the stages: the same closed forms as the crate `turntile-perm`.
+// Index maps of the stages, with the closed forms of the crate `turntile-perm`.
 #pragma once
 #include "word.cuh"
 
@@ -17,8 +17,8 @@ template <class I> struct Divisor {
 static_assert(sizeof(Divisor<u32>) == 16);
 static_assert(sizeof(Divisor<u64>) == 24);
 
-// Number of a pair of tiles across the diagonal to row i <= column j: the triangle folded into a rectangle, so that
-// neighbouring numbers are neighbours in a row.
+// Finds row i <= column j of the pair of tiles `number` across the diagonal. The triangle is folded into a rectangle,
+// so that neighbouring numbers are neighbours in a row.
 static __device__ void folded(u32 number, u32 across, u32 &i, u32 &j) {
     const u32 width = across | 1u; // across + 1 when even
     const u32 y = number / width, x = number % width;
@@ -33,7 +33,7 @@ static __device__ void folded(u32 number, u32 across, u32 &i, u32 &j) {
     }
 }
 
-// A digit of a number: what divides it off, and what each of it counts elsewhere.
+// A digit of a source number: the divisor that extracts it, and its stride in the destination number.
 template <class I> struct Digit {
     Divisor<I> by;
     I stride;
@@ -41,14 +41,14 @@ template <class I> struct Digit {
 static_assert(sizeof(Digit<u32>) == 20);
 static_assert(sizeof(Digit<u64>) == 32);
 
-// An array's axes in any order, on the numbers of super-elements: digits from the last axis on, the first one is what is
-// left. One digit at least, by 1 where there is none. I = u32 suffices
-// for up to 2^31 of them, which leaves the sums of the candidate search room.
+// Index map of an axis permutation, on numbers of super-elements. Digits are extracted from the last axis on; the
+// first axis is the last quotient. At least one digit is used, with divisor 1 if there is only one axis. I = u32 is
+// for at most 2^31 super-elements, so that sums of the candidate search do not overflow.
 template <class I> struct Axes {
     using Index = I;
     Digit<I> d0, d1, d2, d3, d4, d5, d6;
-    I first;    // what each of the first axis counts
-    u32 digits; // axes but the first
+    I first;    // stride of the first axis
+    u32 digits; // axes without the first
     u32 batched;
     Divisor<I> instance, batch;
     u64 unit_bytes;
@@ -72,8 +72,8 @@ template <class I> struct Axes {
         return to + s * first;
     }
     __device__ u64 offset(I s) const { return u64(s) * unit_bytes; }
-    // The k-th to start from: instance after instance in turn, so that workers do not crowd into one,
-    // where each would meet another's start after a step or two.
+    // Returns the k-th start candidate. Consecutive candidates are in different instances of the batch: in one
+    // instance, workers would reach each other's starts after a step or two.
     __device__ I pick(I k) const {
         if (!batched) return k;
         const I turn = batch.div(k);
@@ -83,7 +83,7 @@ template <class I> struct Axes {
 static_assert(sizeof(Axes<u32>) == 192);
 static_assert(sizeof(Axes<u64>) == 296);
 
-// [rows][cols] to [cols][rows] within one instance that 32-bit offsets span.
+// Index map from [rows][cols] to [cols][rows] in one instance, with 32-bit byte offsets.
 struct SmallSwap {
     using Index = u32;
     Divisor<u32> cols;
@@ -98,8 +98,8 @@ struct SmallSwap {
 };
 static_assert(sizeof(SmallSwap) == 24);
 
-// Rows of square tiles that go from rows of `from` runs to rows of `to`: only those in the first `rows` rows, and only to the
-// first `cols`. The others' places are gaps, as if their content had been taken.
+// Index map of the rows (runs) of square tiles, from a matrix of `from` runs per row to one of `to`. Only runs from the
+// first `rows` rows to the first `cols` rows move. All other positions are gaps, which count as claimed.
 struct TileRuns {
     using Index = u32;
     Divisor<u32> from, side;
@@ -119,9 +119,8 @@ struct TileRuns {
 };
 static_assert(sizeof(TileRuns) == 56);
 
-// The slot pass of the aligned-slot route: which slot goes where. Slots are numbered through the
-// batch, `count` a matrix; the last of a matrix, perhaps partial, is a fixed point. I = u32 suffices
-// for matrices whose elements it can count.
+// Index map of the slot pass of the aligned-slot route. Slots are numbered through the batch, `count` per matrix. The
+// last slot of a matrix may be partial and is a fixed point. I = u32 is for matrices whose elements it can count.
 template <class I> struct SlotMap {
     using Index = I;
     I rows, cols, slot, chunk;
@@ -132,7 +131,7 @@ template <class I> struct SlotMap {
 
     __device__ I up(I n) const { return slot_div.div(n + slot - 1); }
 
-    // Final number of column j's first slot in chunk c, and its place in the chunk.
+    // Finds the final number of column j's first slot in chunk c, and its position in the chunk, in slots.
     __device__ void column(I c, I j, I &first, I &place) const {
         const I per_column = slot_div.div(chunk);
         first = up(j * rows) + c * per_column;
@@ -186,7 +185,7 @@ struct FieldSlot {
 };
 static_assert(sizeof(FieldSlot) == 12);
 
-// The slot pass of records of any fields.
+// Index map of the slot pass for records with fields of any widths.
 struct FieldMap {
     using Index = u32;
     u32 fields, chunks; // chunks without the last one
@@ -194,7 +193,7 @@ struct FieldMap {
     Divisor<u32> per_chunk; // slots of a chunk
     FieldSlot field[64];
 
-    // Slots of a field in a chunk.
+    // Returns the number of slots of a field in a chunk.
     __device__ u32 of_chunk(u32 f) const {
         return (f + 1 < fields ? field[f + 1].place : per_chunk.divisor) - field[f].place;
     }

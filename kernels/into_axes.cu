@@ -1,4 +1,4 @@
-// Permutes axes into another buffer, a tile to a block.
+// Permutes axes into another buffer, one tile per thread block.
 #include "axes_tile.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) into_axes(const __grid_constant__ AxesTileArgs a) {

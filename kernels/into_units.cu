@@ -1,7 +1,7 @@
-// Axes of long super-elements in any order, straight from one place to another.
+// Permutes axes of long super-elements into another buffer, without shared memory.
 //
-// The result is written in order, in whole granules of 16 bytes wherever super-elements begin: one that lies in the source
-// between two granules is shifted together from both. A granule that two super-elements share is moved word by word.
+// The result is written in order, in aligned granules of 16 bytes. If the source of a granule straddles two granules,
+// it is combined from both by shifts. A granule that two super-elements share is moved word by word.
 #include "index.cuh"
 
 enum : u32 { kThreads = 256, kEach = 4, kGranule = 16 };
@@ -9,15 +9,15 @@ enum : u32 { kThreads = 256, kEach = 4, kGranule = 16 };
 struct UnitArgs {
     char *to;
     const char *from;
-    u64 bytes;            // of all
+    u64 bytes;            // of the array
     Divisor<u64> unit;    // bytes of a super-element
-    Divisor<u32> of_part; // the same, or more than a block has of the result
-    Axes<u32> source;     // numbers of super-elements of the result to those of the source
-    u32 word, pad;        // the widest that all of them begin with
+    Divisor<u32> of_part; // the same, limited to more than a block writes
+    Axes<u32> source;     // from super-elements of the result to those in the source
+    u32 word, pad;        // bytes of the widest word that all super-elements are aligned to
 };
 static_assert(sizeof(UnitArgs) == 264);
 
-// Bytes from the `by`th on of two granules, which is not 0.
+// Returns 16 bytes of two adjacent granules, from byte `by` on (1 to 15).
 static __device__ uint4 shifted(const uint4 &low, const uint4 &high, u32 by) {
     u32 x[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
@@ -41,7 +41,7 @@ static __device__ void copy_word(char *to, const char *from, u32 bytes) {
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 4) into_units(const __grid_constant__ UnitArgs a) {
-    // Granules are those of memory: the first may begin before the result does.
+    // Granules are aligned in global memory: the first one may begin before the result.
     const u32 before = blockIdx.x == 0 ? u32(u64(a.to) % kGranule) : 0;
     const u64 begin = blockIdx.x == 0 ? 0 : u64(blockIdx.x) * (kThreads * kEach * kGranule) - u64(a.to) % kGranule;
     const u64 first = a.unit.div(begin), within = begin - first * a.unit.divisor, left = a.unit.divisor - within;
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4) into_units(const __gri
     char *to = a.to + begin;
     const i64 end = i64(a.bytes - begin);
 
-    // Where the byte `k` after `begin` comes from, and bytes of its super-element from there on.
+    // Returns the source address of result byte begin + k. `room` is the rest of its super-element, in bytes.
     const auto find = [&](u32 k, u64 &room) {
         const u32 beyond = k - u32(left), others = a.of_part.div(beyond);
         const bool in_first = k < left;
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4) into_units(const __gri
         const char *source = find(at, room);
         by[k] = u64(source) % kGranule;
         source -= by[k];
-        // What lies beside the array may be no memory.
+        // Memory before and after the array may be unmapped.
         if (room < kGranule || by[k] && (source < a.from || source + 2 * kGranule > past)) continue;
         low[k] = __ldg((const uint4 *)source);
         if (by[k]) high[k] = __ldg((const uint4 *)(source + kGranule));
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 4) into_units(const __gri
 #pragma unroll 1
     for (u32 k = 0; torn >> k; k++) {
         if (!(torn >> k & 1)) continue;
-        // Of one super-element, then of the next.
+        // Words of one super-element, then of the next.
         const i64 last = min(i64(granule(k)) + kGranule, end);
 #pragma unroll 1
         for (i64 at = max(granule(k), 0); at < last;) {

@@ -28,7 +28,7 @@ template <> __device__ __forceinline__ void Micro<4>::transpose() {
     row[3] = make_uint4(a.w, b.w, c.w, d.w);
 }
 
-// Low and high halves of two pairs.
+// Return the low, and the high, 16-bit halves of two registers as one.
 __device__ __forceinline__ u32 lows(u32 a, u32 b) { return __byte_perm(a, b, 0x5410); }
 __device__ __forceinline__ u32 highs(u32 a, u32 b) { return __byte_perm(a, b, 0x7632); }
 

@@ -1,23 +1,22 @@
-// Rectangles of a matrix held on chip as micro-blocks, each by the thread that loads it and stores it
-// transposed: a thread keeps its own in its own slots, so nothing is exchanged and no banks collide.
+// Rectangles of a matrix as micro-blocks in shared memory. One thread loads a micro-block into its slots and stores it
+// transposed, so that threads exchange no data and there are no bank conflicts.
 //
-// Neighbouring threads take micro-blocks down a column, 2^down of them, then the next column: a warp
-// writes runs of 2^down vectors and reads runs of 32 / 2^down. Larger swaths than a warp is high
-// would write longer runs and read shorter ones.
+// Neighbouring threads take 2^down micro-blocks down a column, then those in the next column. A warp writes runs of
+// 2^down vectors and reads runs of 32 / 2^down. Higher swaths mean longer runs to write and shorter ones to read.
 #pragma once
 #include "micro.cuh"
 
 struct MicroRegion {
     u32 rows, cols;   // in micro-blocks
     u32 down;         // log2 of the height of a swath
-    u64 from, to;     // offsets of the region's corner, before and after
-    u64 row_bytes;    // from row to row before
-    u64 column_bytes; // from column to column after
+    u64 from, to;     // byte offsets of the region's corner in the source and in the result
+    u64 row_bytes;    // from row to row of the source
+    u64 column_bytes; // from column to column of the result
 
     __device__ u32 swaths() const { return (rows + (1u << down) - 1) >> down; }
     __device__ u32 places() const { return (swaths() * cols) << down; }
 
-    // The micro-block at place e: false where the last swath is too low for it.
+    // Finds row a and column b of micro-block e. Returns false if e is below the last row, in the last swath.
     __device__ bool at(u32 e, u32 &a, u32 &b) const {
         const u32 rest = e >> down, swath = rest / cols;
         a = (swath << down) + (e & ((1u << down) - 1));
@@ -33,7 +32,7 @@ template <int W> struct MicroSlots {
     static __device__ Vec *slot(char *shared, u32 number) {
         return (Vec *)shared + u64(number) * E * blockDim.x + threadIdx.x;
     }
-    // Rows as they come, straight to this thread's slot.
+    // Copies the rows of a micro-block to this thread's slots, asynchronously.
     static __device__ void fetch(const MicroRegion &g, char *shared, u32 number, const char *data, u32 a, u32 b) {
         const char *from = data + g.from + u64(a * E) * g.row_bytes + u64(b) * kVector<W>;
 #pragma unroll

@@ -1,4 +1,4 @@
-// PTTWAC: workers permute super-elements in place along the cycles of an index map, starting anywhere on a cycle.
+// PTTWAC: workers permute super-elements in place along the cycles of an index map. A worker starts at any position.
 #pragma once
 #include "carrier.cuh"
 #include "flags.cuh"
@@ -6,9 +6,9 @@
 template <class Map> struct MoveArgs {
     char *data;
     GlobalFlags flags; // not used by P-IPT
-    u64 units;         // super-elements, all instances
-    u32 lanes;         // threads of a worker, a power of two
-    u32 vectors;       // accesses that make a super-element
+    u64 units;         // super-elements of all instances
+    u32 lanes;         // threads per worker, a power of two
+    u32 vectors;       // accesses per super-element
     u32 word, pad;     // bytes of an access
     Map map;
 };
@@ -55,7 +55,7 @@ __device__ void follow_chains(const Map &map, const Flags &flags, Carrier &carri
 
         char *place = data + map.offset(at);
         if (state != Idle) carrier.fetch(place);
-        // A starter claims what it has read; the others may claim and read in either order.
+        // A starter must read before it claims. Other workers may claim and read in any order.
         if (__any_sync(kWholeWarp, state == Fresh)) {
             carrier.arrive();
             if (state == Fresh) {
@@ -90,20 +90,20 @@ static __device__ void move_all(const MoveArgs<Map> &a, const Flags &flags, Carr
     follow_chains(a.map, flags, carrier, a.data, I(a.units), first, I(gridDim.x) * each, a.lanes);
 }
 
-// Moves them through registers, at most K accesses per lane.
+// Moves all super-elements of a launch through registers, with at most K accesses per lane.
 template <int K, class Map> static __device__ void move_in_registers(const MoveArgs<Map> &a) {
     move_all(a, a.flags, InRegisters<K>(a.word, a.vectors, a.lanes));
 }
 
-// Moves them through shared memory: two super-elements per worker.
+// Moves all super-elements of a launch through shared memory, with buffers for two super-elements per worker.
 template <class Map> static __device__ void move_in_shared(const MoveArgs<Map> &a) {
     extern __shared__ uint4 shared[];
     char *both = (char *)shared + threadIdx.x / a.lanes * (2 * a.vectors * a.word);
     move_all(a, a.flags, InShared(a.word, a.vectors, a.lanes, both));
 }
 
-// Kernels with at most K accesses per lane, compiled for BLOCKS blocks per multiprocessor. `lower/moves.rs` launches as
-// many.
+// Defines kernels with at most K accesses per lane, compiled for BLOCKS blocks per multiprocessor. `lower/moves.rs`
+// uses the same numbers.
 #define MOVE(NAME, MAP, K, BLOCKS)                                                                     \
     extern "C" __global__ void __launch_bounds__(256, BLOCKS)                                          \
         move_##NAME##_##K(const __grid_constant__ MoveArgs<MAP> a) {                                   \

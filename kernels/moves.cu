@@ -1,4 +1,4 @@
-// Permutes the axes of an array except the last one, by PTTWAC with flags in device memory. The super-elements are runs
+// Permutes the axes of an array except the last one, by PTTWAC with flags in global memory. The super-elements are runs
 // of the last axis (100!, 0100!, 1000!, 2100!).
 #include "mover.cuh"
 

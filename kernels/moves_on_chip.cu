@@ -1,14 +1,14 @@
-// Transposes matrices of super-elements (010!, 0100!) by PTTWAC, one block per matrix, flags in shared memory (thesis
-// Algorithm 1).
+// Transposes matrices of super-elements (010!, 0100!) by PTTWAC, with one block per matrix and flags in shared memory
+// (thesis Algorithm 1).
 #include "mover.cuh"
 
 struct OnChipArgs {
     char *data;
     u64 instances, instance_bytes;
     u32 flag_words;
-    u32 units; // super-elements of an instance
+    u32 units; // super-elements per instance
     u32 lanes, vectors;
-    u32 word, pad; // bytes of an access
+    u32 word, pad; // bytes per access
     SmallSwap map;
 };
 static_assert(sizeof(OnChipArgs) == 72);

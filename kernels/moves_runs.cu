@@ -1,7 +1,7 @@
 // Moves rows of square tiles from one pitch to another by PTTWAC: chains start and end in gaps.
 #include "mover.cuh"
 
-// Flags of places that are not gaps. A gap counts as claimed, so that a chain that reaches it ends.
+// Flags of positions that are not gaps. A gap counts as claimed, so that a chain ends when it reaches one.
 struct RunFlags {
     GlobalFlags flags;
     const TileRuns &map;

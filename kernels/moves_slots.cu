@@ -1,4 +1,4 @@
-// Slot pass of the aligned-slot route, by PTTWAC with flags in device memory.
+// Slot pass of the aligned-slot route, by PTTWAC with flags in global memory.
 #include "mover.cuh"
 
 MOVE(slots32, SlotMap<u32>, 1, 8)

@@ -1,9 +1,9 @@
-// Transposes matrices into another buffer. `barrier_block` (barrier.cu) does so for other shapes.
+// Transposes matrices into another buffer. For other shapes, `barrier_block` and `barrier_tile` (barrier.cu) are used.
 //
 // | kernel | for |
 // |---|---|
 // | into_micro | rows and columns of whole 16-byte vectors: micro-blocks in registers |
-// | into_lines | any sides and any alignment of words: writes start at sectors |
+// | into_lines | any sides, any alignment of words: columns are written in whole sectors |
 #include "tile_order.cuh"
 #include "tiles.cuh"
 
@@ -11,7 +11,7 @@ struct IntoArgs {
     char *to;
     const char *from;
     u64 rows, cols;           // of a matrix, in super-elements
-    u64 from_pitch, to_pitch; // bytes from row to row
+    u64 from_pitch, to_pitch; // bytes from row to row of the source, and of the result
     u64 matrix_bytes;
     u64 bytes; // of the whole batch
     TileOrder order;
@@ -75,10 +75,10 @@ template <int W, int N> struct Pack {
     }
 };
 
-// Transposes tiles of R x C words whose columns are written in whole sectors: a column starts up to A - 1 rows above
-// the tile, where its address in the result is a multiple of A words. A warp writes a column, P words per lane. Rows
-// that a lane packs are far apart in shared memory, so that the lanes of an access use different banks. Words of 1 and
-// 2 bytes are read 4 bytes at a time, and rows keep their addresses modulo 4 in shared memory.
+// Transposes tiles of R x C words whose columns are written in whole sectors. A column starts up to A - 1 rows above
+// the tile, where its address in the result is a multiple of A words. A warp writes a column, P words per lane. The P
+// rows that a lane packs are `apart` rows from each other in shared memory, so that lanes use different banks. Words
+// of 1 and 2 bytes are read 4 bytes at a time, and rows keep their addresses modulo 4 in shared memory.
 template <int W, int R, int C, int A> static __device__ void into_lines(const IntoArgs &a) {
     extern __shared__ uint4 shared[];
     constexpr u32 P = R / kWarp, high = R + A - 1, apart = (high + P - 1) / P;
@@ -115,7 +115,7 @@ template <int W, int R, int C, int A> static __device__ void into_lines(const In
             const auto fetch = [&](const char *at, char *place) {
                 if (at >= all && at + 4 <= past)
                     copy_async<4, kWholeLines>(place, at);
-                else // the first or the last bytes of all
+                else // the first or the last bytes of the source
                     for (int b = 0; b < 4; b++)
                         if (at + b >= all && at + b < past) place[b] = at[b];
             };
@@ -134,7 +134,7 @@ template <int W, int R, int C, int A> static __device__ void into_lines(const In
     const u32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     char *column = a.to + matrix + (col + warp) * a.to_pitch + row * W;
     const char *lanes = tile + lane * pitch;
-    const u32 source = u32(u64(corner)) + u32(first) * u32(a.from_pitch); // to 4 bytes
+    const u32 source = u32(u64(corner)) + u32(first) * u32(a.from_pitch); // modulo 4
 #pragma unroll 2
     for (u32 c = warp; c < cols; c += kIntoWarps) {
         const u32 up = u32(u64(column) / W) & (A - 1), start = A - 1 - up;

@@ -1,9 +1,9 @@
-// Rows moved from one pitch to another where they lie (thesis section 4.1.1); everything is counted in bytes.
+// Moves rows in place from one pitch to another (thesis section 4.1.1). All lengths and offsets are in bytes.
 #include "word.cuh"
 
 enum Side { kMemory, kShared };
 
-// The 16 bytes that begin `skew` bytes into two vectors.
+// Returns the 16 bytes that begin `skew` bytes into the 32 bytes of `a` and `b`.
 static __device__ __forceinline__ uint4 across(uint4 a, uint4 b, u32 skew) {
     const bool two = skew & 8, one = skew & 4;
     const u32 w[6] = {two ? a.z : a.x, two ? a.w : a.y, two ? b.x : a.z, two ? b.y : a.w, two ? b.z : b.x, two ? b.w : b.y};
@@ -15,9 +15,9 @@ static __device__ __forceinline__ uint4 across(uint4 a, uint4 b, u32 skew) {
     return make_uint4(x[0], x[1], x[2], x[3]);
 }
 
-// Copies bytes to memory or shared memory from either, both perhaps aligned to nothing; `lane` of `lanes` threads.
-// Vectors are written whole, and pieced together where the two are not aligned alike.
-// What fits on chip is counted by an N of 32 bits.
+// Copies `bytes` bytes between global or shared memory at any alignment; the calling thread is `lane` of `lanes`.
+// Whole 16-byte vectors are written, and assembled by shifts if source and destination differ in alignment.
+// The counter type N has 32 bits if the bytes fit in shared memory.
 template <Side To, Side From, class N = u32>
 static __device__ __forceinline__ void copy_run(char *to, const char *from, N bytes, u32 lane, u32 lanes) {
     const N head = min(bytes, N(-i64(to) & 15));
@@ -34,7 +34,7 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, N by
                 ((uint4 *)to)[v] = ((const uint4 *)from)[v];
         }
     } else if (From == kShared) {
-        // Single words would meet banks four times. Both vectors hold bytes of this run, and so are on chip.
+        // 4-byte loads would have 4-way bank conflicts. Both vectors contain bytes of this run: shared memory has them.
         const uint4 *whole = (const uint4 *)(from - skew);
 #pragma unroll 2
         for (N v = lane; v < vectors; v += lanes) ((uint4 *)to)[v] = across(whole[v], whole[v + 1], skew);
@@ -45,7 +45,7 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, N by
             ((uint4 *)to)[v] = make_uint4(w[0], w[1], w[2], w[3]);
         }
     } else {
-        // The words at both ends hold bytes that are others' to write: those are not touched.
+        // The 4-byte words at both ends may contain bytes that other blocks write: end vectors are copied by byte.
         for (N v = lane; v < vectors; v += lanes) {
             if (v == 0 || v + 1 == vectors) {
                 for (u32 k = 0; k < 16; k++) to[v * 16 + k] = from[v * 16 + k];
@@ -63,10 +63,10 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, N by
     for (N k = vectors * 16 + lane; k < left; k += lanes) to[k] = from[k];
 }
 
-// Rows of so many bytes are moved one after the other by all threads.
+// Bytes of a row from which on all threads of a block move one row at a time.
 enum : u64 { kLongRow = 4096 };
 
-// Rows; those without gaps are one of everything, unless they lie `apart`.
+// Rows of `cols` bytes. Rows without gaps are passed as a single row of all bytes, unless `apart` is set.
 struct Rows {
     u64 cols, pitch;
 
@@ -77,19 +77,19 @@ static_assert(sizeof(Rows) == 16);
 
 struct SlideArgs {
     char *data;
-    u32 *flags; // blocks begun, then for each block whether it has been read
+    u32 *flags; // number of blocks started, then one flag per block: 1 once it has been read
     u64 len;
     Rows from, to;
     u32 block, blocks;
-    u32 up;
-    u32 apart; // rows on chip are as aligned as in memory before they slide, each with up to two vectors more
+    u32 up;    // 1 if rows move to higher addresses
+    u32 apart; // 1: rows in shared memory keep their source address modulo 16, with up to 32 more bytes per row
 };
 static_assert(sizeof(SlideArgs) == 72);
 
-// Copies the part of every row that lies in start .. end between its place in memory and `held`.
+// Copies the part of every row within bytes start .. end between global memory and the shared memory at `held`.
 template <Side To, Side From>
 static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held, u64 start, u64 end) {
-    // Short rows by as many threads as they have vectors.
+    // A short row is copied by about one thread per vector: 4, 8, 16 or 32.
     u32 lanes = 4;
     while (lanes < kWarp && lanes * 16 < a.cols) lanes *= 2;
     if (a.cols >= kLongRow) lanes = blockDim.x;
@@ -104,13 +104,13 @@ static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held
     }
 }
 
-// Data sliding. A block of the rows' bytes is read whole, its flag set, and written once the flags are set of the
-// blocks that lie where it goes. Blocks take their numbers as they begin, in the order in which they
-// free each other's places: those waited for have begun, and wait for earlier ones alone. Nothing between rows is
-// touched. Rows all move up, or all down.
+// Data sliding. A thread block reads one block of the rows' bytes and sets its flag. It then waits for the flags of
+// the blocks at its destination, and writes. Thread blocks take numbers as they start, in the order in which blocks
+// free each other's destinations: awaited blocks have started, and wait only for earlier ones. Gaps are unchanged.
+// Rows all move up, or all down.
 //
-// Order: all reads of a block, barrier, release of its flag; acquire of the flag, barrier, write. A
-// block's own place is written by none but those that wait for it.
+// Order: all reads of a block, barrier, release of its flag; acquire of the flag, barrier, write. Only blocks
+// that wait for this block's flag write its source range.
 extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constant__ SlideArgs a) {
     extern __shared__ uint4 shared[];
     __shared__ u32 number;
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
     __syncthreads();
     u32 *read = a.flags + 1;
     if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(read + b)) : "memory");
-    // What lies where this block goes.
+    // Blocks first .. last are stored at this block's destination.
     u64 first = a.from.before(a.to.offset(start)) / a.block;
     u64 last = (min(a.len, a.from.before(a.to.offset(end - 1) + 1)) + a.block - 1) / a.block;
     if (a.up)
@@ -148,7 +148,7 @@ struct SpreadArgs {
 };
 static_assert(sizeof(SpreadArgs) == 40);
 
-// Rows that lie together copied to others a pitch apart, elsewhere.
+// Copies dense rows to another buffer, where they start `pitch` bytes apart.
 extern "C" __global__ void __launch_bounds__(512) pad_spread(const __grid_constant__ SpreadArgs a) {
     const u32 lanes = a.cols >= 4096 ? blockDim.x : kWarp;
     const u32 lane = threadIdx.x % lanes, each = blockDim.x / lanes;
@@ -160,19 +160,19 @@ struct RowsArgs {
     char *data;
     u64 first, count; // rows
     u64 cols;
-    u64 from, to; // bytes from row to row before and after
-    u32 held, pad; // bytes that fit on chip
+    u64 from, to; // pitch in bytes before and after
+    u32 held, pad; // bytes that fit in shared memory
 };
 static_assert(sizeof(RowsArgs) == 56);
 
-// Rows that lie in front of the places that they go to, a block each.
+// Moves rows whose sources overlap no destination, one thread block per row.
 extern "C" __global__ void __launch_bounds__(512) pad_rows_together(const __grid_constant__ RowsArgs a) {
     const u64 r = a.first + blockIdx.x;
     copy_run<kMemory, kMemory, u64>(a.data + r * a.to, a.data + r * a.from, a.cols, threadIdx.x, blockDim.x);
 }
 
-// Rows one after the other by one block: every piece on chip before it is written, in the order in
-// which pieces free each other's places.
+// Moves rows one by one with one thread block. Each piece is read into shared memory before it is written; pieces
+// follow the order in which they free each other's destinations.
 extern "C" __global__ void __launch_bounds__(512) pad_rows_alone(const __grid_constant__ RowsArgs a) {
     extern __shared__ uint4 shared[];
     char *held = (char *)shared;

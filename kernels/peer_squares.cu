@@ -5,19 +5,19 @@
 struct ApartArgs {
     char *block, *mirror;
     u64 pitch;      // bytes from row to row of both blocks
-    u32 side;       // of a square, in words; rows are whole granules of 16 bytes
+    u32 side;       // side of a square, in words; rows are whole granules of 16 bytes
     u32 across;     // tiles across a square
     u32 squares;    // squares in a row of a block
-    u32 pairs;      // pairs of tiles of a square and its mirror image
-    u32 first, end; // pairs of the block that this launch moves
+    u32 pairs;      // pairs of tiles in a square and its mirror image
+    u32 first, end; // range of pairs of the block that this launch moves
     u32 word, pad;  // bytes of a word: 4, 8 or 16
 };
 static_assert(sizeof(ApartArgs) == 56);
 
 enum : u32 { kThreads = 256 };
 
-// A tile whose rows are 16 granules. The granules of a row are permuted, so that lanes that read down a column use
-// different banks.
+// A tile in shared memory with rows of 16 granules. The granules of a row are permuted, so that lanes that read down
+// a column use different banks.
 template <int W> struct ApartTile {
     enum : u32 { row = 16, T = row * 16 / W, E = 16 / W, bytes = T * row * 16, threads = kThreads };
 
@@ -56,7 +56,7 @@ template <int W> static __device__ void swap_apart(const ApartArgs &a) {
     struct Pair {
         u64 square; // bytes into a block
         u32 i, j;   // the tile's first row and column there
-        u32 tiles;  // one, if it is its own mirror image
+        u32 tiles;  // 2; 1 if the tile is its own mirror image; 0 after the last pair
     } next, last = {};
     const auto place = [&](const Pair &pair, u32 k, u32 &rows, u32 &cols) {
         const u32 r = k ? pair.j : pair.i, c = k ? pair.i : pair.j;

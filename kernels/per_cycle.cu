@@ -1,10 +1,10 @@
 // P-IPT: one worker per cycle, without flags and workspace. Walks the cycle of every candidate, and moves it if the
-// candidate is its smallest position.
+// candidate is its smallest position, the leader.
 #include "mover.cuh"
 
 constexpr int kAhead = 4;
 
-// Whether `s` is the smallest position of a cycle that moves.
+// Returns `true` if `s` is the smallest position of a cycle longer than 1.
 template <class Map> static __device__ bool leads(const Map &map, typename Map::Index s) {
     typename Map::Index p = map.succ(s);
     if (p == s) return false;
@@ -12,8 +12,8 @@ template <class Map> static __device__ bool leads(const Map &map, typename Map::
     return p == s;
 }
 
-// Moves the cycle of `s`, one access of the super-elements after another. Loads from up to kAhead positions at once, so
-// that registers do not depend on lengths.
+// Moves the cycle of `s`, one word of the super-elements at a time per lane. Loads from at most kAhead positions at
+// once, so register use does not depend on the length of super-elements.
 template <class Map> static __device__ void move_cycle(const MoveArgs<Map> &a, u32 sub, typename Map::Index s) {
     for (u32 v = sub; v < a.vectors; v += a.lanes) {
         char *base = a.data + u64(v) * a.word;
@@ -41,7 +41,7 @@ template <class Map> static __device__ void move_cycle(const MoveArgs<Map> &a, u
     }
 }
 
-// The lanes of a worker test different candidates, `workers` apart, then move together the cycles of those that lead.
+// Each lane of a worker tests its own candidate, `workers` apart. Then all lanes move the cycle of each leader found.
 template <class Map> static __device__ void per_cycle(const MoveArgs<Map> &a) {
     using I = typename Map::Index;
     const u32 sub = threadIdx.x & (a.lanes - 1), lead = threadIdx.x % kWarp - sub;

@@ -1,5 +1,5 @@
-// Matrices whose rows are a pitch apart: transposition of long elements, and the contents of gaps. The size of a word is an
-// argument: 1, 2, 4, 8 or 16 bytes, the same for all threads.
+// Matrices with a pitch: transposes long elements out of place, and saves or restores gap elements. The word size is
+// an argument, equal for all threads: 1, 2, 4, 8 or 16 bytes.
 #include "index.cuh"
 
 // Copies a word.
@@ -19,7 +19,7 @@ static __device__ __forceinline__ void copy_word(u32 word, char *to, const char 
 struct UnitTurnArgs {
     char *to;
     const char *from;
-    u64 words;                // all
+    u64 words;                // of the matrix
     u64 from_pitch, to_pitch; // bytes from row to row
     Divisor<u64> row, unit;   // words of a row of the result and of an element
     u32 word, pad;            // bytes of a word
@@ -48,8 +48,8 @@ extern "C" __global__ void __launch_bounds__(256) pitched_turn(const __grid_cons
     }
 }
 
-// Lengths are counted in words. A window is a gap of the side that has fewer rows. Saved are the words of windows that
-// are also in a gap of the other side, in order of place.
+// Lengths are in words. A window is a gap of the side (source or result) that has fewer rows. The kernels save the
+// words of windows that are also in a gap of the other side, in order of address.
 struct GapArgs {
     char *data;
     char *kept;
@@ -60,15 +60,15 @@ struct GapArgs {
     Divisor<u64> other, other_gap; // the other side's pitch and its gap
     u32 word, pad;                 // bytes of a word
 
-    // Number of words of the other side's gaps before an offset.
+    // Returns the number of words of the other side's gaps before an offset.
     __device__ u64 before(u64 offset) const {
         const u64 row = other.div(offset), within = offset - row * other.divisor;
         return row * other_gap.divisor + (within > other_cols ? within - other_cols : 0);
     }
-    // Numbers of them before a window and in it.
+    // Return the numbers of words of the other side's gaps before a window and in it.
     __device__ u64 first(u64 window) const { return before(window * pitch + cols); }
     __device__ u64 count(u64 window) const { return before(min((window + 1) * pitch, len)) - first(window); }
-    // Offset of a word of the other side's gaps.
+    // Returns the offset of word `number` of the other side's gaps.
     __device__ u64 place(u64 number) const {
         const u64 row = other_gap.div(number);
         return row * other.divisor + other_cols + (number - row * other_gap.divisor);
@@ -78,7 +78,7 @@ static_assert(sizeof(GapArgs) == 120);
 
 enum : u32 { kGapThreads = 512 };
 
-// Returns the sum of `x` over the threads up to this one, inclusive.
+// Returns the sum of `x` over the block's threads up to this one, inclusive.
 static __device__ u64 sum_up(u64 x, u64 *warps) {
     const u32 lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
 #pragma unroll
@@ -93,7 +93,8 @@ static __device__ u64 sum_up(u64 x, u64 *warps) {
     return x;
 }
 
-// Moves a block's share of the saved words: it counts through the windows up to its own.
+// Moves a block's share of the saved words between matrix and workspace. The block counts through the windows to find
+// its share.
 template <bool Back> static __device__ void move_gaps(const GapArgs &a) {
     __shared__ u64 warps[kGapThreads / kWarp], up_to[kGapThreads];
     const u64 begin = a.total / gridDim.x * blockIdx.x + min(u64(blockIdx.x), a.total % gridDim.x);
@@ -106,7 +107,7 @@ template <bool Back> static __device__ void move_gaps(const GapArgs &a) {
         const u64 here = up_to[kGapThreads - 1];
         const u64 low = max(begin, passed), high = min(end, passed + here);
         for (u64 n = low + threadIdx.x; n < high; n += kGapThreads) {
-            // Find the first window that ends behind word n.
+            // Find the first window that ends after word n.
             u32 which = 0;
 #pragma unroll
             for (u32 step = kGapThreads / 2; step > 0; step /= 2)

@@ -5,8 +5,8 @@ struct UnitSwapArgs {
     char *data;
     u64 pitch;         // bytes from row to row
     u32 side;          // of the square, in elements
-    u32 across, pairs; // tiles across it, and pairs of them, the diagonal's included
-    u32 tile;          // elements of a tile's side
+    u32 across, pairs; // tiles across the square; pairs of tiles, including tiles of the diagonal
+    u32 tile;          // side of a tile, in elements
     u32 row;           // bytes from row to row of a tile in shared memory; 0: elements are swapped in place
     u32 pad;
     Divisor<u32> unit; // words of an element
@@ -15,7 +15,7 @@ static_assert(sizeof(UnitSwapArgs) == 56);
 
 using W = Word<WORD>;
 
-// First element of a tile, its rows, and the words of a row.
+// A tile: address of its first element, number of rows, and words of a row.
 struct Corner {
     char *at;
     u32 rows, words;
@@ -27,14 +27,14 @@ static __device__ Corner corner_of(const UnitSwapArgs &a, u32 i, u32 j) {
             u32(min(u64(a.tile), a.side - c)) * a.unit.divisor};
 }
 
-// Loads a tile. A warp moves a row.
+// Loads a tile into shared memory. Each warp loads whole rows.
 static __device__ void load(char *tile, const Corner &source, const UnitSwapArgs &a) {
     for (u32 r = threadIdx.x / kWarp; r < source.rows; r += blockDim.x / kWarp)
         for (u32 k = threadIdx.x % kWarp; k < source.words; k += kWarp)
             *(W *)(tile + r * a.row + k * WORD) = *(const W *)(source.at + r * a.pitch + k * WORD);
 }
 
-// Stores the mirror image of a tile.
+// Stores a tile's transpose at its mirror image.
 static __device__ void store(const char *tile, const Corner &target, const UnitSwapArgs &a) {
     for (u32 r = threadIdx.x / kWarp; r < target.rows; r += blockDim.x / kWarp)
         for (u32 k = threadIdx.x % kWarp; k < target.words; k += kWarp) {

@@ -120,7 +120,7 @@ __device__ void store_unit_columns(const char *tile, u32 pitch, char *to, u64 st
     }
 }
 
-// Returns the bytes of an address beyond a multiple of 16.
+// Returns an address modulo 16; 0 if words have 16 bytes.
 template <int W> __device__ u32 run_skew(const char *from) { return W < 16 ? u32(u64(from) & 15) : 0; }
 
 // Copies `bytes` contiguous bytes to shared memory at `tile + run_skew(from)`: vectors, and single words before the
@@ -136,12 +136,12 @@ template <int W> __device__ void load_run(char *tile, const char *from, u32 byte
         *(Word<W> *)(tile + skew + b) = *(const Word<W> *)(from + b);
 }
 
-// Positions in shared memory of the words of transposed instances, counted through all instances.
+// Positions in shared memory of the words of transposed instances, numbered through all instances.
 struct Stack {
     Divisor<u32> rows, instance; // rows, and rows * cols, of an instance
 
     struct Place {
-        u32 row, col, first; // `first` row of its instance in shared memory
+        u32 row, col, first; // `first`: first row of its instance in shared memory
     };
     __device__ Place find(u32 word) const {
         const u32 i = instance.div(word), within = word - i * instance.divisor;
@@ -159,8 +159,8 @@ struct Stack {
 };
 static_assert(sizeof(Stack) == 32);
 
-// Stores transposed instances, `words` contiguous words: word by word, narrow ones 16 bytes at a time, which saves a
-// division per word.
+// Stores transposed instances as `words` contiguous words: word by word, or narrow words 16 bytes at a time, which
+// saves a division per word.
 template <int W>
 __device__ void store_run(const char *tile, u32 pitch, char *to, u32 words, u32 cols, const Stack &stack) {
     const auto held = [&](const Stack::Place &p) {
@@ -209,7 +209,7 @@ __device__ void store_tiles(const char *tile, u32 pitch, char *to, u64 stride, u
 
 // Flags chosen by the host. `kWideLoads`, `kWideStores`: narrow words are moved in aligned granules of 4 bytes.
 // `kRuns`: contiguous instances are written as one run. `kRunLoads`: they are also read as one. `kSquares`: a tile is a
-// row of squares, each of which is transposed in place.
+// row of squares, and each square is transposed in place.
 enum : u32 { kWideLoads = 1, kWideStores = 2, kRuns = 4, kRunLoads = 8, kSquares = 16 };
 
 template <int W> constexpr int kPack = W < 4 ? 4 / W : 1;

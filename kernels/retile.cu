@@ -1,23 +1,23 @@
-// Records between AoS and tiles by barrier-sync at block scope: a block holds whole tiles on chip as records, and writes or reads
-// the tiles sixteen bytes at a time.
+// Converts records between AoS and tiles by barrier-sync at block scope. A block stores whole tiles in shared memory,
+// as records, and accesses the tiles in global memory 16 bytes at a time.
 #include "records.cuh"
 
 struct RetileArgs {
     char *data;
     u64 records;
-    u32 block, pad, groups, slab;         // records of a block; bytes behind every row on chip, where blocks begin at packs;
-                                          // groups of fields; packs of a word of a tile's records, 0 where those are not whole
-    u32 words, none;                      // of a record
-    Divisor<u32> row, tile, last;         // packs of a row, records of a tile, and of the last one
-    Divisor<u32> tile_words, tiles;       // and tiles of a block
+    u32 block, pad, groups, slab;         // records of a block; bytes of padding after every row in shared memory;
+                                          // field groups; packs of one word of a tile's records, 0 to disable slabs
+    u32 words, none;                      // words of a record; unused
+    Divisor<u32> row, tile, last;         // packs of a row; records of a tile and of the last tile
+    Divisor<u32> tile_words, tiles;       // words of a tile; tiles of a block
     FieldGroup group[64];
 };
 static_assert(sizeof(RetileArgs) == 1656);
 
-// Packs of a block of whole tiles, in the order of the words of a record before that of the tiles: the lanes of a warp then
-// have words of one field. Of fields of several widths some take many times as long as others.
+// Order of the packs of a block of whole tiles: by word of the record, then by tile. The lanes of a warp then process
+// words of one field. Fields of different widths differ in time by large factors.
 struct PackOrder {
-    u32 slab, packs; // 0: as they lie
+    u32 slab, packs; // packs of one word of a tile's records (0: packs in memory order); packs of a tile
     const Divisor<u32> &tiles;
 
     __device__ u32 operator()(u32 number) const {
@@ -27,7 +27,8 @@ struct PackOrder {
     }
 };
 
-// All records, one after the other in memory as on chip, with rows apart: from memory or to it.
+// Moves all records between global memory, where they are contiguous, and shared memory, where rows are padded.
+// `Load` moves to shared memory.
 template <int W, bool Load> static __device__ void move_records(const RetileArgs &a, char *chip, char *data, u32 bytes) {
     const u32 head = min(bytes, (0 - u32(u64(data))) & 15u), vectors = (bytes - head) / 16, rest = bytes - vectors * 16;
     const auto held = [&](u32 b) { return chip + b + a.row.div(b / 16) * a.pad; };
@@ -47,7 +48,7 @@ template <int W, bool Load> static __device__ void move_records(const RetileArgs
     }
 }
 
-// Four bytes from the chip, or to it; words of one byte lie anywhere, or all of them where words of four do.
+// Moves 4 bytes from shared memory (`Split`) or to it. One-byte words may have any address there, unless `aligned`.
 template <int W, bool Split> __device__ __forceinline__ void move_four(char *held, u32 *four, bool aligned) {
     if (W == 4 || aligned) {
         if (Split)
@@ -63,7 +64,7 @@ template <int W, bool Split> __device__ __forceinline__ void move_four(char *hel
     }
 }
 
-// A pack in parts of so many single bytes each; `pass` goes on by them.
+// Moves a pack of one-byte words in parts of `Part` bytes each; `pass` advances by one part.
 template <int Part, bool Split, class Pass> static __device__ __forceinline__ void move_parts(char *&held, uint4 &pack, const Pass &pass) {
     Word<Part> *parts = (Word<Part> *)&pack;
 #pragma unroll
@@ -76,14 +77,15 @@ template <int Part, bool Split, class Pass> static __device__ __forceinline__ vo
     }
 }
 
-// Tiles to memory, or from it, in packs of 16 bytes; words of the first and last pack alone where these are not whole.
+// Moves tiles to global memory (`Split`) or from it, in packs of 16 bytes. Words of an incomplete first or last pack
+// move one by one.
 template <int W, bool Split>
 static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const PackOrder &order, char *data, u32 words) {
     enum : u32 { kWords = 16 / W, kFour = 4 / W };
     const u32 lead = u32(u64(data) & 15) / W, all = lead + words, step = blockDim.x;
     char *packs = data - lead * W;
     const auto whole = [&](u32 p) { return (p > 0 || lead == 0) && (p + 1) * kWords <= all; };
-    // The next pack is on its way.
+    // To join, each pack is loaded one iteration ahead.
     const auto fetch = [&](u32 p) { return !Split && whole(p) ? *(const uint4 *)(packs + u64(p) * 16) : uint4{}; };
     uint4 next = fetch(order(threadIdx.x));
     for (u32 number = threadIdx.x; number * kWords < all; number += step) {
@@ -95,7 +97,7 @@ static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const P
         char *place = packs + u64(p) * 16;
         FieldWord w = tiles.at(p * kWords + begin - lead);
         if (by_pack && (w.end - w.record) * w.width >= w.word + kWords) {
-            // All of one field and its tile: in eight bytes each or in two where they lie so, otherwise in four or in one.
+            // All words have one field and tile. Parts have 8, 4 or 2 bytes if widths and addresses allow, else a word.
             char *held = aos.at(w);
             u32 *fours = &pack.x;
             const auto pass = [&](u32 count) {
@@ -131,7 +133,7 @@ static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const P
             if (Split) *(uint4 *)place = pack;
             continue;
         }
-        // Word by word, and not unrolled: the code would be long.
+        // Moves word by word. Unrolled code would be long.
         u32 four = 0;
 #pragma unroll 1
         for (u32 k = begin; k < end; k++) {
@@ -146,7 +148,7 @@ static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const P
                 four = (shift ? four : 0) | u32(*(const Word<W> *)held) << shift;
             else
                 *(Word<W> *)held = Word<W>(pack.x >> shift);
-            // The pack turns by four bytes at a time.
+            // Rotate the pack by 4 bytes.
             if ((k + 1) % kFour == 0) {
                 const u32 turned = Split ? four : pack.x;
                 pack.x = pack.y, pack.y = pack.z, pack.z = pack.w, pack.w = turned;
@@ -159,7 +161,7 @@ static __device__ void move_tiles(const Tiles &tiles, const Aos<W> &aos, const P
     }
 }
 
-// From records to tiles, or back.
+// Converts a block's records to tiles (`Split`) or its tiles to records.
 template <int W, bool Split> static __device__ void retile(const RetileArgs &a) {
     extern __shared__ uint4 shared[];
     FieldGroup *groups = (FieldGroup *)shared;
@@ -168,7 +170,7 @@ template <int W, bool Split> static __device__ void retile(const RetileArgs &a) 
     const u64 first = u64(blockIdx.x) * a.block;
     const u32 records = u32(min(u64(a.block), a.records - first)), words = records * a.words;
     char *data = a.data + first * a.words * W;
-    // Records lie on chip as they stand to 16 bytes in memory.
+    // Records have equal addresses modulo 16 in shared and global memory.
     char *chip = (char *)shared + (table + 15) / 16 * 16 + (u64(data) & 15);
     if (Split) {
         move_records<W, true>(a, chip, data, words * W);
@@ -183,7 +185,7 @@ template <int W, bool Split> static __device__ void retile(const RetileArgs &a) 
     move_records<W, false>(a, chip, data, words * W);
 }
 
-// Words of four bytes, or of one where fields are not made of those.
+// Words have 4 bytes, or 1 if fields are not whole 4-byte words.
 #define RETILE(W)                                                                                      \
     extern "C" __global__ void __launch_bounds__(1024) retile_split_##W(const __grid_constant__ RetileArgs a) { retile<W, true>(a); } \
     extern "C" __global__ void __launch_bounds__(1024) retile_join_##W(const __grid_constant__ RetileArgs a) { retile<W, false>(a); }

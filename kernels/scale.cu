@@ -1,13 +1,13 @@
-// Numbers in rows a pitch apart, scaled where they lie.
+// Scales numbers in place, in rows with a pitch.
 #include "index.cuh"
 #include "scale.cuh"
 
 struct ScaleArgs {
     char *data;
-    u64 packs, pitch;  // accesses in all; bytes from row to row
-    Divisor<u64> row;  // accesses of a row
+    u64 packs, pitch;  // accesses of all rows; bytes from row to row
+    Divisor<u64> row;  // accesses per row
     Factor factor;
-    u32 wide, pad;     // whether accesses are vectors of 16 bytes
+    u32 wide, pad;     // 1: an access is a vector of 16 bytes; 0: one number
 };
 static_assert(sizeof(ScaleArgs) == 80);
 

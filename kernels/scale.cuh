@@ -1,14 +1,14 @@
-// Numbers multiplied and conjugated: products rounded once, nothing fused.
+// Multiplies and conjugates numbers. Every product and sum is rounded; no multiply-add is fused.
 #pragma once
 #include "word.cuh"
 
 struct Factor {
-    u64 re, im;    // as doubles
-    u32 does, pad; // what is done
+    u64 re, im;    // bits of doubles
+    u32 does, pad; // flags of the operations
 };
 static_assert(sizeof(Factor) == 24);
 
-// Zeros are put down, and nothing is read. A complex number is two reals.
+// Operations. `kZeros` writes zeros without reading. `kComplex`: a number is two reals.
 enum : u32 { kMultiply = 1, kConjugate = 2, kZeros = 4, kComplex = 8 };
 
 static __device__ float times(float a, float b) { return __fmul_rn(a, b); }
@@ -17,13 +17,13 @@ static __device__ float plus(float a, float b) { return __fadd_rn(a, b); }
 static __device__ double plus(double a, double b) { return __dadd_rn(a, b); }
 static __device__ float minus(float a, float b) { return __fsub_rn(a, b); }
 static __device__ double minus(double a, double b) { return __dsub_rn(a, b); }
-// The sign bit alone, of a NaN too.
+// Flips only the sign bit, also of a NaN.
 static __device__ float turned(float a) { return __uint_as_float(__float_as_uint(a) ^ 0x80000000u); }
 static __device__ double turned(double a) {
     return __longlong_as_double(__double_as_longlong(a) ^ i64(1ull << 63));
 }
 
-// N reals, of which a number has `Parts`.
+// Scales N reals; a number has `Parts` reals.
 template <class R, int Parts, int N> static __device__ void scale_all(R *x, const Factor &f) {
     const R re = R(__longlong_as_double(i64(f.re))), im = R(__longlong_as_double(i64(f.im)));
 #pragma unroll
@@ -50,8 +50,8 @@ template <class R, int Parts> static __device__ uint4 scaled(uint4 v, const Fact
     return x.all;
 }
 
-// What a block holds on chip, words of W bytes that are numbers where they are scaled, before and after which it is there for
-// all threads. `bytes` are whole vectors.
+// Scales `bytes` bytes (whole 16-byte vectors) in a block's shared memory, if numbers have W >= 4 bytes. The caller
+// synchronises the block before. After scaling, this function synchronises it.
 template <int W> static __device__ void scale_on_chip(void *shared, u32 bytes, const Factor &f) {
     if constexpr (W >= 4) {
         if (!f.does) return;

@@ -1,8 +1,8 @@
-// How the warps of a block signal each other what is done, and how blocks that work side by side do.
+// Signals between the warps of a block, through shared memory, and between thread blocks, through global memory.
 #pragma once
 #include "word.cuh"
 
-// Blocks of a team that have read their part of a chunk.
+// A counter in global memory of the team's blocks that have read their part of a chunk.
 struct Team {
     u32 *count;
     u32 blocks, goal;
@@ -26,7 +26,7 @@ struct Signal {
     __device__ void arrive() {
         asm volatile("{ .reg .b64 t; mbarrier.arrive.shared.b64 t, [%0]; }" ::"r"(address()) : "memory");
     }
-    // Once this thread's asynchronous copies have arrived.
+    // Arrives once this thread's asynchronous copies are complete.
     __device__ void arrive_after_copies() {
         asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(address()) : "memory");
     }
@@ -36,7 +36,8 @@ struct Signal {
                      : "=r"(done) : "r"(address()), "r"(parity) : "memory");
         return done;
     }
-    // Until the phase of this number is complete, counted from 0; no more than the one before may be incomplete.
+    // Waits until phase number `phase`, counted from 0, is complete. All earlier phases must be complete, and the next
+    // phase must be incomplete.
     __device__ void wait(u64 phase) {
         while (!complete(u32(phase & 1))) {}
     }

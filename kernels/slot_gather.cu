@@ -1,26 +1,26 @@
-// The gather pass of the aligned-slot route, any shape: teams of blocks, side by side, walk down runs of chunks.
-// A block holds its strip of columns of several chunks and the rows after them in a ring on chip: chunks are read while
-// others are written, and no row is read twice. Forward reads rows and writes slots, column by column, into the
-// chunk's own memory once the whole team has read it; backward reads slots and writes rows. Reading, waiting for
-// the team and writing are the work of different warps, which signal each other through barriers in shared memory.
+// The gather pass of the aligned-slot route, for any shape: teams of co-resident blocks walk down runs of chunks.
+// A ring in shared memory has a block's strip of columns, for several chunks and the rows after them. Chunks are read
+// while others are written, and no row is read twice. Forward reads rows and writes slots, column by column, over the
+// chunk once the whole team has read it. Backward reads slots and writes rows. Different warps read, wait for the
+// team, and write; they signal each other through barriers in shared memory.
 //
-// Row `rows + r` of a column stands for row r of the next column: the slots of the last chunk run on into it.
-// Forward, these rows and those that a run needs of the next one are copied to `kept` before anything is written;
-// backward, the ends of the slots of the run before are the first thing on chip.
+// Row `rows + r` of a column denotes row r of the next column, because slots of the last chunk continue there.
+// Forward copies these rows, and the rows that a run needs of the next run, to `kept` (workspace) before any write.
+// Backward first loads the ends of the previous run's slots into shared memory.
 #include <cooperative_groups.h>
 
 #include "signal.cuh"
 #include "strip.cuh"
 
-// Where the teams' counts lie before what is kept, and how far apart; most chunks on chip.
+// Bytes per team counter, stored before the kept rows; maximum number of chunks in shared memory.
 enum : u32 { kCountBytes = 128, kMostDepth = 8 };
 
-// Of each chunk on chip: read; read by the whole team; written.
+// Signals per chunk in shared memory: read by this block; read by the whole team; written.
 struct Signals {
     Signal read[kMostDepth], go[kMostDepth], written[kMostDepth];
 };
 
-// Chunks are counted from `done` through all runs that the block has walked down.
+// Walks down one run. Chunks are numbered from `done`, the number of chunks of the block's earlier runs.
 template <bool Backward> static __device__ void walk(Strip &s, Team &team, Signals &signals, u64 done) {
     const GatherArgs &a = s.a;
     const u32 warp = threadIdx.x / kWarp;
@@ -29,8 +29,8 @@ template <bool Backward> static __device__ void walk(Strip &s, Team &team, Signa
         for (u64 n = 0; n < s.chunks; n++) {
             const u64 k = done + n;
             if (k >= a.depth) signals.written[k % a.depth].wait(k / a.depth - 1);
-            // The ring has room for the others beside the last chunk only if it is no longer than they are;
-            // for one chunk by itself it has as much as the longest takes.
+            // If the last chunk is longer than the others, the ring does not fit it with `depth - 1` others: wait for
+            // one more. With `depth` 1, the ring fits the longest chunk.
             if (s.rows_of(n) > a.slots.chunk && a.depth > 1 && n + 1 >= a.depth) {
                 const u64 more = k + 1 - a.depth;
                 signals.written[more % a.depth].wait(more / a.depth);
@@ -49,7 +49,7 @@ template <bool Backward> static __device__ void walk(Strip &s, Team &team, Signa
         s.thread = threadIdx.x - (a.readers + 1) * kWarp, s.threads = blockDim.x - (a.readers + 1) * kWarp;
         for (u64 n = 0; n < s.chunks; n++) {
             const u64 k = done + n;
-            // `go` comes after `read`; waiting for both says it to tools that follow no order through a third warp.
+            // `go` implies `read`. Waiting for both helps race checkers, which follow no order through a third warp.
             signals.read[k % a.depth].wait(k / a.depth);
             signals.go[k % a.depth].wait(k / a.depth);
             s.store<Backward>(n);
@@ -93,7 +93,7 @@ template <bool Backward> static __device__ void gather(const GatherArgs &a) {
         strip.chunks = chunks * (run + 1) / a.runs - strip.first;
         const bool wraps = run + 1 == a.runs;
         strip.end_row = wraps ? s.rows : (strip.first + strip.chunks) * s.chunk;
-        // Kept rows lie in their granules as if they were where they are needed.
+        // Returns an address from `kept` on that equals the address of `row`, less `ahead` bytes, modulo 16.
         const auto aligned = [&](char *kept, u64 row, u32 ahead) {
             return kept + ((u64(strip.matrix) + row * row_words * WORD - ahead - u64(kept)) & 15);
         };

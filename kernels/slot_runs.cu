@@ -1,10 +1,10 @@
-// The gather pass of the aligned-slot route where a chunk fits a block, any shape of few columns. A block walks down a
-// run of chunks with three of them on chip: one is read while another is written, and the one after that holds
-// the ends of its slots. Forward reads rows and writes slots; backward reads slots and writes rows.
+// The gather pass of the aligned-slot route if a chunk fits a block: any shape with few columns. A block walks down a
+// run of chunks, with three of them in shared memory: one is read while another is written, and the chunk after that
+// has the ends of its slots. Forward reads rows and writes slots; backward reads slots and writes rows.
 //
-// On chip, row r of the walk lies at row r mod (3 · chunk); slots lie there as columns, from their first row on, so that both
-// directions hold a chunk alike. Rows that two runs share, the first rows and the last chunk are copied to `kept` first,
-// while nothing is written yet; the last chunk, whose columns have slots of no one number, is made of that copy.
+// Row r of the walk is row r mod (3 · chunk) in shared memory. Slots are columns there, so both directions use one
+// layout. Rows that two runs share, the first rows and the last chunk are copied to `kept` before any write. The
+// columns of the last chunk have different numbers of slots; the chunk is made from that copy.
 #include <cooperative_groups.h>
 
 #include "region.cuh"
@@ -15,9 +15,9 @@ struct RunArgs {
     SlotMap<u64> slots; // the index maps; its byte fields are not used
     u64 batch, matrix_bytes;
     u32 runs;           // one for each block
-    u32 pitch;          // bytes between rows on chip
-    u32 table;          // bytes of the columns' table
-    u32 vectors;        // whether rows lie on chip as in memory, and chunks begin at multiples of 16 bytes
+    u32 pitch;          // bytes from row to row in shared memory
+    u32 table;          // bytes of the table `leads`
+    u32 vectors;        // 1: rows are dense in shared memory, and chunks start at multiples of 16 bytes
     Divisor<u32> grain, per_column; // words of an element; slots of a column in a chunk
 };
 static_assert(sizeof(RunArgs) == 296);
@@ -30,12 +30,12 @@ static __device__ u64 first_chunk(const RunArgs &a, u64 run) { return a.slots.la
 static __device__ u64 row_words(const RunArgs &a) { return a.slots.cols * a.grain.divisor; }
 static __device__ u64 tail_row(const RunArgs &a) { return a.slots.last_chunk * a.slots.chunk; }
 
-// Kept: the first slot - 1 rows of every run (backward: those of their elements that the chunk before holds), then the
-// last chunk.
+// Return the places in `kept`: the first slot - 1 rows of every run (backward: their elements that the gathered
+// previous chunk has), then the last chunk.
 static __device__ W *start_of(const RunArgs &a, u64 run) { return (W *)a.kept + run * (a.slots.slot - 1) * row_words(a); }
 static __device__ W *tail(const RunArgs &a) { return start_of(a, a.runs); }
 
-// Where, in elements, the gathered matrix has what is element (i, j) of the matrix.
+// Returns the index in the gathered matrix of element (i, j) of the matrix.
 static __device__ u64 gathered(const RunArgs &a, u64 i, u64 j) {
     const u64 position = j * a.slots.rows + i, t = a.slots.slot_div.div(position);
     return a.slots.source(t) * a.slots.slot + (position - t * a.slots.slot);
@@ -48,7 +48,7 @@ template <bool Backward> static __device__ void keep(const RunArgs &a, const W *
     W *start = start_of(a, blockIdx.x);
     for (u64 e = threadIdx.x; e < rows * words; e += blockDim.x) {
         if (Backward) {
-            // Down the columns, along the slots. What this chunk or a later one holds is not used.
+            // Reads down the columns, along the slots. Elements of this chunk or a later one are not used.
             const u64 element = e / grain, j = element / rows, k = element - j * rows, part = e - element * grain;
             start[k * words + j * grain + part] = matrix[gathered(a, first + k, j) * grain + part];
         } else {
@@ -58,8 +58,8 @@ template <bool Backward> static __device__ void keep(const RunArgs &a, const W *
     for (u64 e = thread; e < a.slots.last_rows * words; e += threads) tail(a)[e] = matrix[tail_row(a) * words + e];
 }
 
-// The last chunk, made of its copy and the first rows', a share for each block. Backward leaves out what the last full
-// chunk holds.
+// Makes a block's share of the last chunk from the copies of that chunk and of the first rows. Backward skips elements
+// that the last full chunk has.
 template <bool Backward> static __device__ void make_tail(const RunArgs &a, W *matrix) {
     const SlotMap<u64> &s = a.slots;
     const u64 thread = u64(blockIdx.x) * blockDim.x + threadIdx.x, threads = u64(gridDim.x) * blockDim.x;
@@ -83,13 +83,13 @@ template <bool Backward> static __device__ void make_tail(const RunArgs &a, W *m
 
 struct Chunks {
     const RunArgs &a;
-    const u32 *leads; // of every column, the rows of a chunk before its first slot
+    const u32 *leads; // per column, number of rows of a chunk before its first slot
     char *ring;
-    u32 words, slab_bytes; // of a row; of a chunk
+    u32 words, slab_bytes; // words of a row; bytes of a chunk
 
     __device__ char *slab(u32 n) const { return ring + n % kHeld * slab_bytes; }
 
-    // Rows of chunk n of the walk.
+    // Moves `count` rows of chunk n of the walk: `Load` to shared memory, else to global memory.
     template <bool Load> __device__ void rows(u32 n, W *from, u32 count) const {
         char *held = slab(n);
         if (a.vectors && count == a.slots.chunk) {
@@ -110,7 +110,7 @@ struct Chunks {
         }
     }
 
-    // Slots of chunk n of the walk, which begins at `from`: part of a warp a slot.
+    // Moves the slots of chunk n of the walk, which starts at `from`, with a warp or part of it per slot.
     template <bool Load> __device__ void slots(u32 n, W *from) const {
         const u32 slot = u32(a.slots.slot), grain = a.grain.divisor, slot_words = slot * grain;
         const u32 lanes = slot_words >= kWarp ? kWarp : 1u << (32 - __clz(slot_words - 1));
@@ -131,7 +131,7 @@ struct Chunks {
         }
     }
 
-    // The first rows of chunk n, as far as the chunk before holds them.
+    // Moves the elements in the first rows of chunk n that belong to slots of the previous chunk.
     template <bool Load> __device__ void ends(u32 n, W *place) const {
         for (u32 e = threadIdx.x; e < (a.slots.slot - 1) * words; e += kThreads) {
             const u32 r = e / words, w = e - r * words;
@@ -150,7 +150,7 @@ template <bool Backward> static __device__ void walk(const RunArgs &a, const Chu
     const u32 chunks = u32(first_chunk(a, blockIdx.x + 1) - first);
     if (chunks == 0) return;
     W *top = matrix + first * chunk_words;
-    // Chunk n of the run to the chip; forward, chunk `chunks` is the rows after it.
+    // Loads chunk n of the run. Forward, chunk `chunks` consists of the slot - 1 rows after the run.
     const auto load = [&](u32 n) {
         W *from = top + n * chunk_words;
         if (n < chunks) {
@@ -163,7 +163,7 @@ template <bool Backward> static __device__ void walk(const RunArgs &a, const Chu
         }
         copy_async_commit();
     };
-    // Chunks read beyond the one that is written: backward, slots end in the chunk after theirs.
+    // Chunks loaded ahead of the one stored. Backward loads fewer, since its slots extend into the next chunk.
     constexpr u32 kAhead = Backward ? 1 : 2;
     if (Backward) chip.ends<true>(0, start_of(a, blockIdx.x));
     for (u32 n = 0; n < kAhead; n++) load(n);

@@ -1,4 +1,5 @@
-// A block's strip of columns of the gather pass: rows of a matrix in memory, a ring of them on chip, and slots in memory.
+// A block's strip of columns in the gather pass. Moves rows and slots between global memory and a ring of rows in
+// shared memory.
 #pragma once
 #include "region.cuh"
 
@@ -6,12 +7,12 @@
 struct GatherArgs {
     char *data, *kept;
     SlotMap<u64> slots;         // the index maps; its byte fields are not used
-    u64 batch, matrix_bytes, kept_bytes; // of a run, room for alignment included
-    u32 runs, teams, blocks;    // of a matrix; of the grid; of a team
+    u64 batch, matrix_bytes, kept_bytes; // `kept_bytes`: workspace of a run, including alignment
+    u32 runs, teams, blocks;    // runs of a matrix; teams of the grid; blocks of a team
     u32 block_cols;
-    u32 depth, readers;         // chunks on chip; warps that read
-    // On chip, rows lie `pitch` bytes apart and `granule` bytes more after every 2^period of them, each at the
-    // place within a granule that it has in memory, so that whole granules are moved. A multiple of 2^period rows.
+    u32 depth, readers;         // chunks in shared memory; warps that read
+    // In shared memory, rows are `pitch` bytes apart, with `granule` bytes of padding after every 2^period rows. A row
+    // keeps its global address modulo `granule`, so whole granules move. `ring_rows` is a multiple of 2^period.
     u32 ring_rows, pitch, period, granule;
     Divisor<u32> grain;         // words of an element
 };
@@ -21,29 +22,29 @@ using W = Word<WORD>;
 
 struct Strip {
     const GatherArgs &a;
-    const u32 *leads; // of every column and the next one, rows of a chunk before its first slot
+    const u32 *leads; // per column, and for the column after: number of rows of a chunk before its first slot
     char *ring;
     u32 ring_bytes;
     u32 c0, cols;
     char *matrix;
-    u64 first, chunks;  // of the run
-    u64 end_row;        // the row after the run, from which on they are kept
+    u64 first, chunks;  // first chunk of the run; number of chunks
+    u64 end_row;        // first row after the run; from it on, rows are read from `kept`
     char *kept;
-    u32 thread, threads; // of those that read, or of those that write
+    u32 thread, threads; // number of this thread, and count, among the reading or the writing threads
 
     __device__ u32 element_bytes() const { return a.grain.divisor * WORD; }
     __device__ u32 stride() const { return u32(a.slots.cols) * element_bytes(); }
     __device__ char *row(u64 i) const { return matrix + i * stride() + c0 * element_bytes(); }
     __device__ bool is_last(u64 n) const { return first + n == a.slots.last_chunk; }
     __device__ u32 rows_of(u64 n) const { return u32(is_last(n) ? a.slots.last_rows : a.slots.chunk); }
-    // Place in the ring of the first row of chunk n of the run.
+    // Returns the ring row of the first row of chunk n of the run.
     __device__ u32 place_of(u64 n) const { return u32(n * a.slots.chunk % a.ring_rows); }
     __device__ u32 wrapped(u32 p) const { return p >= a.ring_rows ? p - a.ring_rows : p; }
-    // Where on chip row p of the ring lies, or would, past its end.
+    // Returns the shared-memory address of ring row p, which may be past the ring's end.
     __device__ char *line(u32 p) const { return ring + p * a.pitch + (p >> a.period) * a.granule; }
 
-    // `count` rows of `bytes` bytes from `place` in memory and row p of the ring on, in granules of G bytes. What lies
-    // before a row belongs to the matrix, unless the row is its `first`.
+    // Moves `count` rows of `bytes` bytes between global memory at `place` and the ring from row p on, in granules of
+    // G bytes. `Load` moves to the ring, and may read bytes before a row, except before the matrix's `first` row.
     template <int G, bool Load>
     __device__ void move_rows(char *place, u32 bytes, u32 p, u32 count, bool first) const {
         const u32 granules = (bytes + 2 * G - WORD - 1) / G;
@@ -65,7 +66,7 @@ struct Strip {
         }
         if constexpr (!Load && G > WORD) store_ends<G>(place, bytes, p, count);
     }
-    // The words of rows before the first whole granule and after the last.
+    // Stores the words of rows before the first whole granule and after the last.
     template <int G> __device__ void store_ends(char *place, u32 bytes, u32 p, u32 count) const {
         constexpr u32 kMost = G / WORD - 1;
         if (kMost < 4 || bytes < G) {
@@ -78,7 +79,8 @@ struct Strip {
             }
             return;
         }
-        // Narrow ones by so many bytes as the place allows, ascending up to the first granule and descending from the last.
+        // Narrow words move in aligned parts of at most 8 bytes: growing up to the first whole granule, shrinking
+        // after the last.
         constexpr u32 kSizes = kMost == 15 ? 4 : 3;
         for (u32 r = thread, k = 0;; r += threads) {
             for (; r >= count; r -= count) k++;
@@ -109,7 +111,7 @@ struct Strip {
             move_rows<WORD < 4 ? 4 : WORD, Load>(place, bytes, p, count, first);
     }
 
-    // The slots of chunk n of the run, a warp a column.
+    // Moves the slots of chunk n of the run, one warp per column. `Load` (backward) moves them to the ring.
     template <bool Load> __device__ void move_slots(u64 n) const {
         const u32 lane = thread % kWarp, warps = threads / kWarp, grain = a.grain.divisor, unit = element_bytes();
         const u32 rows = rows_of(n), p = place_of(n);
@@ -121,7 +123,7 @@ struct Strip {
             case 16 * kPack: return move_whole_columns<16, 1, Load>(memory, p, top);
             case 32 * kPack: return move_whole_columns<32, 1, Load>(memory, p, top);
             case 64 * kPack: return move_whole_columns<32, 2, Load>(memory, p, top);
-            // Sixteen registers a lane, were the words wider.
+            // A store of 16-byte words would take 16 registers per lane.
             case 128 * kPack:
                 if constexpr (WORD < 16 || Load) return move_whole_columns<32, 4, Load>(memory, p, top);
         }
@@ -130,8 +132,8 @@ struct Strip {
         for (u32 c = thread / kWarp; c < cols; c += warps) {
             const u32 lo = next;
             next = leads[min(c + warps, cols)];
-            // Of the last chunk's columns the slots begin with the first row that has one, and run on into the next
-            // column; backward, those rows are the run's that begins with them.
+            // In the last chunk, the slots of a column start at row `lo`. Forward, they continue into the next column.
+            // Backward, the run that starts with those rows loads them.
             const u32 count = !last ? rows : Load ? rows - lo : rows + leads[c + 1] - lo;
             char *slots = place + (last ? lo * unit : 0);
             if (grain == 1) {
@@ -145,8 +147,8 @@ struct Strip {
             place += warps * rows * unit;
         }
     }
-    // The same for S * L words of 4 bytes or more a column, L lanes a column: little beside the moves themselves,
-    // which are as many instructions as can be issued.
+    // Moves slots of columns of S * L words (or 4-byte packs of narrow words), L lanes per column. Instruction issue
+    // limits the speed of the moves, so index arithmetic is minimal.
     template <u32 L, u32 S, bool Load> __device__ void move_whole_columns(char *memory, u32 p, u32 top) const {
         constexpr u32 P = WORD < 4 ? 4 / WORD : 1, kRows = S * L * P;
         using Moved = Word<P * WORD>;
@@ -157,7 +159,7 @@ struct Strip {
         const u64 next_columns = u64(columns) * kRows * WORD;
         for (u32 c = begin; c < cols; c += columns) {
             const u32 lo = leads[c], q = wrapped(p + lo + lane * P);
-            // Rows q, q + 1, .. of the ring.
+            // Offsets of ring rows q, q + 1, ...
             u32 on_chip[P];
 #pragma unroll
             for (u32 k = 0; k < P; k++)
@@ -205,19 +207,19 @@ struct Strip {
             to += next_columns, column += columns * WORD;
         }
     }
-    // Where on chip the strip's row r lies, counted from a row at place p whose address is `top`.
+    // Returns the shared-memory address of row r, counted from the row in ring row p with global address `top`.
     __device__ char *held(u32 p, u32 r, u32 top) const {
         return line(wrapped(p + r)) + ((top + r * stride()) & (a.granule - 1));
     }
 
-    // `count` elements of column c, the first in row lo, to or from `slots`. Rows a multiple of 16 apart lie alike in
-    // their granules.
+    // Moves `count` elements of column c from row lo on, between the ring and `slots` in global memory. Rows whose
+    // numbers are equal modulo 16 have equal addresses modulo 16.
     template <int B, bool Load>
     __device__ void move_column(char *slots, u32 lo, u32 count, u32 p, u32 top, u32 c) const {
         constexpr u32 P = B < 4 ? 4 / B : 1, kBatch = P == 1 ? (B == 4 ? 4 : B == 8 ? 2 : 1) : Load ? 8 : 2;
         using Moved = Word<P * B>;
         const u32 lane = thread % kWarp;
-        // Narrow words: single ones up to the first whole 4 bytes and from the last.
+        // Narrow words before the first whole 4 bytes and after the last move one by one.
         const u32 head = P == 1 ? 0 : min(count, (0 - u32(u64(slots))) % 4 / B), packs = (count - head) / P;
         const u32 step = P * kWarp * a.pitch + (P * kWarp >> a.period) * a.granule;
         u32 r = lo + head + lane * P, q = wrapped(p + r);
@@ -270,7 +272,7 @@ struct Strip {
         if (end + lane < count) move_word<WORD, Load>(held(p, lo + end + lane, top) + c * B, slots + (end + lane) * B);
     }
 
-    // The first rows of the run, as far as they are of slots of the chunk before: the ends of one slot each.
+    // Loads the elements in the run's first rows that belong to earlier slots: the end of one slot per column.
     __device__ void load_ends() const {
         const SlotMap<u64> &s = a.slots;
         const u32 lane = thread % kWarp, warps = threads / kWarp, grain = a.grain.divisor;
@@ -288,7 +290,7 @@ struct Strip {
         }
     }
 
-    // What is read for chunk n of the run.
+    // Loads the data for chunk n of the run: forward, rows up to slot - 1 after the chunk; backward, its slots.
     template <bool Backward> __device__ void load(u64 n) const {
         if (Backward) {
             move_slots<true>(n);
@@ -299,7 +301,7 @@ struct Strip {
         const u32 p = wrapped(place_of(n) + before), own = u32(min(u64(count), end_row - min(i, end_row)));
         move_rows<true>(row(i), cols, p, own, i == 0 && c0 == 0);
         if (own == count) return;
-        // Past the last row, the last column has no next one.
+        // Rows past the matrix's last row are rows of the next column. The last column has none.
         const bool none = cols > 0 && end_row == a.slots.rows && c0 + cols == a.slots.cols;
         char *from = kept + (i + own - end_row) * stride() + c0 * element_bytes();
         move_rows<true>(from, cols - none, wrapped(p + own), count - own, false);

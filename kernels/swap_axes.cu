@@ -1,23 +1,23 @@
-// Involutive permutations of axes, of any rank: tiles are swapped in pairs. `turntile_perm::TilePairs` has the index
-// map, and defines rows, columns, turned digits and squares.
+// Permutes axes by an involution of any rank: swaps pairs of tiles. `turntile_perm::TilePairs` has the index map, and
+// defines rows, columns, turned digits and squares.
 #include "index.cuh"
 #include "micro.cuh"
 
 // A digit of a number: its stride in words, and the stride of the digit that it is swapped with.
 struct TileDigit {
-    u32 extent, before; // values; and those of the digits before it, multiplied
+    u32 extent, before; // number of values; product of the extents of the digits before it
     u64 stride, partner;
 };
 static_assert(sizeof(TileDigit) == 24);
 
 struct SwapAxesArgs {
     char *data;
-    u64 bytes;                         // all
-    u32 rows, cols;                    // of a whole tile, in words
-    u32 piece, extent, parts, stays;   // of the axis that is split: values in a tile, in all, tiles; whether it stays
-    u32 across, blocks, group;         // tiles across a square of them, its blocks, tiles across a group
-    u32 row;                           // granules or vectors of a tile's row on chip
-    u32 turned, within, pairs, fixed;  // digits of each kind, which follow each other
+    u64 bytes;                         // bytes of the array
+    u32 rows, cols;                    // sides of a whole tile, in words
+    u32 piece, extent, parts, stays;   // split axis: values in a tile, values, tiles; 1 if the axis is not permuted
+    u32 across, blocks, group;         // tiles across a square; blocks of a square; tiles across a group
+    u32 row;                           // granules or vectors of a tile's row in shared memory
+    u32 turned, within, pairs, fixed;  // number of digits of each kind, stored in this order
     TileDigit digits[16];
 };
 static_assert(sizeof(SwapAxesArgs) == 456);
@@ -27,8 +27,8 @@ struct Tile {
     u32 rows, cols;
 };
 
-// Finds the tiles that a block swaps: row y, column x and row x, column y of a square of tiles. Returns `false` if it
-// has none. Each lane computes one digit. The order of tiles is that of `tiles.cu`.
+// Finds the tiles that a block swaps: row y, column x and row x, column y of a square of tiles. Returns `false` if the
+// block has none. Each lane computes one digit. The order of tiles is that of `tiles.cu`.
 static __device__ bool tiles_of(const SwapAxesArgs &a, Tile (&tiles)[2], bool &one) {
     const u32 number = blockIdx.x % a.blocks, square = blockIdx.x / a.blocks, each = a.group * a.group;
     u32 y, x;
@@ -61,7 +61,7 @@ static __device__ bool tiles_of(const SwapAxesArgs &a, Tile (&tiles)[2], bool &o
     return true;
 }
 
-// Computes the offsets of a tile's rows, in bytes from its first.
+// Computes the offsets of a tile's rows, in bytes from the first row.
 static __device__ void row_offsets(const SwapAxesArgs &a, u64 *offsets) {
     for (u32 r = threadIdx.x; r < a.rows; r += blockDim.x) {
         u64 at = 0;
@@ -70,7 +70,7 @@ static __device__ void row_offsets(const SwapAxesArgs &a, u64 *offsets) {
     }
 }
 
-// Swaps tiles whose rows are whole vectors and whose columns are the rows of the other tile: through registers.
+// Swaps tiles whose rows are whole vectors and whose columns are the rows of the other tile. Transposes in registers.
 extern "C" __global__ void __launch_bounds__(512) swap_axes_vectors(const __grid_constant__ SwapAxesArgs a) {
     constexpr u32 E = kMicro<WORD>, V = kVector<WORD>;
     using Vec = Word<V>;
@@ -112,8 +112,8 @@ extern "C" __global__ void __launch_bounds__(512) swap_axes_vectors(const __grid
     }
 }
 
-// Swaps tiles of any rows in granules of 16 bytes. In shared memory a row keeps its address modulo 16, as in
-// `granules.cuh`.
+// Swaps tiles with rows of any length and alignment, in granules of 16 bytes. In shared memory a row keeps its address
+// modulo 16, as in `granules.cuh`.
 extern "C" __global__ void __launch_bounds__(512) swap_axes_granules(const __grid_constant__ SwapAxesArgs a) {
     constexpr u32 kGranule = 16, E = kGranule / WORD, kLanes = 8;
     using W = Word<WORD>;

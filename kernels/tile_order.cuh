@@ -1,9 +1,9 @@
-// Order in which blocks take the tiles of a batch of matrices.
+// Order in which thread blocks process the tiles of a batch of matrices.
 #pragma once
 #include "index.cuh"
 
-// Tiles are taken in swaths of `high` rows of tiles, column by column, so that neighbouring blocks also write
-// neighbouring memory.
+// Tiles are numbered in swaths of `high` rows of tiles, column by column within a swath, so that neighbouring blocks
+// also write neighbouring memory.
 struct TileOrder {
     Divisor<u32> matrix, swath; // tiles of a matrix and of a swath
     u32 down, high;             // rows of tiles of a matrix and of a swath

@@ -7,8 +7,8 @@
 struct SquareArgs {
     char *data;
     u64 pitch;       // bytes from row to row
-    u64 batch_bytes; // from one band of `mid` matrices to the next
-    u32 side;        // of a matrix, in elements
+    u64 batch_bytes; // bytes from one band of `mid` matrices to the next
+    u32 side;        // side of a matrix, in elements
     u32 across;      // tiles across a matrix
     u32 pairs;       // blocks of a matrix: pairs of tiles, tiles of the diagonal, and idle blocks
     u32 mid;         // matrices that are adjacent in a row (0210!)
@@ -19,8 +19,8 @@ struct SquareArgs {
 static_assert(sizeof(SquareArgs) == 72);
 
 // Finds the pair of tiles i <= j that a block swaps; returns `false` if it has none. Groups of tiles are folded, and
-// tiles of a group are taken row by row: if tile rows share lines, both neighbours of a tile are moved while the line
-// is in L2.
+// tiles within a group are numbered by row. If tiles share cache lines, both neighbours of a tile are moved while the
+// line is in L2.
 static __device__ bool pair_of(const SquareArgs &a, u32 &i, u32 &j) {
     const u32 number = blockIdx.x % a.pairs, pairs = a.group * a.group;
     const u32 within = number % pairs;
@@ -68,7 +68,7 @@ template <int W, int T, int Threads> static __device__ void swap_pairs(const Squ
 }
 
 #if WORD <= 8
-// Swaps tiles in granules of 16 bytes: rows of any alignment.
+// Swaps tiles in granules of 16 bytes. Rows may have any alignment.
 extern "C" __global__ void __launch_bounds__(GranuleTile<WORD>::N)
 square_swap_granules(const __grid_constant__ SquareArgs a) {
     using Tiles = GranuleTile<WORD>;
@@ -95,7 +95,7 @@ square_swap_granules(const __grid_constant__ SquareArgs a) {
 struct TilesArgs {
     char *data;
     u64 pitch;      // bytes from row to row of a tile
-    u64 panel_bytes; // from panel to panel of `mid` tiles that are adjacent in a row
+    u64 panel_bytes; // bytes from panel to panel; a panel has `mid` tiles that are adjacent in a row
     u32 mid, pad;
     u64 tiles;
 };

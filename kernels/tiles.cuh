@@ -6,14 +6,14 @@
 #pragma once
 #include "micro.cuh"
 
-// A tile of T x T words and the threads that move it, `Most` at most.
+// A tile of T x T words and the threads that move it, at most `Most`.
 template <int W, int T, int Most = 256> struct Tile {
     using Vec = Word<kVector<W>>;
     static constexpr int E = kMicro<W>;
-    static constexpr int side = T / E; // micro-blocks across, vectors of a row
+    static constexpr int side = T / E; // micro-blocks across a tile; vectors of a row
     static constexpr int threads = side * side < Most ? side * side : Most;
-    static constexpr int each = side * side / threads; // micro-blocks of a thread
-    static constexpr int per_block = threads < 256 ? 256 / threads : 1; // tiles of a block
+    static constexpr int each = side * side / threads; // micro-blocks per thread
+    static constexpr int per_block = threads < 256 ? 256 / threads : 1; // tiles per thread block
     static constexpr int bytes = T * T * W;
     static constexpr u32 mask = (side < 128 / kVector<W> ? side : 128 / kVector<W>)-1;
 

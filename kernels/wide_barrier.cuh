@@ -1,14 +1,14 @@
-// Barrier-synchronised transposition by several blocks: every block reads a rectangle of a matrix into shared memory
-// and registers, all blocks wait, every block writes its rectangle transposed.
+// Barrier-sync transposition by several thread blocks: each block reads a rectangle of a matrix into shared memory and
+// registers, all blocks wait, then each block writes its rectangle transposed.
 #pragma once
 #include "region.cuh"
 
 struct WideArgs {
     char *data;
     u64 instance_bytes;
-    u32 rows, cols;             // of an instance, in super-elements
-    u32 block_rows, block_cols; // of a rectangle
-    u32 across;                 // rectangles in a row
+    u32 rows, cols;             // sides of an instance, in super-elements
+    u32 block_rows, block_cols; // sides of a rectangle, in super-elements
+    u32 across;                 // rectangles across an instance
     u32 pitch;
     u32 shared_rows;            // rows of a rectangle in shared memory; the others are in registers
     u32 wide;
@@ -16,15 +16,16 @@ struct WideArgs {
 };
 static_assert(sizeof(WideArgs) == 64);
 
-// `K` registers of 4 bytes per thread hold the rows that shared memory does not; narrow words share a register.
+// Rows of a rectangle beyond those in shared memory, in `K` registers of 4 bytes per thread. Narrow words share a
+// register.
 template <int W, int K> struct Held {
     static constexpr int packed = W < 4 ? 4 / W : 1;
     static constexpr int slots = K * 4 / (W < 4 ? 4 : W);
     using Slot = Word<(W < 4 ? 4 : W)>;
     Slot x[slots > 0 ? slots : 1];
 
-    // Calls visit(k, shift, walk) for each of `total` words that this thread holds: in slot k, `shift` bits up. All
-    // slots are passed once for each shift, so that the code is no longer for narrow words.
+    // Calls visit(k, shift, walk) for each word, of `total`, that this thread has in slot k from bit `shift` on. One
+    // pass over the slots per shift keeps the code for narrow words short.
     template <class Visit> static __device__ void each(u32 total, Walk w, Visit visit) {
 u32 word = threadIdx.x;
 #pragma unroll 1
@@ -56,8 +57,8 @@ u32 word = threadIdx.x;
     }
 };
 
-// Transposes rectangle `block` of an instance; `all_wait` orders all reads before all writes. Granules of G bytes are
-// read: 4 bytes of narrow words if alignment allows (`wide`).
+// Transposes rectangle `block` of an instance. `all_wait` orders all blocks' reads before all writes. Reads granules of
+// G bytes: 4 bytes of narrow words if alignment allows.
 template <int W, int G, int K, class Wait>
 __device__ void transpose_together(const WideArgs &a, char *instance, u32 block, char *tile, Wait all_wait) {
     const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;

@@ -1,7 +1,7 @@
-// Words by size, never by type, and their copies to and from shared memory.
+// Word types by size, and copies of words between global and shared memory.
 #pragma once
 
-// Bytes of the words that a family is compiled for.
+// Bytes of the words that a kernel family is compiled for.
 #ifndef WORD
 #define WORD 4
 #endif
@@ -13,7 +13,7 @@ using u64 = unsigned long long;
 using i32 = int;
 using i64 = long long;
 
-// Enumerators and not constants: those would leave variables in the compiled code.
+// Enumerators, because constants would leave variables in the compiled code.
 enum : u32 { kWarp = 32, kWholeWarp = 0xffffffffu };
 
 template <int Bytes> struct WordOf;
@@ -24,11 +24,11 @@ template <> struct WordOf<8> { using type = uint2; };
 template <> struct WordOf<16> { using type = uint4; };
 template <int Bytes> using Word = typename WordOf<Bytes>::type;
 
-// Who else wants a line of 128 bytes: `kParts`, neighbours on this multiprocessor, who find it in the first-level cache;
-// `kWholeLines`, others elsewhere too, so that all of it is asked for; `kOnce`, none: it bypasses that cache; `kTwoLines`, none, and the
-// second-level cache is to have the line beside it as well.
+// Cache policy of a copy from global to shared memory. `kParts` caches in L1. `kWholeLines` caches in L1 and prefetches
+// 128 bytes to L2. `kOnce` bypasses L1. `kTwoLines` bypasses L1 and prefetches 256 bytes to L2.
 enum Reuse { kParts, kWholeLines, kOnce, kTwoLines };
-// Global to shared memory without passing through registers; 4, 8 or 16 bytes, aligned to that.
+// Copies 4, 8 or 16 bytes from global to shared memory asynchronously, not through registers. Both addresses must be
+// multiples of the size.
 template <int Bytes, Reuse Line = kParts> __device__ __forceinline__ void copy_async(void *shared, const void *global) {
     static_assert(Bytes == 16 || (Line < kOnce && (Bytes == 4 || Bytes == 8)), "sizes of cp.async");
     const u32 to = u32(__cvta_generic_to_shared(shared));
@@ -46,7 +46,7 @@ template <int Bytes, Reuse Line = kParts> __device__ __forceinline__ void copy_a
                      ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes) : "memory");
 }
 
-// The first `bytes` of so many, zeros for the rest; 16 bytes pass by the first-level cache.
+// Copies the first `bytes` of `Bytes` bytes asynchronously, and fills the rest with zeros. 16-byte copies bypass L1.
 template <int Bytes> __device__ __forceinline__ void copy_async_part(void *shared, const void *global, u32 bytes) {
     const u32 to = u32(__cvta_generic_to_shared(shared));
     if constexpr (Bytes == 16)
@@ -57,14 +57,14 @@ template <int Bytes> __device__ __forceinline__ void copy_async_part(void *share
                      ::"r"(to), "l"(__cvta_generic_to_global(global)), "n"(Bytes), "r"(bytes) : "memory");
 }
 
-// A word to the chip, without waiting for it where the chip can copy words of its size.
+// Copies a word from global to shared memory: asynchronously if it has at least 4 bytes.
 template <int Bytes> __device__ __forceinline__ void to_chip(void *shared, const void *global) {
     if constexpr (Bytes >= 4)
         copy_async<Bytes>(shared, global);
     else
         *(Word<Bytes> *)shared = *(const Word<Bytes> *)global;
 }
-// The same, or from the chip.
+// Copies a word from global to shared memory if `Load`, else from shared to global memory.
 template <int Bytes, bool Load> __device__ __forceinline__ void move_word(void *shared, void *global) {
     if constexpr (Load)
         to_chip<Bytes>(shared, global);
@@ -73,5 +73,5 @@ template <int Bytes, bool Load> __device__ __forceinline__ void move_word(void *
 }
 __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 __device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits for all groups but the last one.
+// Waits for all committed groups of copies except the last.
 __device__ __forceinline__ void copy_async_wait_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }

@@ -1,8 +1,10 @@
-//! Times the first use of a GPU by a process: from its start to the first result, and the loading of every family's code.
+//! Times the first use of a GPU in a process, from process start to the first result, and the
+//! loading of every family's code.
 //!
-//! `gpu_first_use [DIR]` prints, and writes DIR/first_use.csv and DIR/loading_machine.csv. Each line is of a process of its own, by machine
-//! code and by PTX, the driver's cache of compiled code off, and on and filled. Every result is compared element by element, after
-//! it was timed.
+//! `gpu_first_use [DIR]` prints the times, and writes DIR/first_use.csv and
+//! DIR/loading_machine.csv. Each line is from a separate process: with machine code or PTX, and
+//! with the driver's cache of compiled code off, or on and filled. Every result is compared element
+//! by element after it is timed.
 #![allow(missing_docs)]
 
 use std::error::Error;
@@ -18,7 +20,7 @@ use turntile_plan::{Planner, Problem};
 
 type Answer<T> = Result<T, Box<dyn Error>>;
 
-/// Rows, columns and bytes of an element: every route of the defaults, and the slowest code to compile.
+/// Rows, columns and bytes of an element: every default route, and the slowest code to compile.
 const CASES: [[usize; 3]; 10] = [
     [7200, 1800, 4],
     [7200, 1800, 1],
@@ -32,7 +34,8 @@ const CASES: [[usize; 3]; 10] = [
     [64, 48, 4],
 ];
 
-/// Code that a process loads, and the environment that switches the driver's cache of compiled code off or leaves it on.
+/// Code that a process loads, and the environment that switches off the driver's cache of compiled
+/// code, or leaves it on.
 const CODES: [(&str, &[(&str, &str)]); 4] = [
     ("machine", &[("CUDA_CACHE_DISABLE", "1")]),
     ("machine,cached", &[]),
@@ -40,7 +43,7 @@ const CODES: [(&str, &[(&str, &str)]); 4] = [
     ("ptx,cached", &[]),
 ];
 
-/// Opens the GPU for code of that name.
+/// Opens the GPU with the code named `code`.
 fn open(code: &str) -> Answer<Gpu> {
     Ok(if code.starts_with("ptx") { Gpu::primary_with_ptx(0)? } else { Gpu::primary(0)? })
 }
@@ -49,7 +52,7 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-/// A process that transposes once: prints what its parts took, and whether the result is right.
+/// Transposes once in this process. Prints the time of each part, and whether the result is right.
 fn child(start: Instant, code: &str, [rows, cols, elem_bytes]: [usize; 3]) -> Answer<()> {
     let gpu = open(code)?;
     let opened = milliseconds(start);
@@ -71,7 +74,7 @@ fn child(start: Instant, code: &str, [rows, cols, elem_bytes]: [usize; 3]) -> An
     Ok(())
 }
 
-/// A process that loads every family's code.
+/// Loads every family's code in this process.
 fn child_families(code: &str) -> Answer<()> {
     let gpu = open(code)?;
     for family in Family::ALL {
@@ -90,7 +93,7 @@ fn command(arguments: &[String], code: &[(&str, &str)], cache: &Path) -> Answer<
     Ok(command)
 }
 
-/// One line: what the child says, and the time from its start to that.
+/// Returns one line: the child's output, and the time from its start to that output.
 fn first_use(case: [usize; 3], name: &str, code: &[(&str, &str)], cache: &Path) -> Answer<String> {
     let arguments: Vec<_> =
         ["child".into(), name.into()].into_iter().chain(case.map(|n| n.to_string())).collect();
@@ -128,7 +131,7 @@ fn main() -> Answer<()> {
         for (name, code) in CODES {
             let cached = name.ends_with("cached");
             if cached {
-                // Fills it.
+                // Fill the cache.
                 first_use(case, name, code, &cache)?;
             }
             let (code_name, cached) = (name.trim_end_matches(",cached"), u8::from(cached));
@@ -140,7 +143,7 @@ fn main() -> Answer<()> {
     print!("{uses}");
     let mut loading = String::from("module,code,milliseconds\n");
     for (name, code) in CODES.into_iter().filter(|(name, _)| !name.ends_with("cached")) {
-        // Else the driver may put off what a kernel needs until it is asked for.
+        // Without eager loading, the driver may defer loading until a kernel is first used.
         let mut child = command(&["families".into(), name.into()], code, &cache)?;
         let output = child.env("CUDA_MODULE_LOADING", "EAGER").output()?;
         if !output.status.success() {

@@ -1,6 +1,6 @@
-//! The device code as it is embedded: an archive of PTX, and one of machine code for each architecture.
+//! Embedded device code: an archive of PTX, and an archive of machine code per architecture.
 //!
-//! Of an archive only what a device needs is unpacked, once a process. `scripts/build-kernels` packs, and documents the form.
+//! A process unpacks only the code that it needs, once. `scripts/build-kernels` creates the archives and documents their format.
 
 use std::io::{self, Read};
 use std::ptr;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// The empty block that ends a frame, which archives leave out.
+/// Empty last block of a compressed frame, omitted from the archives.
 const END: &[u8] = &[1, 0, 0];
 
 pub(crate) struct Archive {
@@ -16,18 +16,18 @@ pub(crate) struct Archive {
     families: OnceLock<Vec<Packed>>,
 }
 
-/// The codes of a family: each but the first continues the frame that the first begins.
+/// Codes of a family. Each code except the first continues the compressed frame that starts with the first.
 struct Packed {
     family: &'static str,
     codes: Vec<Code>,
 }
 
-/// Code for words of so many bytes.
+/// Code for words of `word` bytes.
 struct Code {
     word: usize,
     bytes: usize,
     packed: &'static [u8],
-    /// In elements of 16 bytes, since the driver may read code by words.
+    /// Unpacked code in 16-byte elements, because the driver may read it in words.
     unpacked: OnceLock<Option<Vec<u128>>>,
 }
 
@@ -37,10 +37,10 @@ macro_rules! archive {
     };
 }
 
-/// Each code ends in a zero.
+/// PTX. Each code ends with a NUL.
 pub(crate) static PTX: Archive = archive!("ptx");
 
-/// By architecture. Each runs on those of the same major number that follow.
+/// Machine code by architecture. Each also runs on newer architectures with the same major number.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 static MACHINE: [(usize, Archive); 5] = [
     (80, archive!("sm_80")),
@@ -50,8 +50,8 @@ static MACHINE: [(usize, Archive); 5] = [
     (120, archive!("sm_120")),
 ];
 
-/// The newest machine code that runs on an architecture: of the same major number, and not newer. Orin (8.7) is integrated: there,
-/// NVIDIA does not promise that code for another minor number runs.
+/// Returns the newest machine code that runs on an architecture: the same major number and not newer. Orin (8.7) is an integrated
+/// GPU, for which NVIDIA does not guarantee that code for another minor number runs.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) fn machine(architecture: usize) -> Option<&'static Archive> {
     let runs = |&&(from, _): &&(usize, _)| {
@@ -69,8 +69,8 @@ impl Archive {
         bytemuck::cast_slice(unpacked).get(..code.bytes)
     }
 
-    /// Returns the words that a family was compiled for. If they are not all words, the first one's code takes other words as an
-    /// argument.
+    /// Returns the word sizes that a family was compiled for. If some sizes are missing, the first code takes the word size as an
+    /// argument and supports them.
     pub fn words(&self, family: &str) -> impl Iterator<Item = usize> {
         self.codes(family).into_iter().flatten().map(|code| code.word)
     }
@@ -81,7 +81,7 @@ impl Archive {
     }
 }
 
-/// What the lines of text at an archive's start list.
+/// Parses the index, the lines of text at the start of an archive.
 fn families(archive: &'static [u8]) -> Option<Vec<Packed>> {
     let end = archive.windows(2).position(|two| two == b"\n\n")?;
     let (index, mut rest) = (str::from_utf8(&archive[..end]).ok()?, &archive[end + 2..]);
@@ -152,8 +152,8 @@ mod tests {
         }
     }
 
-    /// Machine code is for the architecture of its archive, in ELF's form within the fat binary. 9.0 has all of it, the others what
-    /// drivers take long to compile, as `scripts/build-kernels` has it.
+    /// Checks that each archive's machine code is for its architecture, as ELF within a fat binary. Only 9.0 has code for all
+    /// families. The others have code that drivers take long to compile, as selected by `scripts/build-kernels`.
     #[test]
     #[cfg(all(feature = "cuda", target_os = "linux"))]
     fn all_machine_code_is_there() {

@@ -1,15 +1,14 @@
-//! What a warp's accesses to shared memory cost.
+//! Cost of a warp's accesses to shared memory.
 //!
-//! Shared memory has 32 banks of 4 bytes; a warp's access takes as many turns (*wavefronts*) as there are
-//! different words wanted from the bank that is wanted most. Lanes that want the same word share it.
-//! Words of 8 and 16 bytes are moved for half and quarter warps at a time.
+//! Shared memory has 32 banks of 4 bytes. An access takes one *wavefront* per different word in the bank with the most words.
+//! Lanes that access one word share it. Accesses of 8 and 16 bytes are processed per half and per quarter warp.
 
 /// Lanes of a warp.
 pub const WARP: usize = 32;
 const BANKS: usize = 32;
 
-/// Turns that an access takes, by the byte addresses of the lanes that take part, `bytes` bytes each
-/// (1, 2, 4, 8 or 16, aligned).
+/// Returns the wavefronts of one access. `addresses` are the byte addresses of the active lanes, with `bytes` bytes each (1, 2,
+/// 4, 8 or 16, aligned).
 pub fn wavefronts(addresses: &[usize], bytes: usize) -> usize {
     let together = WARP / (bytes / 4).max(1);
     addresses.chunks(together).map(|lanes| turns(lanes, bytes)).sum()
@@ -25,19 +24,19 @@ fn turns(lanes: &[usize], bytes: usize) -> usize {
     wanted.into_iter().max().unwrap_or(0)
 }
 
-/// Accesses, the turns that they take, and the worst.
+/// Numbers of accesses and wavefronts, and the maximum wavefronts of an access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BankConflicts {
-    /// Accesses of whole or partial warps.
+    /// Number of accesses by whole or partial warps.
     pub accesses: usize,
-    /// Turns: `wavefronts - accesses` is what profilers count as bank conflicts for words of 4 bytes.
+    /// Number of wavefronts. For words of 4 bytes, profilers count `wavefronts - accesses` as bank conflicts.
     pub wavefronts: usize,
-    /// Turns of the worst access.
+    /// Maximum wavefronts of an access.
     pub worst: usize,
 }
 
 impl BankConflicts {
-    /// Adds an access, unless no lane takes part.
+    /// Adds an access, unless no lane is active.
     #[must_use]
     pub fn and(self, addresses: &[usize], bytes: usize) -> Self {
         if addresses.is_empty() {
@@ -51,7 +50,7 @@ impl BankConflicts {
         }
     }
 
-    /// Turns beyond one an access.
+    /// Returns the wavefronts in excess of one per access.
     pub fn conflicts(&self) -> usize {
         self.wavefronts - self.accesses
     }

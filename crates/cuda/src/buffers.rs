@@ -1,37 +1,37 @@
-//! The memory of a run, and where in it a launch has its addresses.
+//! Buffers of a run, and the base addresses of launches as offsets into them.
 
 use crate::error::CudaError;
 
-/// Alignment of the workspace's address.
+/// Required alignment of the workspace address, in bytes.
 pub(crate) const WORKSPACE_ALIGNMENT: usize = 16;
 
-/// An address, and the bytes that can be used from there.
+/// Device address and number of usable bytes from there.
 pub type Place = (u64, usize);
 
-/// The memory of a run.
+/// Buffers of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    /// The matrices, permuted in place, or the destination.
+    /// Matrices permuted in place; out of place, the destination.
     pub data: Place,
-    /// What is permuted into the destination; none in place.
+    /// Source out of place; `None` in place.
     pub source: Option<Place>,
-    /// Workspace, where it is the caller's.
+    /// Workspace of the caller, or `None` to use the plan's own.
     pub workspace: Option<Place>,
 }
 
-/// Where an address that a launch takes lies, so many bytes from the start of the memory.
+/// Base address of a launch, as an offset in bytes into one of the buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferOffset {
-    /// In the matrices or the destination.
+    /// Offset into the matrices or the destination.
     Data(usize),
-    /// In the source.
+    /// Offset into the source.
     Source(usize),
-    /// In the workspace.
+    /// Offset into the workspace.
     Workspace(usize),
 }
 
 impl BufferOffset {
-    /// The address in this memory; memory that is not there begins at 0.
+    /// Returns the address in these buffers. A missing buffer counts as address 0.
     pub fn of(self, buffers: &Buffers) -> u64 {
         let ((start, _), bytes) = match self {
             BufferOffset::Data(bytes) => (buffers.data, bytes),
@@ -42,20 +42,19 @@ impl BufferOffset {
     }
 }
 
-/// What launches need of one of the buffers.
+/// Length and alignment, in bytes, that launches need from one buffer.
 pub(crate) struct BufferRequirement {
-    /// What it holds.
+    /// Role of the buffer.
     pub what: &'static str,
     pub place: Place,
     pub bytes: usize,
     pub alignment: usize,
 }
 
-/// Checks that every buffer is long enough and aligned, and that no two overlap. Buffers of which nothing is used may be
-/// anywhere.
+/// Checks that every buffer is long enough and aligned, and that no two overlap. Buffers with no required bytes are not checked.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first problem found.
 pub(crate) fn check(needs: &[BufferRequirement]) -> Result<(), CudaError> {
     let used = || needs.iter().filter(|need| need.bytes > 0);
     for &BufferRequirement { what, place: (address, have), bytes, alignment } in used() {
@@ -86,7 +85,7 @@ pub(crate) fn check(needs: &[BufferRequirement]) -> Result<(), CudaError> {
 mod tests {
     use super::*;
 
-    /// Two buffers of 100 bytes at multiples of 4.
+    /// Checks two buffers that each need 100 bytes at a multiple of 4.
     fn two([one, other]: [Place; 2]) -> Result<(), CudaError> {
         let need = |what, place| BufferRequirement { what, place, bytes: 100, alignment: 4 };
         check(&[need("destination", one), need("source", other)])

@@ -1,11 +1,11 @@
-//! Permutations as the checking kernels take them.
+//! Axis permutations in the format of the checking kernels.
 
 use turntile_perm::{FusedAxes, MAX_RANK};
 
-/// The axes in the order of the result: how many, their extents, and the elements that each steps over in the source.
+/// Rank, followed by the extents and the source strides of the axes, in the order of the result. Strides are in elements.
 pub type PlainAxes = [u64; 1 + 2 * MAX_RANK];
 
-/// What is compared of axes.
+/// Converts an axis permutation to the format of the checking kernels.
 pub fn plain_axes(fused: &FusedAxes) -> PlainAxes {
     let (extents, order) = (fused.extents(), fused.order());
     let mut plain = [0; 1 + 2 * MAX_RANK];
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
     use turntile_plan::Problem;
 
-    /// The kernel's sum: where the element comes from that ends at an offset.
+    /// Computes the source offset of the element at a result offset, as the kernel does.
     fn source(plain: &PlainAxes, offset: usize) -> usize {
         let (mut rest, mut from) = (offset as u64, 0);
         for axis in (0..plain[0] as usize).rev() {

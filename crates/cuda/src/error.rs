@@ -1,158 +1,160 @@
-//! What can go wrong.
+//! Errors of this crate.
 
 use turntile_plan::InvalidPlan;
 
 use crate::family::{NEEDED_ARCHITECTURE, NEEDED_CUDA, NEEDED_DRIVER};
 
-/// Why a GPU did not, or could not, run something.
+/// Reason why a GPU did not, or could not, execute a request.
 ///
-/// The data are untouched, but for [`Partial`](Self::Partial) and for what the driver says of work that was queued.
+/// The data are unchanged, except after [`Partial`](Self::Partial) and after a driver error of queued work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
-    /// Built without the feature `cuda`, or for another system than Linux on x86-64 or aarch64.
+    /// Build without the feature `cuda`, or for a system other than Linux on x86-64 or aarch64.
     #[error(
-        "built without the GPU backend; build it with feature `cuda`, on Linux (docs/gpu.md says how)"
+        "built without the GPU backend; build it with feature `cuda` on Linux (see docs/gpu.md)"
     )]
     NoBackend,
-    /// This machine has no driver, or one that cannot be loaded.
+    /// Missing driver, or a driver that cannot be loaded.
     #[error("no NVIDIA driver: {why}")]
     NoDriver {
         /// The loader's message.
         why: String,
     },
-    /// The driver knows of no GPU here.
+    /// No GPU known to the driver.
     #[error("the NVIDIA driver finds no GPU")]
     NoDevice,
-    /// The driver is older than the device code.
+    /// Driver older than the device code.
     #[error(
         "the NVIDIA driver is too old: needs {NEEDED_DRIVER} (CUDA {}.{}), has {}CUDA {}.{}",
         NEEDED_CUDA.0, NEEDED_CUDA.1,
         driver.as_ref().map(|release| format!("{release}, ")).unwrap_or_default(), have.0, have.1
     )]
     DriverTooOld {
-        /// The newest CUDA that the driver supports: major and minor number.
+        /// Newest CUDA version that the driver supports: major and minor number.
         have: (u32, u32),
-        /// The driver's release, where the system reports it.
+        /// Release of the driver, if the system reports it.
         driver: Option<String>,
     },
-    /// The GPU is older than the device code.
+    /// GPU older than the device code.
     #[error(
         "{device} has compute capability {}.{}, needs {}.{}",
         have / 10, have % 10, NEEDED_ARCHITECTURE / 10, NEEDED_ARCHITECTURE % 10
     )]
     DeviceTooOld {
-        /// Its name.
+        /// Name of the GPU.
         device: String,
-        /// 10 times the major number of its compute capability, and the minor one.
+        /// Compute capability of the GPU: 10 times the major number plus the minor number.
         have: usize,
     },
-    /// A driver call failed.
+    /// Failure of a driver call.
     #[error("{call}: {message} (driver code {code})")]
     Driver {
-        /// The driver's function.
+        /// Name of the driver's function.
         call: &'static str,
-        /// Its answer.
+        /// Error code that the driver returned.
         code: u32,
-        /// The driver's message.
+        /// Error message of the driver.
         message: String,
     },
-    /// A kernel could not be launched.
+    /// Failure to launch a kernel.
     #[error(
         "{kernel}, {groups} blocks of {threads} threads, {shared_bytes} bytes of shared memory each: \
          {message} (driver code {code})"
     )]
     Launch {
-        /// The kernel's name, with its family and word.
+        /// Name of the kernel, with its family and word size.
         kernel: String,
-        /// Blocks.
+        /// Number of thread blocks.
         groups: u32,
-        /// Threads of a block.
+        /// Threads per block.
         threads: u32,
-        /// Dynamic shared memory of a block.
+        /// Dynamic shared memory per block, in bytes.
         shared_bytes: u32,
-        /// The driver's answer.
+        /// Error code that the driver returned.
         code: u32,
-        /// The driver's message.
+        /// Error message of the driver.
         message: String,
     },
-    /// A launch was refused when others of the same run were queued already: the data are incomplete.
+    /// Rejection of a launch after earlier launches of the same run were queued: the data are incomplete.
     #[error(
-        "the data are incomplete: launch {launch} of {launches} failed when those before it were queued: {why}"
+        "the data are incomplete: launch {launch} of {launches} failed after earlier launches were queued: {why}"
     )]
     Partial {
-        /// The launch that was refused, from 2.
+        /// Number of the rejected launch, at least 2. The first launch is 1.
         launch: usize,
-        /// Launches of the whole run.
+        /// Number of launches in the whole run.
         launches: usize,
-        /// Why it was refused.
+        /// Reason for the rejection.
         #[source]
         why: Box<CudaError>,
     },
-    /// A run needs a kernel that was not prepared.
+    /// Kernel that a run needs but that was not prepared.
     #[error("{kernel} was not prepared")]
     NotPrepared {
-        /// The kernel's name, with its family and word.
+        /// Name of the kernel, with its family and word size.
         kernel: String,
     },
-    /// The thread's current context is not its device's primary one, and cannot be kept from being destroyed.
-    #[error("the current context is not its device's primary one; Gpu::given takes others")]
+    /// Current context that is not its device's primary context, and therefore cannot be retained.
+    #[error(
+        "the current context is not the primary context of its device; use Gpu::given for other contexts"
+    )]
     NotPrimary,
-    /// What was prepared is of another context than the memory.
-    #[error("prepared on another GPU, or in another context, than the memory is of")]
+    /// Prepared plan, buffer or GPU of another context than the one it is used with.
+    #[error("the plan, buffer or workspace belongs to another GPU or CUDA context")]
     OtherGpu,
-    /// The plan is none.
-    #[error("the plan is flawed: {0}")]
+    /// Invalid plan.
+    #[error("the plan is invalid: {0}")]
     Flawed(#[from] InvalidPlan),
-    /// The plan is for a host.
+    /// Plan for a host.
     #[error("the plan was made for {device}, which is not a GPU")]
     NotForGpu {
-        /// The plan's device.
+        /// Device that the plan was made for.
         device: String,
     },
-    /// A second plan for less aligned memory is not of the first one's problem.
-    #[error("the plan for less aligned memory is of {got}, the first of {expected}")]
+    /// Second plan, for less aligned memory, that solves another problem than the first plan.
+    #[error("the plan for less aligned memory solves {got}, the first plan {expected}")]
     OtherProblem {
-        /// What the first plan is of; none where it is single launches.
+        /// Problem of the first plan, or `single launches` if the first is not a whole plan.
         expected: String,
-        /// What the second is of.
+        /// Problem of the second plan.
         got: String,
     },
-    /// This device cannot run a stage as planned.
+    /// Stage that this device cannot execute as planned.
     #[error("{stage}: {why}")]
     Infeasible {
-        /// The stage, in dimension notation.
+        /// Name of the stage or of the kernel.
         stage: String,
-        /// Why not.
+        /// Reason why the device cannot execute it.
         why: LowerError,
     },
-    /// The address is 0.
+    /// Null address of a buffer.
     #[error("the address of the {what} is null")]
     Null {
-        /// What is there.
+        /// Role of the buffer.
         what: &'static str,
     },
-    /// The address is not aligned as promised when the plan was prepared.
+    /// Address with a smaller alignment than was promised when the plan was prepared.
     #[error("the address {address:#x} of the {what} is not a multiple of {need}")]
     Misaligned {
-        /// What is there.
+        /// Role of the buffer.
         what: &'static str,
-        /// Where it is.
+        /// Address of the buffer.
         address: u64,
-        /// The alignment promised.
+        /// Promised alignment, in bytes.
         need: usize,
     },
-    /// Memory is shorter than what it is to hold.
-    #[error("the {what} takes {need} bytes, the memory has {have}")]
+    /// Buffer shorter than its content.
+    #[error("the {what} needs {need} bytes, the buffer has {have}")]
     Length {
-        /// What the memory is to hold.
+        /// Content of the buffer.
         what: &'static str,
         /// Bytes needed.
         need: usize,
         /// Bytes given.
         have: usize,
     },
-    /// The workspace is too small.
+    /// Workspace that is too small.
     #[error("the plan needs {need} bytes of workspace, {have} were given")]
     Workspace {
         /// Bytes needed.
@@ -160,73 +162,73 @@ pub enum CudaError {
         /// Bytes given.
         have: usize,
     },
-    /// Two of matrix, destination, source and workspace overlap.
+    /// Overlap of two of matrix, destination, source and workspace.
     #[error("the {what} at {address:#x} and the {other} at {other_address:#x} overlap")]
     Overlap {
-        /// What one holds.
+        /// Role of the first buffer.
         what: &'static str,
-        /// Where it is.
+        /// Address of the first buffer.
         address: u64,
-        /// What the other holds.
+        /// Role of the second buffer.
         other: &'static str,
-        /// Where that is.
+        /// Address of the second buffer.
         other_address: u64,
     },
-    /// Code was asked for by the number of an entry point that it has not.
-    #[error("there is no entry point {entry}, {have} were loaded")]
+    /// Number of an entry point that does not exist in the loaded code.
+    #[error("no entry point {entry}: {have} were loaded")]
     NoEntry {
-        /// The number, from 0.
+        /// Requested number, counted from 0.
         entry: usize,
-        /// Entry points.
+        /// Number of loaded entry points.
         have: usize,
     },
-    /// There is no code for words of that size.
-    #[error("there is no code for words of {word} bytes, only of 1, 2, 4, 8 and 16")]
+    /// Word size that no code was compiled for.
+    #[error("no code for words of {word} bytes, only for 1, 2, 4, 8 and 16")]
     NoWord {
-        /// Bytes.
+        /// Word size, in bytes.
         word: usize,
     },
-    /// No memory for a workspace of the plan's own.
+    /// Failed allocation of device memory.
     #[error("no device memory for {bytes} bytes of workspace")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize,
     },
 }
 
-/// Why no launch on a device does what a stage asks for: it cannot be lowered.
+/// Reason why a stage cannot be lowered to launches on a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LowerError {
-    /// Too much on chip.
+    /// Data too large for on-chip memory.
     #[error("needs {need} bytes on chip, the device has {have}")]
     OnChip {
-        /// Bytes needed in one block, or by the whole grid.
+        /// On-chip bytes needed by one block, by a cluster or by the whole grid.
         need: usize,
-        /// Bytes there are.
+        /// On-chip bytes available.
         have: usize,
     },
-    /// No kernel moves this shape by this method.
+    /// Shape that no kernel moves by this method.
     #[error("no kernel moves this shape by this method")]
     NoKernel,
-    /// More blocks than a launch can have.
+    /// Launch with more blocks than the driver accepts.
     #[error("needs {blocks} blocks, a launch has at most {}", i32::MAX)]
     TooManyBlocks {
-        /// Blocks needed.
+        /// Number of blocks needed.
         blocks: usize,
     },
-    /// The device has no room for blocks that must be at work together, or for one.
-    #[error("{need} blocks must be at work together, the device has room for {have}")]
+    /// Device that cannot hold all blocks that must be co-resident, or not even one block.
+    #[error("needs {need} co-resident blocks, the device holds {have}")]
     Together {
-        /// Blocks that wait for each other; 1 where none wait.
+        /// Number of blocks that must be co-resident; 1 if blocks do not wait for each other.
         need: usize,
-        /// Blocks that there is room for.
+        /// Number of blocks that the device can hold at a time.
         have: usize,
     },
-    /// The device has no barrier of this scope.
+    /// Device without a barrier of this scope.
     #[error("the device has no barrier over {scope}")]
     NoBarrier {
-        /// A cluster or the grid.
+        /// Scope of the barrier: a cluster or the grid.
         scope: &'static str,
     },
 }

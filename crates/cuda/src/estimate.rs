@@ -1,4 +1,4 @@
-//! How long launches take: what decides it, looked up in the chip's table.
+//! Estimated times of launches, from the device's cost table.
 
 use std::cell::OnceCell;
 
@@ -13,8 +13,8 @@ use crate::lower::cost::{Cost, Quantities};
 use crate::names::{Constant, Operation, Quantity as Q};
 use crate::strategy::Strategy;
 
-/// Estimated seconds: a start, what waits, and every byte read and written at the speed that the table has.
-/// `short_cycles` says whether the shape has any, once it is known.
+/// Returns the estimated seconds of a stage: start, waits, and all bytes read and written at the speed from the cost table.
+/// `short_cycles` caches whether the shape has short cycles.
 pub fn seconds(
     shape: &StageMap,
     launches: &LaunchList,
@@ -23,7 +23,7 @@ pub fn seconds(
     short_cycles: &OnceCell<bool>,
 ) -> f64 {
     let Some(cost) = &launches.cost else {
-        // Not measured: a start for each launch, and as fast as a copy.
+        // Not in the table: one start per launch, and the bandwidth of a copy.
         let calls = launches.calls.len().max(1) as f64;
         let passes = if launches.held_bytes() > 0 { 2.0 } else { 1.0 };
         let copies = 2.0 * passes * (shape.len() * at.elem_bytes) as f64 / Constant::Copy.of(costs);
@@ -33,7 +33,8 @@ pub fn seconds(
     whole(shape, launches.strategy, at, costs, fraction)
 }
 
-/// What launches reached of a copy in `took` seconds; none without a launch, and where the bytes took none of them.
+/// Returns the measured speed of launches that took `took` seconds, as a fraction of the copy bandwidth. Returns `None` without
+/// launches, without a cost, or if `took` does not exceed the fixed costs.
 pub fn sample(
     shape: &StageMap,
     launches: &LaunchList,
@@ -52,7 +53,7 @@ pub fn sample(
     (fraction > 0.0 && fraction.is_finite()).then_some(sample)
 }
 
-/// What the table has for an operation.
+/// Returns the speed of an operation from the cost table, as a fraction of the copy bandwidth.
 fn fraction(
     shape: &StageMap,
     cost: &Cost,
@@ -71,7 +72,7 @@ fn fraction(
     })
 }
 
-/// The seconds of a stage that reaches `fraction` of a copy.
+/// Returns the seconds of a stage that reaches `fraction` of the copy bandwidth.
 fn whole(
     shape: &StageMap,
     strategy: Strategy,
@@ -86,7 +87,7 @@ fn whole(
     Constant::Start.of(costs) + waits(shape, strategy, at, costs) + 2.0 * bytes / speed
 }
 
-/// Seconds that a way takes at least, before its launch is known.
+/// Returns a lower bound of a strategy's seconds before lowering; 0 if unknown.
 pub fn least(
     shape: &StageMap,
     strategy: Strategy,
@@ -97,32 +98,32 @@ pub fn least(
     if strategy != Strategy::PerCycle {
         return 0.0;
     }
-    // A worker a cycle, as many as there are: a launch decides nothing.
+    // Every worker follows one cycle, so the estimate does not depend on the launch.
     let cost = Quantities::default().cycles(shape, usize::MAX, at).of(Operation::PerCycle);
     let fraction = fraction(shape, &cost, costs, short_cycles);
     whole(shape, strategy, at, costs, fraction)
 }
 
-/// Seconds that no pass over `bytes` bytes is faster than.
+/// Returns a lower bound, in seconds, of one pass over `bytes` bytes.
 pub fn least_seconds(costs: &CostTable, bytes: usize) -> f64 {
     let most = (0..Operation::NAMES.len()).map(|which| costs.most(which)).fold(0.0, f64::max);
     Constant::Start.of(costs) + 2.0 * bytes as f64 / (Constant::Copy.of(costs) * most)
 }
 
-/// Seconds beside the start and the bytes: for all blocks to wait, for rounds of rows, or for launches beside the first.
+/// Returns the seconds in addition to the first start and the bytes: barriers, rounds of rows, or further launches.
 fn waits(shape: &StageMap, strategy: Strategy, at: TargetParams, costs: &CostTable) -> f64 {
     match (shape, strategy) {
-        // Before anything is written and after everything: 64x48 floats in 14 µs instead of 6.
+        // One barrier before the first write and one after the last: 64x48 floats take 14 µs instead of 6.
         (StageMap::SlotGather { .. }, _) => 2.0 * Constant::Wait.of(costs),
         (&StageMap::Slide(rows), Strategy::Rounds { least }) => rounds(rows, least, at, costs),
-        // Out of the way, and behind or between the others.
+        // Two further launches: one moves the cut columns to the workspace, the other moves them to their destination.
         (StageMap::Cut { .. }, _) => 2.0 * Constant::Start.of(costs),
         _ => 0.0,
     }
 }
 
-/// A start for each round, and what a row by itself loses to many: one block alone, and a wait between
-/// reading a row and writing it.
+/// Returns a start per round. For rows that move one by one, returns the time of a single block and a wait between reading and
+/// writing each row.
 fn rounds(slide: RowSlide, least: usize, at: TargetParams, costs: &CostTable) -> f64 {
     let alone = Constant::Copy.of(costs) / at.limits.units as f64;
     let each = |SlideRound { rows, together }| {

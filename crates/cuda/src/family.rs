@@ -1,35 +1,35 @@
-//! The device code: one module for each family of kernels and word, loaded when first needed.
+//! Embedded device code: one module per kernel family and word size, loaded on first use.
 
 use std::ffi::CStr;
 
 use crate::archive;
 
-/// CUDA of the oldest driver that takes the PTX, which is of ISA 8.4: major and minor number.
+/// CUDA version, major and minor, of the oldest driver that accepts the PTX, which has ISA version 8.4.
 pub const NEEDED_CUDA: (u32, u32) = (12, 4);
-/// CUDA version whose assembler made the machine code, and of the oldest driver that loads it.
+/// CUDA version of the assembler that made the machine code, and of the oldest driver that loads it.
 pub(crate) const MACHINE_CODE_CUDA: (u32, u32) = (13, 0);
-/// Release of the first such driver.
+/// Release of the first driver with CUDA [`NEEDED_CUDA`].
 pub const NEEDED_DRIVER: u32 = 550;
-/// The oldest architecture that the PTX is for, as 10 times the major number of the compute capability, and the minor one.
+/// Oldest architecture of the PTX: 10 times the major number of the compute capability plus the minor number.
 pub const NEEDED_ARCHITECTURE: usize = 80;
 
 /// Bytes of the words that families are compiled for.
 const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// Declares each file of `kernels/`, by its name without the ending.
+/// Declares one family per file of `kernels/`, by the file's name without extension.
 macro_rules! families {
     ($($(#[$meta:meta])* $name:ident = $file:literal;)*) => {
-        /// A file of `kernels/`.
+        /// Kernel family: a file of `kernels/`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Family {
             $($(#[$meta])* $name,)*
         }
 
         impl Family {
-            /// Every family.
+            /// All families.
             pub const ALL: [Family; [$($file),*].len()] = [$(Family::$name,)*];
 
-            /// The file's name without its ending.
+            /// Returns the file name without extension.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Family::$name => $file,)*
@@ -40,76 +40,76 @@ macro_rules! families {
 }
 
 families! {
-    /// Square tiles: swapped in pairs, or each in place.
+    /// Swaps of pairs of square tiles, and transposition of each tile in place.
     Tiles = "tiles";
-    /// Squares swapped with their mirror images, between two GPUs.
+    /// Swaps of squares with their mirror images in another block, for example on another GPU.
     PeerSquares = "peer_squares";
-    /// Tiles of cubes, three at a time.
+    /// Rotation of three tiles of a cube by one block.
     Cube = "cube";
-    /// The same, a cluster to three.
+    /// Rotation of three tiles of a cube by a cluster.
     CubeCluster = "cube_cluster";
-    /// Tiles of arrays whose axes change places in pairs.
+    /// Swaps of pairs of tiles, for permutations that swap pairs of axes.
     SwapAxes = "swap_axes";
     /// Barrier-sync by a block.
     Barrier = "barrier";
-    /// Barrier-sync by a block, axes in any order.
+    /// Barrier-sync by a block, for any axis permutation.
     BarrierAxes = "barrier_axes";
     /// Barrier-sync by a cluster.
     ClusterBarrier = "cluster_barrier";
     /// Barrier-sync by the grid.
     GridBarrier = "grid_barrier";
-    /// Barrier-sync by a cluster, axes in any order.
+    /// Barrier-sync by a cluster, for any axis permutation.
     ClusterAxes = "cluster_axes";
-    /// Barrier-sync by the grid, axes in any order.
+    /// Barrier-sync by the grid, for any axis permutation.
     GridAxes = "grid_axes";
-    /// The gather pass of aligned slots, a run of chunks for each block.
+    /// Gather pass of aligned slots, with a run of chunks per block.
     SlotRuns = "slot_runs";
-    /// The same, chunk after chunk by the grid.
+    /// Gather pass of aligned slots, with a run of chunks per team of blocks.
     SlotGather = "slot_gather";
-    /// Records between AoS and tiles.
+    /// Conversion of records between AoS and tiles.
     Retile = "retile";
-    /// Records to columns by aligned slots.
+    /// Both passes of aligned slots, for records with fields of different sizes.
     Fields = "fields";
-    /// PTTWAC of any permutation of axes.
+    /// PTTWAC for any axis permutation.
     Moves = "moves";
-    /// PTTWAC of aligned slots.
+    /// PTTWAC for aligned slots.
     MovesSlots = "moves_slots";
-    /// PTTWAC of rows of tiles between two pitches.
+    /// PTTWAC for rows of tiles between two pitches.
     MovesRuns = "moves_runs";
     /// PTTWAC with flags in shared memory.
     MovesOnChip = "moves_on_chip";
-    /// P-IPT of axes and of aligned slots.
+    /// P-IPT for axis permutations and aligned slots.
     PerCycle = "per_cycle";
-    /// Rows padded and unpadded.
+    /// Padding and unpadding of rows.
     Pad = "pad";
-    /// From one place to another.
+    /// Out-of-place transposition.
     OutOfPlace = "out_of_place";
-    /// The same, axes in any order.
+    /// Out-of-place axis permutation by tiles.
     IntoAxes = "into_axes";
-    /// The same of long super-elements.
+    /// Out-of-place axis permutation of long super-elements.
     IntoUnits = "into_units";
-    /// Squares of elements of several words, rows a pitch apart.
+    /// Swaps in squares with a pitch, for elements of several words.
     PitchedSwap = "pitched_swap";
-    /// Long elements and contents of gaps, rows a pitch apart.
+    /// Moves of long elements and of gap elements, for matrices with a pitch.
     Pitched = "pitched";
-    /// Numbers multiplied and conjugated.
+    /// Multiplication and conjugation of numbers.
     Scale = "scale";
-    /// Filling and comparing, for tests.
+    /// Filling and comparing buffers, for tests.
     Check = "check";
 }
 
 impl Family {
-    /// PTX of the family for words of `word` bytes (1, 2, 4, 8 or 16), ending in a zero.
+    /// Returns the family's PTX for words of `word` bytes (1, 2, 4, 8 or 16), with a terminating NUL.
     ///
     /// # Panics
-    /// There is no such word.
+    /// If there is no such word size.
     pub fn ptx(self, word: usize) -> &'static str {
         let text = archive::PTX.code(self.name(), self.compiled_word(word));
         let text = text.expect("there is PTX for every word");
         str::from_utf8(text).expect("PTX is ASCII")
     }
 
-    /// Returns the word that the code for words of `word` bytes was compiled with: one module serves all words with that code.
+    /// Returns the word size that the code for words of `word` bytes was compiled with. One module can support all word sizes.
     pub(crate) fn compiled_word(self, word: usize) -> usize {
         let words: Vec<usize> = archive::PTX.words(self.name()).collect();
         let own = words.contains(&word) || words.len() == WORDS.len() || !WORDS.contains(&word);
@@ -129,7 +129,7 @@ impl Family {
     pub(crate) fn image(self, word: usize) -> &'static CStr {
         #[cfg(all(feature = "cuda", target_os = "linux"))]
         return CStr::from_bytes_until_nul(self.ptx(word).as_bytes()).expect("ends in a zero");
-        // No program is to carry what it cannot load.
+        // Omit code that the program cannot load.
         #[cfg(not(all(feature = "cuda", target_os = "linux")))]
         {
             let _ = word;
@@ -137,7 +137,8 @@ impl Family {
         }
     }
 
-    /// Machine code of the family for a device of that architecture, if there is any; newer drivers alone take it.
+    /// Returns the family's machine code for a device of this architecture, if available. Only drivers from [`MACHINE_CODE_CUDA`]
+    /// on load it.
     pub(crate) fn machine(self, word: usize, architecture: usize) -> Option<&'static [u8]> {
         #[cfg(all(feature = "cuda", target_os = "linux"))]
         return archive::machine(architecture)?.code(self.name(), self.compiled_word(word));
@@ -148,7 +149,7 @@ impl Family {
         }
     }
 
-    /// The oldest architecture that it is compiled for.
+    /// Returns the oldest architecture that the family is compiled for.
     #[cfg(test)]
     pub(crate) fn architecture(self) -> usize {
         use Family::{ClusterAxes, ClusterBarrier, CubeCluster};
@@ -161,7 +162,7 @@ impl Family {
 mod tests {
     use super::*;
 
-    /// CUDA 12.n came with PTX ISA 8.n.
+    /// Relies on CUDA 12.n having introduced PTX ISA 8.n.
     #[test]
     fn what_is_needed_is_what_the_ptx_says() {
         for family in Family::ALL {

@@ -1,4 +1,4 @@
-//! A GPU: what it offers, and code loaded on it.
+//! GPUs, their contexts and the code loaded in them.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -12,23 +12,23 @@ use crate::gpu_device::GpuDevice;
 use crate::launch::{CheckedLaunch, DeviceLimits};
 use crate::sync::BlockSync;
 
-/// A kernel that does nothing, of the version and the oldest architecture that the kernels for clusters are compiled for.
+/// PTX of an empty kernel, with the ISA version and the oldest architecture that cluster kernels are compiled for.
 const CLUSTER: &CStr =
     c".version 8.4\n.target sm_90\n.address_size 64\n.visible .entry probe() { ret; }\n";
 
-/// Architectures from this on have clusters.
+/// Oldest architecture with clusters.
 const CLUSTER_ARCHITECTURE: usize = 90;
 
-/// Most threads of a block of a cluster's kernel, and most blocks of a cluster that there is a kernel for.
+/// Maximum threads per block in a cluster kernel, and maximum blocks of a cluster in any compiled kernel.
 const CLUSTER_THREADS: u32 = 1024;
 const MOST_CLUSTER: usize = 16;
 
-/// A GPU and its context.
+/// GPU and its CUDA context.
 ///
-/// It holds a context: a device's primary one (the one that the CUDA runtime and PyTorch use) is retained, and
-/// released when the last that was made of this `Gpu` is dropped. Every call makes it current on the calling
-/// thread and restores what was current before; none leaves it current. So a `Gpu` and all that is made of it
-/// can be used and dropped on any thread. Clones share one context and the code loaded in it.
+/// A primary context, as used by the CUDA runtime and PyTorch, is retained until the last value created from this `Gpu` is
+/// dropped. Every call makes the context current on the calling thread and restores the previous one before it returns. A `Gpu`
+/// and all values created from it can therefore be used and dropped on any thread. Clones share one context and the code loaded
+/// in it.
 #[derive(Clone, Debug)]
 pub struct Gpu(Arc<Inner>);
 
@@ -41,56 +41,59 @@ struct Inner {
     context: Arc<Context>,
 }
 
-/// A module, once loaded. Its lock is separate from the map's: compiling one module does not block the use of others.
+/// Module, once loaded. Each slot has its own lock, separate from the map's: compiling one module does not block the use of
+/// others.
 type ModuleSlot = Mutex<Option<Arc<Module>>>;
 
 impl Gpu {
-    /// The GPU of that number, counted from 0, with its primary context.
+    /// Returns GPU number `ordinal`, counted from 0, with its primary context.
     ///
     /// # Errors
-    /// [`CudaError::NoDriver`] and [`CudaError::NoDevice`]: there is none. [`CudaError::DriverTooOld`] and
-    /// [`CudaError::DeviceTooOld`]: for the device code. [`CudaError::Driver`]: there is no device of that number.
+    /// [`CudaError::NoDriver`] and [`CudaError::NoDevice`]: there is no driver or no GPU. [`CudaError::DriverTooOld`] and
+    /// [`CudaError::DeviceTooOld`]: the driver or GPU is older than the device code. [`CudaError::Driver`]: there is no device of
+    /// that number.
     pub fn primary(ordinal: usize) -> Result<Self, CudaError> {
         Self::of(Context::primary(ordinal)?, true)
     }
 
-    /// Returns the GPU of that number, and loads PTX only, as on drivers and devices without machine code.
+    /// Returns GPU number `ordinal`, but loads PTX only, as for drivers and devices without machine code.
     ///
     /// # Errors
-    /// As [`primary`](Self::primary).
+    /// See [`primary`](Self::primary).
     #[doc(hidden)]
     pub fn primary_with_ptx(ordinal: usize) -> Result<Self, CudaError> {
         Self::of(Context::primary(ordinal)?, false)
     }
 
-    /// The GPU of the thread's current context, which must be a primary one, as those of the CUDA runtime and of
-    /// `cust::quick_init` are.
+    /// Returns the GPU of the thread's current context. It must be a primary context, as created by the CUDA runtime and by
+    /// `cust::quick_init`.
     ///
     /// # Errors
-    /// As [`primary`](Self::primary); [`CudaError::Driver`] where no context is current;
-    /// [`CudaError::NotPrimary`], for which there is [`given`](Self::given).
+    /// See [`primary`](Self::primary). [`CudaError::Driver`]: no context is current. [`CudaError::NotPrimary`]: the context is
+    /// not a primary one; use [`given`](Self::given).
     pub fn current() -> Result<Self, CudaError> {
         Self::of(Context::current()?, true)
     }
 
-    /// The GPU of a context (`CUcontext`) that somebody else made. Of one that has a part of the multiprocessors (a green
-    /// context, an execution affinity), [`device`](Self::device) has as many, and plans are for these.
+    /// Returns the GPU of a context (`CUcontext`) that the caller created. If the context is restricted to a number of
+    /// multiprocessors (a green context or an execution affinity), [`device`](Self::device) reports that number, and plans use
+    /// it.
     ///
     /// # Errors
-    /// As [`primary`](Self::primary).
+    /// See [`primary`](Self::primary).
     ///
     /// # Safety
-    /// `context` is a context, and is not destroyed before this `Gpu`, its clones and all that is made of
-    /// them are dropped. (Nothing can retain such a context; a primary one is retained.) Where the driver lets only one thread
-    /// at a time use it, as it does of a green context, so do these.
+    /// `context` is a valid context. It is not destroyed before this `Gpu`, its clones and all values created from them are
+    /// dropped, because only primary contexts can be retained. If the driver allows only one thread at a time to use the context,
+    /// as for a green context, the caller ensures that.
     pub unsafe fn given(context: *mut c_void) -> Result<Self, CudaError> {
-        // SAFETY: the caller answers for the context.
+        // SAFETY: the caller guarantees that the context is valid and outlives the `Gpu`.
         Self::of(unsafe { Context::given(context) }?, true)
     }
 
     fn of(context: Arc<Context>, machine_code: bool) -> Result<Self, CudaError> {
         let found = context.properties()?;
-        // Rejected here, before anything is planned.
+        // Reject an old device before anything is planned.
         if found.architecture < NEEDED_ARCHITECTURE {
             return Err(CudaError::DeviceTooOld { device: found.name, have: found.architecture });
         }
@@ -102,7 +105,8 @@ impl Gpu {
             cluster: largest_cluster(&context, &found)?,
             cooperative: found.cooperative,
         };
-        // The GH200's memory is slower, and MIG slices have fewer multiprocessors.
+        // The cost table was not measured for the GH200, whose memory is slower, or for MIG slices, which have fewer
+        // multiprocessors.
         let measured =
             found.name.starts_with("NVIDIA H200") && limits.units == DeviceLimits::H200.units;
         let chip = if measured {
@@ -114,7 +118,7 @@ impl Gpu {
         Ok(Gpu(Arc::new(Inner { chip, machine_code, modules: Mutex::default(), context })))
     }
 
-    /// What it is and offers: the device to plan for.
+    /// Returns the device to plan for: its name, limits and costs.
     pub fn device(&self) -> &GpuDevice {
         &self.0.chip
     }
@@ -123,16 +127,16 @@ impl Gpu {
         &self.0.context
     }
 
-    /// That both are of one context, in which alone memory, streams and code go together.
+    /// Checks that both GPUs share one context. Memory, streams and code can only be used within one context.
     pub(crate) fn same(&self, other: &Gpu) -> Result<(), CudaError> {
         self.context().is(other.context()).then_some(()).ok_or(CudaError::OtherGpu)
     }
 
-    /// Loads a family's code for words of `word` bytes (1, 2, 4, 8 or 16) now, so that it is known before anything is
-    /// planned whether its kernels can be had here. What loads stays loaded.
+    /// Loads a family's code for words of `word` bytes (1, 2, 4, 8 or 16). Call it before planning to learn whether the kernels
+    /// are available. Loaded code stays loaded.
     ///
     /// # Errors
-    /// [`CudaError::Driver`]: the driver refuses the code. [`CudaError::NoWord`]: there is no such word.
+    /// [`CudaError::Driver`]: the driver rejects the code. [`CudaError::NoWord`]: `word` is not one of these sizes.
     pub fn load_family(&self, family: Family, word: usize) -> Result<(), CudaError> {
         if !word.is_power_of_two() || word > 16 {
             return Err(CudaError::NoWord { word });
@@ -156,14 +160,14 @@ impl Gpu {
         };
         let module = match machine {
             Some(module) => module,
-            // The driver compiles it.
+            // The driver compiles the PTX.
             None => Module::load(self.context(), Image::Ptx(family.image(word)))?,
         };
         *slot = Some(module.clone());
         Ok(module)
     }
 
-    /// An entry point; its module is loaded if it is not yet.
+    /// Returns an entry point. Loads its module if necessary.
     pub(crate) fn function(
         &self,
         family: Family,
@@ -173,11 +177,11 @@ impl Gpu {
         self.module(family, word)?.function(entry)
     }
 
-    /// The kernels of launches, each with room for its blocks.
+    /// Returns the kernel of each launch, after checking that the device can hold its co-resident blocks.
     pub(crate) fn kernels(&self, calls: &[CheckedLaunch]) -> Result<Vec<Function>, CudaError> {
         let mut kernels: Vec<Function> = Vec::with_capacity(calls.len());
         for (number, call) in calls.iter().enumerate() {
-            // Rows that slide in rounds are many launches of the same kernel, which is asked about once.
+            // Sliding rows in rounds takes many launches of one kernel. Query the driver for the first only.
             let known = number > 0 && call.needs_no_more_than(&calls[number - 1]);
             kernels.push(match kernels.last() {
                 Some(last) if known => last.clone(),
@@ -212,7 +216,7 @@ impl Gpu {
     }
 }
 
-/// Loads the machine code of a family, if there is any for this GPU and driver.
+/// Loads a family's machine code, if this GPU and driver can use any.
 fn machine(
     context: &Arc<Context>,
     architecture: usize,
@@ -225,17 +229,17 @@ fn machine(
     }
 }
 
-/// A kernel to ask about clusters.
+/// Returns a kernel for querying cluster limits.
 fn probe(context: &Arc<Context>, architecture: usize) -> Result<Function, CudaError> {
     match machine(context, architecture, Family::Check, 4)? {
         Some(module) => module.function("check_fill"),
-        // Sooner compiled than that family.
+        // Compiling this takes less time than compiling that family.
         None => Module::load(context, Image::Ptx(CLUSTER))?.function("probe"),
     }
 }
 
-/// Blocks of the largest cluster that a kernel of the most threads and shared memory can have here, of the sizes
-/// that there are kernels for; 1 where there are no clusters.
+/// Returns the largest power of two of blocks, up to 16, in a cluster of blocks with 1024 threads and the maximum shared memory.
+/// Returns 1 if the device does not support clusters.
 fn largest_cluster(context: &Arc<Context>, found: &DeviceProperties) -> Result<usize, CudaError> {
     if found.architecture < CLUSTER_ARCHITECTURE {
         return Ok(1);

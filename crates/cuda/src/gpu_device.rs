@@ -1,4 +1,4 @@
-//! A GPU as a device: what it offers. Plain data: there need be none.
+//! GPU model for planning. It is plain data and requires no GPU.
 
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +19,7 @@ use crate::names::{Constant, NAMES};
 use crate::strategies;
 use crate::strategy::Strategy;
 
-/// A model of GPU.
+/// GPU model: name, limits and cost table.
 #[derive(Clone, Debug)]
 pub struct GpuDevice {
     name: String,
@@ -27,10 +27,10 @@ pub struct GpuDevice {
     costs: Arc<CostTable>,
 }
 
-/// Workspace that a plan may use where 2% of the matrix are less.
+/// Minimum default workspace cap, in bytes. It applies if 2% of the matrix is less.
 const LEAST_CAP: usize = 16 << 20;
 
-/// The cost table of the H200, of which those of others are made.
+/// Returns the cost table of the H200, from which the tables of other GPUs are derived.
 fn h200_costs() -> Arc<CostTable> {
     static COSTS: OnceLock<Arc<CostTable>> = OnceLock::new();
     let text = include_str!("../devices/h200.json");
@@ -38,31 +38,31 @@ fn h200_costs() -> Arc<CostTable> {
     COSTS.get_or_init(|| Arc::new(parse())).clone()
 }
 
-/// What a copy reaches of the bandwidth that a card's clock and bus width make: the H200's 4.2 of 4.8 TB/s.
+/// Copy bandwidth as a fraction of the peak from memory clock and bus width: 4.2 of 4.8 TB/s on the H200.
 const COPY_OF_PEAK: f64 = 0.875;
-/// Bytes a second of the H200's memory.
+/// Peak memory bandwidth of the H200, in bytes per second.
 const H200_PEAK: f64 = 4.8e12;
 
 impl GpuDevice {
-    /// Number of the constant that a copy's speed is in its table, in bytes a second.
+    /// Index of the copy bandwidth, in bytes per second, among the constants of the cost table.
     pub const COPY: usize = Constant::Copy as usize;
 
-    /// A chip with these limits that moves things as `costs` say.
+    /// Creates a GPU model with these limits and costs.
     pub fn new(name: impl Into<String>, limits: DeviceLimits, costs: CostTable) -> Self {
         GpuDevice { name: name.into(), limits, costs: Arc::new(costs) }
     }
 
-    /// NVIDIA H200: 132 multiprocessors, 227 KiB opt-in shared memory, clusters of 16; measured.
+    /// Returns the NVIDIA H200: 132 multiprocessors, 227 KiB opt-in shared memory per block, clusters of 16 blocks; measured.
     pub fn h200() -> Self {
         GpuDevice { name: "h200".into(), limits: DeviceLimits::H200, costs: h200_costs() }
     }
 
-    /// NVIDIA H100 (SXM): an H200 with memory of 3.35 TB/s; not measured.
+    /// Returns the NVIDIA H100 (SXM): an H200 with 3.35 TB/s peak memory bandwidth; not measured.
     pub fn h100() -> Self {
         GpuDevice::like_h200("h100", DeviceLimits::H200, 3.35e12)
     }
 
-    /// NVIDIA A100 (80 GB): 108 multiprocessors, 163 KiB opt-in shared memory, 1.94 TB/s; not measured.
+    /// Returns the NVIDIA A100 (80 GB): 108 multiprocessors, 163 KiB opt-in shared memory per block, 1.94 TB/s; not measured.
     pub fn a100() -> Self {
         let limits = DeviceLimits {
             units: 108,
@@ -74,8 +74,8 @@ impl GpuDevice {
         GpuDevice::like_h200("a100", limits, 1.94e12)
     }
 
-    /// A chip that no table was made for: as the H200, of which it has the operations, at the speed of its own
-    /// memory, `peak` bytes a second, or where that is not known of as many multiprocessors.
+    /// Creates a GPU model without its own measured costs: the H200's cost table with the copy bandwidth scaled to `peak` bytes
+    /// per second. If `peak` is not positive, the H200's peak is scaled by the number of multiprocessors.
     pub fn like_h200(name: impl Into<String>, limits: DeviceLimits, peak: f64) -> Self {
         let costs = CostTable::clone(&h200_costs());
         let of_units = H200_PEAK * limits.units as f64 / DeviceLimits::H200.units as f64;
@@ -84,67 +84,69 @@ impl GpuDevice {
         GpuDevice::new(name, limits, costs)
     }
 
-    /// Every preset.
+    /// Returns all presets.
     pub fn presets() -> [Self; 3] {
         [GpuDevice::h200(), GpuDevice::h100(), GpuDevice::a100()]
     }
 
-    /// The preset of that name.
+    /// Returns the preset with this name, ignoring case.
     pub fn preset(name: &str) -> Option<Self> {
         Self::presets().into_iter().find(|chip| chip.name.eq_ignore_ascii_case(name))
     }
 
-    /// What decides its launches.
+    /// Returns the limits that decide its launches.
     pub fn limits(&self) -> &DeviceLimits {
         &self.limits
     }
 
-    /// Under another name, as a card gives its own.
+    /// Replaces the name, for example by the one that the driver reports.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         GpuDevice { name: name.into(), ..self }
     }
 
-    /// With other limits.
+    /// Replaces the limits.
     #[must_use]
     pub fn with_limits(self, limits: DeviceLimits) -> Self {
         GpuDevice { limits, ..self }
     }
 
-    /// With costs of one's own.
+    /// Replaces the cost table.
     #[must_use]
     pub fn with_costs(self, costs: impl Into<Arc<CostTable>>) -> Self {
         GpuDevice { costs: costs.into(), ..self }
     }
 
-    /// Reads a table of a GPU's costs.
+    /// Parses a GPU cost table.
     ///
     /// # Errors
-    /// [`CostTableError`]: it is no table of a GPU.
+    /// [`CostTableError`]: the text is not a GPU cost table.
     pub fn costs_from(text: &str) -> Result<CostTable, CostTableError> {
         CostTable::parse(text, NAMES)
     }
 
-    /// Its costs.
+    /// Returns the cost table.
     pub fn costs(&self) -> &CostTable {
         &self.costs
     }
 
-    /// With the speed of copies, bytes a second read and written.
+    /// Replaces the copy bandwidth, in bytes read plus bytes written per second.
     #[must_use]
     pub fn copying(self, speed: f64) -> Self {
         let costs = self.costs.as_ref().clone().with_constant(Self::COPY, speed.round());
         self.with_costs(costs)
     }
 
-    /// What a stage of elements of so many bytes that took `seconds` here reached of a copy: to fit a table to. None for
-    /// another device's stage, for one without launches, and for one that did not take longer than to start.
+    /// Returns the speed of a stage that took `seconds`, as a fraction of the copy bandwidth, for fitting a cost table.
+    /// `elem_bytes` are the bytes of an element of the problem.
+    ///
+    /// Returns `None` for a stage of another device, without launches, without a known cost, or not slower than its fixed costs.
     pub fn sample(&self, stage: &Stage, elem_bytes: usize, seconds: f64) -> Option<Sample> {
         let (launches, at) = self.launches_of(stage, elem_bytes)?;
         estimate::sample(&stage.map, launches, at, &self.costs, seconds)
     }
 
-    /// Seconds that its table says of a stage of elements of so many bytes; none for another device's.
+    /// Returns the estimated seconds of a stage for elements of `elem_bytes` bytes, or `None` for a stage of another device.
     pub fn estimated(&self, stage: &Stage, elem_bytes: usize) -> Option<f64> {
         let (launches, at) = self.launches_of(stage, elem_bytes)?;
         Some(estimate::seconds(&stage.map, launches, at, &self.costs, &OnceCell::new()))
@@ -161,21 +163,21 @@ impl GpuDevice {
         launches.is_for(&stage.map, elem_bytes).then_some((launches, at))
     }
 
-    /// On-chip bytes of the whole device, as a barrier over the grid can use them.
+    /// Returns the bytes of shared memory and registers in the whole device that a barrier over the grid can use.
     fn grid_bytes(&self) -> usize {
         let DeviceLimits { units, shared_bytes, cooperative, .. } = self.limits;
         if cooperative { units * (shared_bytes + grid_register_bytes(&self.limits)) } else { 0 }
     }
 
-    /// On-chip bytes that the gather pass can use for its chunks: the shared memory of all units, less a tenth
-    /// for padded rows and for what a split into strips wastes.
+    /// Returns the bytes of shared memory that the gather pass can use for its chunks. This is the shared memory of all
+    /// multiprocessors less a tenth, for padded rows and losses from the split into strips.
     fn gather_bytes(&self) -> usize {
         let DeviceLimits { units, shared_bytes, cooperative, .. } = self.limits;
         if cooperative { units * shared_bytes / 10 * 9 } else { 0 }
     }
 
-    /// Visits launches of every way that the request wants and allows, with their seconds. A visit says how many seconds
-    /// are worth another one: ways that are known to take more before they are lowered are passed over.
+    /// Calls `visit` with the launches of each strategy that the request accepts, and with their estimated seconds. `visit`
+    /// returns an upper bound in seconds: a strategy known to take at least that long is skipped before lowering.
     fn launches(
         &self,
         shape: &StageMap,
@@ -252,7 +254,7 @@ impl Device for GpuDevice {
         )
     }
 
-    /// 2% of the matrix, or 16 MiB where that is more, and what is kept of gaps, which nothing here exchanges.
+    /// Returns 2% of the matrix or 16 MiB, the larger, plus the bytes of saved gaps, because no GPU kernel swaps gaps.
     fn default_cap(&self, problem: &Problem) -> usize {
         (problem.bytes() / 50).max(LEAST_CAP).saturating_add(problem.saved_gap_bytes())
     }
@@ -270,12 +272,13 @@ impl Device for GpuDevice {
         estimate::least_seconds(&self.costs, bytes)
     }
 
-    /// Column by column.
+    /// Returns slots in column order.
     fn aligned_slots(&self, s: &SlotParams, chunk: usize) -> Option<AlignedSlots> {
         AlignedSlots::new(s.rows, s.cols, s.slot, chunk)
     }
 
-    /// Of one slot and of two, and what a block holds of matrices with few columns.
+    /// Returns chunks of one slot and of two, or all candidates, and the chunk that one block can hold in matrices with few
+    /// columns.
     fn chunk_lengths(&self, slotting: &SlotParams, every: bool) -> Vec<usize> {
         let &SlotParams { rows, cols, slot, elem_bytes } = slotting;
         let mut chunks: Vec<usize> = if every {
@@ -315,13 +318,13 @@ impl Device for GpuDevice {
             }
             best.as_ref().map_or(f64::INFINITY, |(_, least)| *least)
         })?;
-        let (launches, seconds) = best.expect("no launches are an error");
+        let (launches, seconds) = best.expect("an empty list is an error");
         Ok(Self::offer(launches, seconds))
     }
 }
 
 impl LowerError {
-    /// The same as the planner knows it.
+    /// Converts the error to the planner's type.
     fn of(self, shape: &StageMap) -> Infeasible {
         match self {
             LowerError::OnChip { need, have } => Infeasible::OnChip { need, have },
@@ -333,8 +336,8 @@ impl LowerError {
     }
 }
 
-/// The way that launches of a plan's stage are, if they are of this crate.
-pub fn way_of(offer: &Implementation) -> Option<Strategy> {
+/// Returns the strategy of an implementation, if this crate created it.
+pub fn strategy_of(offer: &Implementation) -> Option<Strategy> {
     offer.launch_config.get::<LaunchList>().map(|launches| launches.strategy)
 }
 

@@ -1,4 +1,4 @@
-//! A kernel launch as data, and the limits of a device that decide it.
+//! Kernel launches as plain data, and the device limits that they depend on.
 
 use std::ops::Deref;
 
@@ -7,25 +7,25 @@ use crate::driver::LaunchDims;
 use crate::family::Family;
 use crate::sync::BlockSync;
 
-/// The limits of a device that decide its launches.
+/// Device limits that decide its launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceLimits {
-    /// Streaming multiprocessors.
+    /// Number of streaming multiprocessors.
     pub units: usize,
-    /// Opt-in shared memory of a block, in bytes.
+    /// Opt-in shared memory per block, in bytes.
     pub shared_bytes: usize,
-    /// Shared memory of a multiprocessor, in bytes.
+    /// Shared memory per multiprocessor, in bytes.
     pub unit_shared_bytes: usize,
-    /// Registers of 4 bytes of a block.
+    /// Registers of 4 bytes per block.
     pub registers: usize,
-    /// Most blocks of a cluster; 1 where there are none.
+    /// Maximum blocks of a cluster; 1 if the device does not support clusters.
     pub cluster: usize,
-    /// Whether a launch can be cooperative.
+    /// Support for cooperative launches.
     pub cooperative: bool,
 }
 
 impl DeviceLimits {
-    /// The H200 (and H100): 132 multiprocessors, 227 KiB, clusters of 16.
+    /// H200 (and H100): 132 multiprocessors, 227 KiB opt-in shared memory per block, clusters of 16 blocks.
     pub const H200: DeviceLimits = DeviceLimits {
         units: 132,
         shared_bytes: 227 << 10,
@@ -36,19 +36,19 @@ impl DeviceLimits {
     };
 }
 
-/// Which part of the workspace a kernel uses.
+/// Part of the workspace that a kernel uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkspacePart {
-    /// None.
+    /// No workspace.
     None,
-    /// Flags: so many bytes, zero when it starts.
+    /// Flags of this many bytes, cleared before the kernel starts.
     Flags(usize),
-    /// Rows set aside: so many bytes.
+    /// Saved rows of this many bytes.
     Saved(usize),
 }
 
 impl WorkspacePart {
-    /// Bytes.
+    /// Returns the number of bytes.
     pub fn bytes(self) -> usize {
         match self {
             WorkspacePart::None => 0,
@@ -57,26 +57,26 @@ impl WorkspacePart {
     }
 }
 
-/// One launch.
+/// Kernel launch as plain data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Launch {
-    /// The module.
+    /// File of `kernels/` that contains the kernel.
     pub family: Family,
-    /// Bytes of an access, which picks the module's variant.
+    /// Word size in bytes, which selects the compiled module.
     pub word: usize,
-    /// The entry point.
+    /// Name of the entry point.
     pub entry: &'static str,
-    /// Blocks.
+    /// Number of thread blocks.
     pub groups: u32,
-    /// Threads of a block.
+    /// Threads per block.
     pub threads: u32,
-    /// Dynamic shared memory of a block, in bytes.
+    /// Dynamic shared memory per block, in bytes.
     pub shared_bytes: u32,
-    /// Blocks of a cluster; 1 without clusters.
+    /// Blocks per cluster; 1 without clusters.
     pub cluster: u32,
-    /// The parameter.
+    /// Kernel parameter.
     pub params: Args,
-    /// The part of the workspace that it uses.
+    /// Part of the workspace that the kernel uses.
     pub workspace: WorkspacePart,
 }
 
@@ -95,7 +95,7 @@ impl Launch {
         }
     }
 
-    /// The kernel's full name: `moves.w16/move_axes32_1`.
+    /// Returns the full name of the kernel, such as `moves.w16/move_axes32_1`.
     pub fn kernel(&self) -> String {
         format!("{}.w{}/{}", self.family.name(), self.word, self.entry)
     }
@@ -106,8 +106,8 @@ impl Launch {
         LaunchDims { groups, threads, shared_bytes, cluster, cooperative }
     }
 
-    /// Whether a device that has room for `other` has room for this: the same kernel, blocks no larger, and no more of
-    /// them where they must be at work together.
+    /// Returns `true` if a device that can execute `other` can also execute this launch: the kernel and the block and cluster
+    /// sizes are equal, and not more blocks must be co-resident.
     pub(crate) fn needs_no_more_than(&self, other: &Launch) -> bool {
         (self.family, self.word, self.entry) == (other.family, other.word, other.entry)
             && (self.threads, self.shared_bytes, self.cluster)
@@ -116,8 +116,8 @@ impl Launch {
     }
 }
 
-/// A launch that [`lower`](crate::lower) made. It can be read, and neither put together nor changed elsewhere: what is run
-/// on a device is what was lowered.
+/// Launch created by [`lower`](crate::lower). Other code can read but not create or change it, so only lowered launches are
+/// executed.
 ///
 /// ```compile_fail,E0594
 /// fn more(call: &mut turntile_cuda::launch::CheckedLaunch) {
@@ -135,8 +135,7 @@ impl Deref for CheckedLaunch {
     }
 }
 
-/// The widest access, up to 16 bytes, that every one of `quantities` (sizes and alignments, in bytes) is
-/// a multiple of.
+/// Returns the widest word, at most 16 bytes, that divides all `quantities` (sizes and alignments, in bytes).
 pub fn widest_word(quantities: &[usize]) -> usize {
     let all = quantities.iter().fold(16usize, |all, &quantity| all | quantity);
     1 << all.trailing_zeros()

@@ -1,4 +1,4 @@
-//! The launches of a stage on a GPU, as a plan holds them.
+//! Launches of a stage on a GPU, as stored in a plan.
 
 use std::fmt;
 
@@ -9,41 +9,42 @@ use crate::launch::{CheckedLaunch, WorkspacePart};
 use crate::lower::Cost;
 use crate::strategy::Strategy;
 
-/// The launches of a stage, as they were offered and as they will be run.
+/// Launches of a stage, as offered to the planner and later executed.
 ///
-/// They know what they were made for, so that they run nothing else.
+/// A list records the stage that it was made for, and running it for another stage is rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchList {
-    /// What they move.
+    /// Index map that the launches implement.
     pub(crate) shape: StageMap,
     pub(crate) elem_bytes: usize,
-    /// Alignment of the matrix's address that they rely on, in bytes.
+    /// Required alignment of the matrix address, in bytes.
     pub(crate) alignment: usize,
-    /// The way that they were made of.
+    /// Strategy that was lowered to these launches.
     pub(crate) strategy: Strategy,
-    /// In order.
+    /// Launches, in order.
     pub(crate) calls: Vec<CheckedLaunch>,
-    /// What their cost is looked up by; none where a table has no such operation.
+    /// Operation and quantities for the cost table, or `None` if the table does not contain the operation.
     pub(crate) cost: Option<Cost>,
 }
 
 impl LaunchList {
-    /// Whether they were made for this stage.
+    /// Returns `true` if the launches were made for this stage.
     pub fn is_for(&self, shape: &StageMap, elem_bytes: usize) -> bool {
         (&self.shape, self.elem_bytes) == (shape, elem_bytes)
     }
 
-    /// The launches, in order.
+    /// Returns the launches, in order.
     pub fn calls(&self) -> &[CheckedLaunch] {
         &self.calls
     }
 
-    /// Alignment of the matrix's address that they rely on, in bytes.
+    /// Returns the required alignment of the matrix address, in bytes.
     pub fn alignment(&self) -> usize {
         self.alignment
     }
 
-    /// Bytes of workspace that launches hand on to others; flags lie behind them, as aligned as the workspace.
+    /// Returns the workspace bytes of data that one launch leaves to later ones. For cut, rounded up to the workspace alignment,
+    /// because flags follow.
     pub fn held_bytes(&self) -> usize {
         let bytes = |elements: usize| elements.saturating_mul(self.elem_bytes);
         match (&self.shape, self.strategy) {
@@ -56,7 +57,8 @@ impl LaunchList {
         }
     }
 
-    /// Bytes of workspace: the largest that a launch needs, behind what is handed on, a multiple of 8.
+    /// Returns the bytes of workspace: the data left to later launches plus the largest part that a launch uses, rounded up to a
+    /// multiple of 8.
     pub fn workspace_bytes(&self) -> usize {
         let most = self.calls.iter().map(|call| call.workspace.bytes()).max().unwrap_or(0);
         let all = most.saturating_add(self.held_bytes());
@@ -70,7 +72,7 @@ impl LaunchConfigData for LaunchList {
     }
 }
 
-/// Launches that are printed one by one.
+/// Maximum number of launches that are printed; the others are counted.
 const PRINTED: usize = 3;
 
 impl fmt::Display for LaunchList {

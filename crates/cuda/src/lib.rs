@@ -1,17 +1,17 @@
 //! Runs turntile's plans on NVIDIA GPUs.
 //!
-//! A [`Plan`](turntile_plan::Plan) that was made for a GPU's [`device`](Gpu::device) is prepared once: each stage is lowered to
-//! launches, their kernels are loaded, and the size of the workspace is known. A [`Prepared`] plan runs on a stream and in device
-//! memory of the caller, with the caller's workspace or its own. Running allocates nothing and waits for nothing, so it can be
-//! captured in a CUDA graph.
+//! A [`Plan`](turntile_plan::Plan) for a GPU's [`device`](Gpu::device) is prepared once. This lowers each stage to launches,
+//! loads their kernels and computes the workspace size. A [`Prepared`] plan runs on the caller's stream and device memory, with
+//! the caller's workspace or its own. A run does not allocate or synchronise, so it can be captured in a CUDA graph.
 //!
 //! Safe code runs only launches that this crate lowered and checked, in memory that this crate allocated ([`Stopwatch`]). Running
-//! in the caller's memory is `unsafe` ([`Prepared::run_raw`]), and so is launching other device code ([`Gpu::load_kernels`]).
+//! a plan in the caller's memory is `unsafe` ([`Prepared::run_raw`]), and so is launching other device code
+//! ([`Gpu::load_kernels`]).
 //!
-//! The driver's library is loaded when a GPU is first asked for, so programs start without one. Without feature `cuda`, and on
-//! systems other than Linux, the same items exist, and [`Gpu::primary`] returns [`CudaError::NoBackend`].
+//! The driver's library is loaded at the first request for a GPU, so programs start without a driver. Without feature `cuda`, and
+//! on systems other than Linux, the same items exist, and [`Gpu::primary`] returns [`CudaError::NoBackend`].
 //!
-//! Modules that are not listed here are public for the tests and the lab of this repository.
+//! Modules that are not listed here are public only for the tests and the lab of this repository.
 
 mod archive;
 #[doc(hidden)]

@@ -1,16 +1,16 @@
-//! What a GPU's table of costs names: operations, what decides their speed, and constants.
+//! Names in a GPU's cost table: operations, the quantities that decide their speed, and constants.
 
 use turntile_plan::CostTable;
 use turntile_plan::cost_table::CostSchema;
 
-/// What tables of GPUs name.
+/// Schema of GPU cost tables.
 pub const NAMES: CostSchema = CostSchema {
     operations: Operation::NAMES,
     quantities: Quantity::NAMES,
     constants: Constant::NAMES,
 };
 
-/// An enumeration, and its names in tables in the same order.
+/// Declares an enumeration and the names of its variants in cost tables, in the same order.
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($variant:ident = $name:literal,)* }) => {
         $(#[$doc])*
@@ -20,7 +20,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// What tables call them, in this order.
+            /// Names in cost tables, in the order of the variants.
             pub const NAMES: &'static [&'static str] = &[$($name,)*];
         }
     };
@@ -31,58 +31,58 @@ named! {
         Copy = "copy",
         Start = "start",
         Wait = "wait",
-        // Super-elements of a cycle that counts as short.
+        // Maximum super-elements of a short cycle.
         ShortCycle = "short_cycle",
     }
 }
 
 impl Constant {
-    /// What a table has for it.
+    /// Returns the value in a cost table.
     pub fn of(self, costs: &CostTable) -> f64 {
         costs.constant(self as usize)
     }
 }
 
 named! {
-    /// What decides a speed. Flags are 0 or 1.
+    /// Quantities that decide the speed of an operation. Flags are 0 or 1.
     Quantity {
         ElemBytes = "elem_bytes",
-        // Bytes of an access.
+        // Bytes of the kernel's word.
         Word = "word",
-        // Of a super-element, and of the widest word that divides it.
+        // Bytes of a super-element, and of the widest word that divides it.
         UnitBytes = "unit_bytes",
         UnitWord = "unit_word",
-        // Of a row of a tile, of a matrix or of a strip.
+        // Bytes of a row of a tile, a matrix or a strip.
         RowBytes = "row_bytes",
-        // Blocks a multiprocessor, at most 1.
+        // Blocks per multiprocessor, at most 1.
         Busy = "busy",
-        // What a block, or the whole grid, holds of the shared memory that there is for it.
+        // Fraction of the available shared memory that a block, or the whole grid, uses.
         Held = "held",
-        // Rows of narrow words that are no multiples of 4 bytes.
+        // Flag: words narrower than 4 bytes in rows that are not a multiple of 4 bytes.
         Narrow = "narrow",
         Backward = "backward",
-        // Super-elements, or a square's rows, are whole lines of 128 bytes (0), whole sectors of 32 (1) or neither (2).
-        // Of rows that slide: for how many of source and result they begin within vectors.
+        // Super-elements or rows of a square: 0 for whole 128-byte lines, 1 for whole 32-byte sectors, 2 otherwise. For sliding
+        // rows: in how many of source and result rows begin within a 16-byte vector.
         Straddle = "straddle",
         Units = "units",
-        // Share of tiles' sides that lies within the matrix.
+        // Fraction of the tiles' sides that is inside the matrix.
         Used = "used",
         Vectors = "vectors",
-        // Of a block's part of a chunk, and of a column of a chunk.
+        // Bytes of a block's part of a chunk, and of a column of a chunk.
         PartBytes = "part_bytes",
         ColumnBytes = "column_bytes",
-        // Chunks on chip, whether columns fill warps, whether elements are several words, bytes that rows are moved by,
-        // whether rows lie alike on chip, share of the busiest team's chunks that the others have.
+        // For teams: chunks in shared memory; flag: columns fill warps; flag: elements are several words; bytes per copy of a
+        // row; flag: rows have equal alignment in shared memory; chunks of the average team relative to the busiest.
         Depth = "depth",
         Fills = "fills",
         SeveralWords = "several_words",
         Granule = "granule",
         Alike = "alike",
         Even = "even",
-        // Super-elements of the shorter side, and of the rows: tiles have short ones whole.
+        // Super-elements of the shorter side, and of a column.
         ShortWords = "short_words",
         ColumnWords = "column_words",
-        // Found by walking: last, so that it is looked for last.
+        // Requires walking the cycles, so conditions look it up last.
         ShortCycles = "short_cycles",
     }
 }

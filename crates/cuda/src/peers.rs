@@ -1,5 +1,4 @@
-//! Streams, events and memory of several GPUs, for work that passes from one to another, and blocks that change places
-//! between them.
+//! Streams, events and memory of several GPUs, and swaps of matrix blocks between GPUs.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -13,8 +12,9 @@ pub use crate::lower::Squares;
 use crate::lower::{self, TargetParams};
 
 impl Gpu {
-    /// Lets what runs here reach the memory of `other`, and says whether it can: otherwise copies between the two go through
-    /// the host. It stays so. Memory of pools and of virtual addresses has access of its own, which this leaves alone.
+    /// Enables access from this GPU to the memory of `other`. Returns `false` if that is not supported; copies are then staged
+    /// through the host. Access is not disabled again. Memory pools and virtual memory mappings have separate access settings,
+    /// which this does not change.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
@@ -23,26 +23,26 @@ impl Gpu {
     }
 }
 
-/// A stream of a GPU, on which work is done in the order in which it was queued.
+/// Stream of a GPU. Work on it executes in the order in which it was queued.
 #[derive(Debug)]
 pub struct Queue {
     stream: Stream,
     gpu: Gpu,
 }
 
-/// A moment of a [`Queue`]: when what had been queued before it is done.
+/// Event of a [`Queue`]: the completion of all work queued before it was recorded.
 #[derive(Debug)]
 pub struct Mark(Event);
 
-/// Memory of a GPU, freed with this; nothing that was queued may use it then.
+/// Memory of a GPU, freed on drop. Queued work must not use it after that.
 #[derive(Debug)]
 pub struct Buffer {
     memory: Memory,
     gpu: Gpu,
 }
 
-/// Blocks of [squares](Squares) that change places, each square transposed, in the memory of any GPUs that reach it: in one pass,
-/// without workspace.
+/// Swap of two blocks of [squares](Squares), with each square transposed, in one pass and without workspace. The blocks can be in
+/// the memory of any GPUs that the executing GPU can access.
 #[derive(Debug)]
 pub struct Swap {
     squares: Squares,
@@ -56,7 +56,7 @@ pub enum SwapHalf {
     /// First half of the swap of two blocks.
     First,
     /// Second half of the swap of two blocks.
-    SecondPointer,
+    Second,
     /// Transposition of the squares of one block, in place.
     Own,
 }
@@ -65,8 +65,8 @@ impl Swap {
     /// Returns one launch per [`SwapHalf`], for blocks whose addresses are multiples of 16.
     ///
     /// # Errors
-    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or rows of squares no multiple of 16, or several squares have rows of
-    /// less than 256, or there are too many.
+    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or a square's row or the pitch is not a multiple of 16 bytes. The same
+    /// error is returned for several squares with rows shorter than 256 bytes, and for too many squares.
     pub fn lower(
         squares: Squares,
         elem_bytes: usize,
@@ -75,12 +75,12 @@ impl Swap {
         lower::apart(squares, TargetParams { elem_bytes, alignment: 16, limits })
     }
 
-    /// Those of [`lower`](Self::lower), loaded on a GPU.
+    /// Loads the launches of [`lower`](Self::lower) on a GPU.
     ///
     /// # Errors
-    /// [`CudaError::Infeasible`]: of `lower`. [`CudaError::Driver`].
+    /// [`CudaError::Infeasible`]: `lower` failed. [`CudaError::Driver`].
     pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
-        let stage = || format!("squares of {}, {elem_bytes} bytes an element", squares.side);
+        let stage = || format!("squares of {}, elements of {elem_bytes} bytes", squares.side);
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
         let limits = gpu.device().limits();
         let launches = Self::lower(squares, elem_bytes, limits).map_err(infeasible)?;
@@ -99,7 +99,7 @@ impl fmt::Display for Swap {
 }
 
 impl Buffer {
-    /// `bytes` bytes, at a multiple of 256, that hold anything.
+    /// Allocates `bytes` uninitialised bytes at a multiple of 256.
     ///
     /// # Errors
     /// [`CudaError::OutOfMemory`].
@@ -107,24 +107,24 @@ impl Buffer {
         Ok(Buffer { memory: Memory::allocate(gpu.context(), bytes)?, gpu: gpu.clone() })
     }
 
-    /// Its address on the device.
+    /// Returns the device address.
     pub fn address(&self) -> u64 {
         self.memory.address()
     }
 
-    /// Its bytes.
+    /// Returns the length in bytes.
     pub fn bytes(&self) -> usize {
         self.memory.bytes()
     }
 
-    /// Where it is.
+    /// Returns the GPU that owns the memory.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 }
 
 impl Mark {
-    /// For queues of `gpu`; of a moment that is over.
+    /// Creates a mark for queues of `gpu`. Before it is first recorded, waiting for it has no effect.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
@@ -134,7 +134,7 @@ impl Mark {
 }
 
 impl Queue {
-    /// A stream of its own, which waits for no other.
+    /// Creates a stream that does not synchronise with other streams.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
@@ -142,20 +142,20 @@ impl Queue {
         Ok(Queue { stream: Stream::new(gpu.context())?, gpu: gpu.clone() })
     }
 
-    /// The stream (`CUstream`).
+    /// Returns the stream (`CUstream`).
     pub fn raw(&self) -> *mut c_void {
         self.stream.raw()
     }
 
-    /// Makes `mark` the moment at the end of what is queued here.
+    /// Records `mark` at the end of the work queued so far.
     ///
     /// # Errors
-    /// [`CudaError::Driver`]: it is of another GPU.
+    /// [`CudaError::Driver`]: for example, the mark belongs to another GPU.
     pub fn record(&self, mark: &Mark) -> Result<(), CudaError> {
         mark.0.record(&self.stream)
     }
 
-    /// What is queued here from now on begins after the moment that `mark` is now, of any GPU.
+    /// Makes work queued after this call wait for the last recording of `mark`, on any GPU.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
@@ -163,15 +163,15 @@ impl Queue {
         self.stream.wait_for(&mark.0)
     }
 
-    /// Waits for all that was queued.
+    /// Waits until all queued work has ended.
     ///
     /// # Errors
-    /// [`CudaError::Driver`]: what was queued ended badly.
+    /// [`CudaError::Driver`]: queued work failed.
     pub fn wait(&self) -> Result<(), CudaError> {
         self.stream.wait()
     }
 
-    /// Copies `bytes` into a buffer of the same GPU, `at` bytes from its start, and waits.
+    /// Copies `bytes` from the host to offset `at`, in bytes, of a buffer of the same GPU, and waits.
     ///
     /// # Errors
     /// [`CudaError::Length`], [`CudaError::OtherGpu`], [`CudaError::Driver`].
@@ -180,23 +180,23 @@ impl Queue {
         self.stream.put(&buffer.memory, at, bytes)
     }
 
-    /// Fills `bytes` with what lies `at` bytes from the start of a buffer of the same GPU, once what was queued is done.
+    /// Copies from offset `at`, in bytes, of a buffer of the same GPU to `bytes` on the host, after all queued work, and waits.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// See [`put`](Self::put).
     pub fn take(&self, buffer: &Buffer, at: usize, bytes: &mut [u8]) -> Result<(), CudaError> {
         self.gpu.same(&buffer.gpu)?;
         self.stream.take(&buffer.memory, at, bytes)
     }
 
-    /// Queues a copy of `bytes` bytes between addresses of any two GPUs, or of one.
+    /// Queues a copy of `bytes` bytes between addresses on two GPUs or on one.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
     ///
     /// # Safety
-    /// They are memory of those GPUs' contexts; until the copy has ended nothing else uses what is written or writes what is
-    /// read.
+    /// Both ranges are memory of the given contexts. Until the copy has ended, nothing else accesses the destination or writes
+    /// the source.
     pub unsafe fn copy(
         &self,
         (to, there): (&Gpu, u64),
@@ -204,18 +204,18 @@ impl Queue {
         bytes: usize,
     ) -> Result<(), CudaError> {
         let (to, from) = (to.context(), from.context());
-        // SAFETY: the caller answers for the memory.
+        // SAFETY: the caller guarantees the conditions above.
         unsafe { self.stream.copy_between((to, there), (from, here), bytes) }
     }
 
-    /// Queues one launch of the swap of two blocks. For [`SwapHalf::Own`], both addresses are the same block's.
+    /// Queues one launch of the swap of two blocks. For [`SwapHalf::Own`], both addresses are those of one block.
     ///
     /// # Errors
     /// [`CudaError::Driver`].
     ///
     /// # Safety
-    /// `swap` was made on the queue's GPU. That GPU can access both blocks; their addresses are multiples of 16, and they do
-    /// not overlap, except for [`SwapHalf::Own`], where they are the same block. Until this launch has ended, only the other half
+    /// `swap` was created on the queue's GPU. That GPU can access both blocks; their addresses are multiples of 16, and they do
+    /// not overlap, except for [`SwapHalf::Own`], where both are one block. Until this launch has ended, only the other half
     /// accesses the blocks, and `swap` is not dropped.
     pub unsafe fn swap(
         &self,
@@ -226,7 +226,7 @@ impl Queue {
         let call = &swap.launches[launch as usize];
         let fields = call.params.at(block, mirror);
         let parameter = [fields.bytes().as_ptr().cast()];
-        // SAFETY: the kernel takes one parameter, these fields; the caller answers for the memory.
+        // SAFETY: the kernel takes one parameter, `fields`; the caller guarantees valid memory.
         unsafe {
             swap.kernels[launch as usize]
                 .launch(call.config(), &parameter, self.raw(), || call.kernel())

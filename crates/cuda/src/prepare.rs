@@ -1,4 +1,4 @@
-//! What is checked before anything is launched.
+//! Checks before a launch, and the buffers that launches need.
 
 use turntile_perm::PitchedRows;
 use turntile_plan::{Direction, InvalidPlan, Method, Plan, Problem, StageMap};
@@ -11,31 +11,31 @@ use crate::launch_list::LaunchList;
 use crate::lower::{ScalarKind, Scaling, TargetParams, cut_places, lowered, scale, scaled_square};
 use crate::strategy::Strategy;
 
-/// Launches, and the memory that they are for, in place or from a source to a destination. It is made of plans and stages
-/// that were checked, so that launches keep to its bytes whoever put the plan together.
+/// Launches and their memory requirements, in place or out of place. A `Work` is created only from checked plans, stages and
+/// scalings. Its launches therefore access only the buffers that it requires, even if a caller assembled the plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
-    /// What a whole plan is of.
+    /// Problem of a whole plan, or `None` for single stages and launches.
     problem: Option<Problem>,
     pub(crate) calls: Vec<CheckedLaunch>,
-    /// Where each has its addresses.
+    /// Base addresses of each launch, as offsets into the buffers.
     spots: Vec<[BufferOffset; 2]>,
-    /// Bytes of the matrix, or of each of source and destination.
+    /// Bytes of the matrix; out of place, bytes of the source and bytes of the destination.
     bytes: usize,
     out_of_place: bool,
     alignment: usize,
-    /// Bytes of workspace that launches hand on to others.
+    /// Workspace bytes, from its start, up to the end of the data that one launch leaves to later launches.
     held: usize,
 }
 
-/// Alignment of buffers that are laid out one after the other.
+/// Alignment, in bytes, of source and destination in one allocation.
 const BUFFER_ALIGNMENT: usize = 256;
 
-/// Most threads of a block that a way may ask for.
+/// Maximum threads per block in a strategy.
 const MOST_THREADS: usize = 1024;
 
 impl Work {
-    /// What `plan` launches: what it says.
+    /// Returns the launches of `plan`, after checking the plan.
     ///
     /// # Errors
     /// [`CudaError::NotForGpu`] or [`CudaError::Flawed`].
@@ -48,7 +48,7 @@ impl Work {
         Ok(Work { problem, out_of_place, ..work })
     }
 
-    /// Stages' launches on the same memory, with `kept` bytes of the workspace's start for gaps.
+    /// Combines the launches of stages on the same memory. The first `kept` bytes of the workspace store gaps.
     fn of_launches(launches: &[&LaunchList], kept: usize, bytes: usize, alignment: usize) -> Self {
         Work {
             problem: None,
@@ -61,10 +61,10 @@ impl Work {
         }
     }
 
-    /// That `other` moves the same elements to the same places: it is of the same problem, but for the alignment.
+    /// Checks that `other` solves the same problem, except for the alignment.
     ///
     /// # Errors
-    /// [`CudaError::OtherProblem`].
+    /// [`CudaError::OtherProblem`]: the problems differ, or one is not a whole plan.
     pub(crate) fn same_problem(&self, other: &Work) -> Result<(), CudaError> {
         let problem = |work: &Work| work.problem.as_ref().map(|problem| problem.with_alignment(1));
         if problem(self).is_some() && problem(self) == problem(other) {
@@ -76,11 +76,11 @@ impl Work {
         Err(CudaError::OtherProblem { expected: shown(self), got: shown(other) })
     }
 
-    /// What one stage comes to on elements of `elem_bytes` bytes, as many as it covers, in memory whose address
-    /// is a multiple of `alignment`.
+    /// Returns the launches of one stage for elements of `elem_bytes` bytes, in memory whose address is a multiple of `alignment`
+    /// bytes.
     ///
     /// # Errors
-    /// [`CudaError::Flawed`], or [`CudaError::Infeasible`] where it has no kernel.
+    /// [`CudaError::Flawed`]: the stage's size overflows. [`CudaError::Infeasible`]: no kernel implements the stage.
     pub fn of_stage(
         shape: &StageMap,
         strategy: Strategy,
@@ -89,7 +89,7 @@ impl Work {
         limits: &DeviceLimits,
     ) -> Result<Self, CudaError> {
         let bytes = bytes_of(shape, elem_bytes)?;
-        // No more of it is made use of than the largest power of two in it, up to 16.
+        // Use the largest power of two that divides the alignment, at most 16.
         let alignment = widest_word(&[alignment]);
         let at = TargetParams { elem_bytes, alignment, limits };
         let infeasible = |why| CudaError::Infeasible { stage: format!("{shape} {strategy}"), why };
@@ -101,11 +101,11 @@ impl Work {
         Ok(Work { out_of_place: strategy.method() == Method::OutOfPlace, ..work })
     }
 
-    /// Numbers in `rows` scaled where they lie, in memory whose address is a multiple of `alignment` and of a real
-    /// number's bytes.
+    /// Returns the launch that scales the numbers in `rows` in place. The address must be a multiple of `alignment` and of the
+    /// bytes of a real number.
     ///
     /// # Errors
-    /// [`CudaError::Infeasible`]: they cannot be counted.
+    /// [`CudaError::Infeasible`]: the size overflows.
     pub fn of_scale(
         number: ScalarKind,
         rows: PitchedRows,
@@ -126,11 +126,11 @@ impl Work {
         Ok(work)
     }
 
-    /// The same, the result's numbers scaled in the pass that moves them; of a matrix that goes where it lies, what is not
-    /// of a square in a pass over that. `None` where launches are others, or would have to put down zeros.
+    /// Returns the launches with scaling fused into the transposition of a square. If the matrix is not square but its pitches
+    /// are equal, an added launch scales the part outside the square. Returns `None` for other launches and for zeros.
     ///
     /// # Errors
-    /// As [`of_scale`](Self::of_scale).
+    /// See [`of_scale`](Self::of_scale).
     pub fn scaled(
         &self,
         number: ScalarKind,
@@ -147,7 +147,7 @@ impl Work {
             ([_], Some(leading)) if leading.source().pitch() == leading.result().pitch() => {
                 let ([rows, cols], [_, to]) = leading.remainder(number.bytes());
                 let rows =
-                    PitchedRows::new(cols, rows, leading.result().pitch()).expect("a part of rows");
+                    PitchedRows::new(cols, rows, leading.result().pitch()).expect("subset of rows");
                 let alignment = widest_word(&[self.alignment, to]);
                 let mut rest = Self::of_scale(number, rows, scaling, alignment, limits)?;
                 rest.spots.iter_mut().for_each(|spots| spots[0] = BufferOffset::Data(to));
@@ -158,11 +158,11 @@ impl Work {
         }
     }
 
-    /// The same, and the result's numbers scaled: on the way where [`scaled`](Self::scaled) has them so, else in a pass of its
-    /// own. Zeros are put down, and nothing is moved.
+    /// Returns the launches with the result scaled: fused if [`scaled`](Self::scaled) supports it, otherwise in one extra pass.
+    /// For zeros, only writes them and moves nothing.
     ///
     /// # Errors
-    /// As [`of_scale`](Self::of_scale).
+    /// See [`of_scale`](Self::of_scale).
     pub fn and_scaled(
         &self,
         number: ScalarKind,
@@ -175,7 +175,7 @@ impl Work {
         let count = self.bytes / number.bytes();
         let leading = self.problem.as_ref().and_then(Problem::leading);
         let rows = leading.map(|leading| leading.result()).or(PitchedRows::new(1, count, count));
-        let rows = rows.expect("as long a row as there are numbers");
+        let rows = rows.expect("one row of all numbers");
         let pass = Self::of_scale(number, rows, scaling, self.alignment, limits)?;
         Ok(match scaling {
             Scaling::Zeros => Work { bytes: self.bytes, ..pass },
@@ -183,12 +183,12 @@ impl Work {
         })
     }
 
-    /// Whether it is a plan's whose elements are as large as these numbers.
+    /// Returns `true` for a whole plan whose elements have the size of `number`.
     pub(crate) fn is_of(&self, number: ScalarKind) -> bool {
         self.problem.as_ref().is_some_and(|problem| problem.elem_bytes() == number.bytes())
     }
 
-    /// This, then `next` on the same memory.
+    /// Appends `next`, which runs on the same memory.
     #[must_use]
     pub fn then(mut self, next: Work) -> Self {
         self.calls.extend(next.calls);
@@ -200,7 +200,7 @@ impl Work {
         self
     }
 
-    /// Each of its launches by itself, on the same memory.
+    /// Iterates over single launches on the same memory.
     pub fn one_by_one(&self) -> impl Iterator<Item = Work> {
         let steps = self.calls.iter().zip(&self.spots);
         steps.map(|(&call, &spots)| Work {
@@ -211,32 +211,32 @@ impl Work {
         })
     }
 
-    /// The launches, in order.
+    /// Returns the launches, in order.
     pub fn calls(&self) -> &[CheckedLaunch] {
         &self.calls
     }
 
-    /// Where the launches' first and second addresses lie, in their order.
+    /// Returns the first and second base address of each launch, in order.
     pub fn spots(&self) -> &[[BufferOffset; 2]] {
         &self.spots
     }
 
-    /// Bytes of the memory that the launches use; out of place of each of the two.
+    /// Returns the bytes of the matrix; out of place, the bytes of each of the two buffers.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it is from a source to a destination.
+    /// Returns `true` if the launches move data from a source to a destination.
     pub fn is_out_of_place(&self) -> bool {
         self.out_of_place
     }
 
-    /// Alignment of the matrix's address that the launches rely on, or of both, in bytes: a power of two up to 16.
+    /// Returns the required alignment, in bytes, of the matrix or of source and destination: a power of two up to 16.
     pub fn alignment(&self) -> usize {
         self.alignment
     }
 
-    /// Bytes of workspace: the largest that a launch needs, with what is kept before it, or what launches hand on.
+    /// Returns the bytes of workspace: the end of the largest part that a launch uses or leaves to later launches.
     pub fn workspace_bytes(&self) -> usize {
         let steps = self.calls.iter().zip(&self.spots);
         let ends = steps.map(|(call, [_, second])| match (call.workspace.bytes(), second) {
@@ -246,8 +246,8 @@ impl Work {
         ends.max().unwrap_or(0).max(self.held)
     }
 
-    /// The matrix from address `start` on, or the destination and at the next multiple of 256 bytes the source; and the
-    /// address after the last.
+    /// Places the matrix at address `start`, or the destination there and the source at the next multiple of 256 bytes after it.
+    /// Also returns the end address.
     pub fn laid_out(&self, start: u64) -> (Buffers, u64) {
         let data = (start, self.bytes);
         if !self.out_of_place {
@@ -260,21 +260,21 @@ impl Work {
         (buffers, source.saturating_add(padded as u64))
     }
 
-    /// Bytes that matrix, or destination and source, take where they are laid out so.
+    /// Returns the bytes that [`laid_out`](Self::laid_out) needs for the matrix, or for destination and source.
     pub fn measured_bytes(&self) -> usize {
         usize::try_from(self.laid_out(0).1).unwrap_or(usize::MAX)
     }
 
-    /// Whether addresses are as aligned as the launches rely on.
+    /// Returns `true` if the addresses have the required alignment.
     pub(crate) fn is_aligned(&self, buffers: &Buffers) -> bool {
         let [data, source] = [buffers.data, buffers.source.unwrap_or_default()];
         (data.0 | source.0).is_multiple_of(self.alignment as u64)
     }
 
-    /// Checks the memory that a run was given.
+    /// Checks the buffers of a run.
     ///
     /// # Errors
-    /// What is wrong with it: a source too many or too few; a buffer that is null, misaligned or short; an overlap.
+    /// The first problem found: a missing or unexpected source; a null, misaligned or short buffer; an overlap.
     pub fn check(&self, buffers: &Buffers) -> Result<(), CudaError> {
         let out_of_place = self.out_of_place;
         if buffers.source.is_some() != out_of_place {
@@ -302,7 +302,7 @@ impl Work {
     }
 }
 
-/// Bytes of the workspace up to the end of what launches hand on to others.
+/// Returns the workspace bytes up to the end of the data that launches leave to later ones, or 0 without such data.
 fn held(launches: &LaunchList, kept: usize) -> usize {
     match launches.held_bytes() {
         0 => 0,
@@ -310,8 +310,8 @@ fn held(launches: &LaunchList, kept: usize) -> usize {
     }
 }
 
-/// The first and second address of each launch: most in the whole matrix, those for leading dimensions and cut columns in
-/// parts of it and in the workspace, whose first `kept` bytes hold what is kept of gaps.
+/// Returns the first and second base address of each launch. Most launches use the whole matrix. Launches for leading dimensions
+/// and for cut use parts of it and of the workspace, whose first `kept` bytes store gaps.
 fn spots_of(launches: &LaunchList, kept: usize) -> impl Iterator<Item = [BufferOffset; 2]> {
     let (data, own) = (BufferOffset::Data(0), BufferOffset::Workspace(kept));
     launches.calls().iter().enumerate().map(move |(number, call)| {
@@ -341,7 +341,7 @@ fn spots_of(launches: &LaunchList, kept: usize) -> impl Iterator<Item = [BufferO
     })
 }
 
-/// The launches of a plan's stages, which were made for them.
+/// Returns the launches of the plan's stages, after checking that they were made for these stages.
 fn launches_of(plan: &Plan) -> Result<Vec<&LaunchList>, CudaError> {
     plan.check()?;
     let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
@@ -361,7 +361,7 @@ fn launches_of(plan: &Plan) -> Result<Vec<&LaunchList>, CudaError> {
     Ok(all)
 }
 
-/// Bytes from the first element to the last that a stage reads or writes.
+/// Returns the bytes from the first to the last element that a stage reads or writes.
 pub(crate) fn bytes_of(shape: &StageMap, elem_bytes: usize) -> Result<usize, CudaError> {
     let uncounted = || InvalidPlan::Overflow { number: 1, stage: format!("{shape:?}") };
     shape.counted_len().ok_or_else(uncounted)?;
@@ -370,10 +370,10 @@ pub(crate) fn bytes_of(shape: &StageMap, elem_bytes: usize) -> Result<usize, Cud
     Ok(bytes.ok_or_else(uncounted)?)
 }
 
-/// Numbers of a way that no device has, before anything is multiplied or divided by them.
+/// Rejects strategy parameters that no device supports, before any arithmetic on them.
 fn possible(strategy: Strategy, bytes: usize) -> Result<(), LowerError> {
     let right = match strategy {
-        // Every block of a gather keeps some of the matrix.
+        // Every block of a gather saves part of the matrix in the workspace.
         Strategy::Runs { groups } => groups > 0 && groups.checked_mul(bytes).is_some(),
         Strategy::Teams { groups, blocks } => {
             groups > 0 && blocks > 0 && groups.checked_mul(bytes).is_some()

@@ -1,4 +1,4 @@
-//! Launches with their kernels loaded, run on the caller's memory and stream.
+//! Prepared plans: launches with loaded kernels, run on the caller's memory and stream.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -14,20 +14,20 @@ use crate::lower::{ScalarKind, Scaling};
 use crate::prepare::Work;
 
 impl Gpu {
-    /// Loads what `plan` launches. The plan is checked first, whoever made it.
+    /// Checks `plan` and loads its kernels.
     ///
     /// # Errors
-    /// [`CudaError`]: the plan is flawed or not for a GPU, has launches whose blocks have no room here, or the
-    /// driver refuses.
+    /// [`CudaError`]: the plan is invalid or not for a GPU, the GPU cannot hold the co-resident blocks of a launch, or a driver
+    /// call fails.
     pub fn prepare(&self, plan: &Plan) -> Result<Prepared, CudaError> {
         self.prepare_work(Work::of_plan(plan)?)
     }
 
-    /// Loads what `work` needs. Kernels are loaded once a family and word, and kept.
+    /// Loads the kernels of `work`. A kernel module is loaded once per family and word size, and stays loaded.
     ///
     /// # Errors
-    /// [`CudaError::Driver`]: the driver refuses the code. [`CudaError::Infeasible`]: the device has no room for
-    /// the blocks of a launch that must be at work together.
+    /// [`CudaError::Driver`]: the driver rejects the code. [`CudaError::Infeasible`]: the device cannot hold the co-resident
+    /// blocks of a launch.
     pub fn prepare_work(&self, work: Work) -> Result<Prepared, CudaError> {
         let (gpu, loaded) = (self.clone(), vec![self.load(work)?]);
         Ok(Prepared { gpu, loaded, scales: Vec::new(), own: None })
@@ -39,13 +39,13 @@ impl Gpu {
     }
 }
 
-/// A plan whose kernels are loaded: it can run any number of times, from any thread.
+/// Plan whose kernels are loaded. It can run any number of times, from any thread.
 #[derive(Debug)]
 pub struct Prepared {
     gpu: Gpu,
-    /// At least one; the first whose alignment the memory has is run.
+    /// At least one plan. A run uses the first plan whose alignment the buffers have.
     loaded: Vec<Loaded>,
-    /// Passes over the result, one for each kind of number that its elements may be.
+    /// Passes that scale the result, one per scalar type of the elements' size.
     scales: Vec<Loaded>,
     own: Option<Memory>,
 }
@@ -57,18 +57,18 @@ struct Loaded {
 }
 
 impl Loaded {
-    /// Its launches, each with its kernel.
+    /// Iterates over the launches, each with its kernel.
     fn launches(&self) -> impl Iterator<Item = (&CheckedLaunch, &Function)> {
         self.work.calls().iter().zip(&self.kernels)
     }
 }
 
 impl Prepared {
-    /// The same, which runs `plan` on memory that is less aligned than the plans before it need: a plan of the same
-    /// problem with less alignment.
+    /// Adds `plan`, for the same problem with a smaller alignment. It runs on buffers that are not aligned enough for the earlier
+    /// plans.
     ///
     /// # Errors
-    /// As [`Gpu::prepare`]; [`CudaError::OtherProblem`].
+    /// See [`Gpu::prepare`]. [`CudaError::OtherProblem`]: the plans solve different problems.
     pub fn or(mut self, plan: &Plan) -> Result<Self, CudaError> {
         let work = Work::of_plan(plan)?;
         self.work().same_problem(&work)?;
@@ -76,11 +76,11 @@ impl Prepared {
         Ok(self)
     }
 
-    /// The same, which can scale what it moves in place ([`run_scaled_raw`](Self::run_scaled_raw)): loads the kernels for
-    /// numbers as large as the plan's elements.
+    /// Enables in-place runs that scale the result ([`run_scaled_raw`](Self::run_scaled_raw)). Loads the scaling kernels for all
+    /// scalar types of the elements' size.
     ///
     /// # Errors
-    /// As [`Gpu::prepare`].
+    /// See [`Gpu::prepare`].
     pub fn with_scaling(mut self) -> Result<Self, CudaError> {
         let (work, limits) = (self.work(), self.gpu.device().limits());
         let numbers = ScalarKind::ALL.into_iter().filter(|number| work.is_of(*number));
@@ -89,58 +89,59 @@ impl Prepared {
         Ok(self)
     }
 
-    /// What it launches on memory as aligned as can be.
+    /// Returns the launches and memory requirements of the first plan, which assumes the largest alignment.
     pub fn work(&self) -> &Work {
         &self.loaded[0].work
     }
 
-    /// Bytes of workspace that a run needs.
+    /// Returns the maximum bytes of workspace that a run needs.
     pub fn workspace_bytes(&self) -> usize {
         self.loaded.iter().map(|loaded| loaded.work.workspace_bytes()).max().unwrap_or(0)
     }
 
-    /// Where.
+    /// Returns the GPU that the plan was prepared on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// The same with a workspace of its own, allocated here; runs of it must not overlap.
+    /// Allocates the plan's own workspace. Runs that use it must not overlap.
     ///
     /// # Errors
-    /// [`CudaError::OutOfMemory`].
+    /// [`CudaError::OutOfMemory`]: the workspace does not fit in device memory.
     pub fn with_own_workspace(mut self) -> Result<Self, CudaError> {
         self.own = Some(Memory::allocate(self.gpu.context(), self.workspace_bytes())?);
         Ok(self)
     }
 
-    /// Queues the plan on `stream` for these buffers, with its own workspace where there is none among them. Allocates
-    /// nothing, waits for nothing; errors of the kernels' runs show at the caller's next synchronisation.
+    /// Enqueues the plan on `stream`. Uses the plan's own workspace if `buffers.workspace` is `None`. Does not allocate or
+    /// synchronise. Errors during kernel execution are reported at the caller's next synchronisation.
     ///
     /// # Errors
-    /// [`CudaError`]. Whatever is wrong with the arguments is found before anything is queued. After
-    /// [`CudaError::Partial`] the data are incomplete.
+    /// [`CudaError`]. Invalid arguments are rejected before anything is queued. After [`CudaError::Partial`] the data are
+    /// incomplete.
     ///
     /// # Safety
-    /// - the buffers are memory of the context of [`gpu`](Self::gpu);
-    /// - `stream` is a stream of that context, or null for its default stream;
-    /// - until the queued work has ended, nothing else uses the data or the workspace or writes the source, and this
-    ///   `Prepared`, which holds the code and its own workspace, is not dropped: dropping does not wait. Work that was
-    ///   captured in a graph has ended when the graph can no longer be launched.
+    /// - The buffers are memory of the context of [`gpu`](Self::gpu).
+    /// - `stream` is a stream of that context, or null for its default stream.
+    /// - Until the queued work has ended, nothing else accesses the data or the workspace, or writes the source.
+    /// - Until then, this `Prepared` is not dropped, because it owns the code and its own workspace, and dropping does not wait.
+    ///   Work captured in a graph has ended when the graph can no longer be launched.
     pub unsafe fn run_raw(&self, stream: *mut c_void, buffers: Buffers) -> Result<(), CudaError> {
         let aligned = self.loaded.iter().find(|loaded| loaded.work.is_aligned(&buffers));
         let Some(Loaded { work, kernels }) = aligned.or(self.loaded.last()) else { return Ok(()) };
-        // SAFETY: the caller answers for all of it; these are the work's kernels.
+        // SAFETY: the caller guarantees the conditions above; these are the kernels of `work`.
         unsafe { self.queue(stream, buffers, work, kernels.iter()) }
     }
 
-    /// As [`run_raw`](Self::run_raw), in place, every number of the result scaled; zeros are put down without moving anything.
+    /// Enqueues an in-place run, like [`run_raw`](Self::run_raw), and scales every number of the result. For zeros, only writes
+    /// them.
     ///
     /// # Errors
-    /// As [`run_raw`](Self::run_raw); [`CudaError::NotPrepared`]: it was not made [`with_scaling`](Self::with_scaling), or
-    /// elements are no such numbers.
+    /// See [`run_raw`](Self::run_raw). [`CudaError::NotPrepared`]: the plan was not prepared
+    /// [`with_scaling`](Self::with_scaling), or its elements do not have the size of `number`.
     ///
     /// # Safety
-    /// As of [`run_raw`](Self::run_raw).
+    /// See [`run_raw`](Self::run_raw).
     pub unsafe fn run_scaled_raw(
         &self,
         stream: *mut c_void,
@@ -151,11 +152,11 @@ impl Prepared {
         let work = self.work().and_scaled(number, scaling, self.gpu.device().limits())?;
         let kernels: Result<Vec<_>, _> =
             work.calls().iter().map(|call| self.kernel(call)).collect();
-        // SAFETY: the caller answers for all of it; these are the work's kernels.
+        // SAFETY: the caller guarantees the conditions of `run_raw`; these are the kernels of `work`.
         unsafe { self.queue(stream, buffers, &work, kernels?.into_iter()) }
     }
 
-    /// The kernel of a launch that needs no more than one of those that were prepared.
+    /// Finds a prepared kernel for the launch. The launch must not need more resources than the prepared one.
     fn kernel(&self, call: &CheckedLaunch) -> Result<&Function, CudaError> {
         let mut all = self.loaded.iter().chain(&self.scales).flat_map(Loaded::launches);
         let found = all.find(|(known, _)| call.needs_no_more_than(known));
@@ -165,7 +166,7 @@ impl Prepared {
     }
 
     /// # Safety
-    /// As of [`run_raw`](Self::run_raw); the kernels are those of the work's launches.
+    /// See [`run_raw`](Self::run_raw). The kernels are those of the work's launches.
     unsafe fn queue<'a>(
         &self,
         stream: *mut c_void,
@@ -182,14 +183,14 @@ impl Prepared {
         for (before, ((call, spots), kernel)) in steps.enumerate() {
             let [first, second] = spots.map(|spot| spot.of(&buffers));
             let cleared = match call.workspace {
-                // SAFETY: `check` saw that the workspace is as long; its context is current.
+                // SAFETY: `check` verified the workspace length, and the context is current.
                 WorkspacePart::Flags(bytes) => unsafe { driver::clear(stream, second, bytes) },
                 _ => Ok(()),
             };
             let fields = call.params.at(first, second);
             let parameter = [fields.bytes().as_ptr().cast()];
-            // SAFETY: the kernel takes one parameter, no longer than `fields`. What it does to the addresses was decided
-            // by `lower`; `check` saw lengths, alignment and overlaps, and the caller answers for the rest.
+            // SAFETY: the kernel takes one parameter, no longer than `fields`. `lower` decided how the kernel uses the addresses;
+            // `check` verified lengths, alignment and overlaps. The caller guarantees the rest.
             let launch =
                 || unsafe { kernel.launch(call.config(), &parameter, stream, || call.kernel()) };
             cleared.and_then(|()| launch()).map_err(|why| match before {
@@ -200,16 +201,16 @@ impl Prepared {
         Ok(())
     }
 
-    /// Waits for all that was queued on `stream`.
+    /// Waits until all work queued on `stream` has ended.
     ///
     /// # Errors
-    /// [`CudaError::Driver`]: what was queued ended badly.
+    /// [`CudaError::Driver`]: queued work failed.
     ///
     /// # Safety
     /// `stream` is a stream of the context of [`gpu`](Self::gpu), or null for its default stream.
     pub unsafe fn wait_raw(&self, stream: *mut c_void) -> Result<(), CudaError> {
         let _current = self.gpu.context().enter()?;
-        // SAFETY: the caller answers for the stream, whose context is current.
+        // SAFETY: the caller guarantees a valid stream, and its context is current.
         unsafe { driver::wait(stream) }
     }
 }

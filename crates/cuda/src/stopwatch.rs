@@ -1,4 +1,4 @@
-//! Plans checked and timed on device memory of the library's own.
+//! Verification and timing of plans in device memory that this crate allocates.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -15,41 +15,40 @@ use crate::family::Family;
 use crate::gpu::Gpu;
 use crate::run::Prepared;
 
-/// Device memory, a stream and a pair of events to check and to time plans with. Workspace is the stopwatch's too, allocated
-/// when a plan first needs it: two stopwatches can run one plan at the same time.
+/// Device memory, a stream and two events for verifying and timing plans. The stopwatch also owns the workspace, allocated when a
+/// plan first needs it, so two stopwatches can run one plan at the same time.
 ///
-/// Timed runs go through the memory from place to place where it has room for several matrices, so
-/// that those that fit the second-level cache are not found there. Every method has waited for its work when
-/// it returns, errors included.
+/// If the memory has space for several matrices, consecutive timed runs use different parts of it, so that small matrices are not
+/// in the L2 cache when a run starts. Every method waits for its work before it returns, also on errors.
 #[derive(Debug)]
 pub struct Stopwatch {
     stream: Stream,
     events: [Event; 2],
     data: Memory,
-    /// As long as the plan that needed most.
+    /// Workspace of the largest size needed so far.
     workspace: Option<Memory>,
-    /// Bytes into the memory where the next run is timed.
+    /// Offset of the next timed run, in bytes.
     next: usize,
     queueing: Duration,
     gpu: Gpu,
 }
 
-/// Where launches of one's own are timed: a stopwatch's stream and memory.
+/// Stream and memory of a stopwatch, for timing the caller's own launches.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchMemory {
-    /// The stream (`CUstream`).
+    /// Stream (`CUstream`).
     pub stream: *mut c_void,
     /// Device address of the memory, a multiple of 256.
     pub address: u64,
-    /// Its bytes.
+    /// Length of the memory, in bytes.
     pub bytes: usize,
 }
 
 impl Stopwatch {
-    /// With `bytes` bytes of `gpu`'s memory of its own for plans to run on.
+    /// Creates a stopwatch with `bytes` bytes of `gpu`'s memory for the data of plans.
     ///
     /// # Errors
-    /// [`CudaError::OutOfMemory`].
+    /// [`CudaError::OutOfMemory`]: the memory cannot be allocated.
     pub fn new(gpu: &Gpu, bytes: usize) -> Result<Self, CudaError> {
         let context = gpu.context();
         Ok(Stopwatch {
@@ -63,12 +62,13 @@ impl Stopwatch {
         })
     }
 
-    /// Puts numbered elements at the start of this memory, out of place at the source there, runs `prepared`, and returns
-    /// how many elements are not where `problem` puts them.
+    /// Fills the elements at the start of this memory, or of the source there if out of place, with hashes of their indices. Then
+    /// runs `prepared` and returns the number of elements that differ from the result of `problem`.
     ///
     /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the problem's elements are longer than the buffers, or these than the memory;
-    /// [`CudaError::OtherGpu`] if `prepared` is of another context, [`CudaError::OutOfMemory`] for its workspace.
+    /// [`CudaError`]. [`CudaError::Length`]: the problem is larger than the buffers, or these than the memory.
+    /// [`CudaError::OtherGpu`]: `prepared` belongs to another context. [`CudaError::OutOfMemory`]: the workspace cannot be
+    /// allocated.
     pub fn wrong_elements(
         &mut self,
         problem: &Problem,
@@ -76,19 +76,19 @@ impl Stopwatch {
     ) -> Result<u64, CudaError> {
         let (stream, buffers) = (self.stream.raw(), self.buffers(prepared, 0)?);
         self.wrong(problem, [buffers.data, buffers.source.unwrap_or(buffers.data)], || {
-            // SAFETY: buffers and stream are this stopwatch's own, nothing else uses them, and `wrong` waits.
+            // SAFETY: buffers and stream belong to this stopwatch, nothing else uses them, and `wrong` waits.
             unsafe { prepared.run_raw(stream, buffers) }
         })
     }
 
-    /// The same for whatever `queue` queues: it finds the elements `from` bytes from the start of the memory, and leaves them
-    /// `to` bytes from it.
+    /// Verifies work that `queue` enqueues. It reads the elements at offset `from` of the memory and writes the result at offset
+    /// `to`, both in bytes. Returns the number of wrong elements.
     ///
     /// # Errors
-    /// What `queue` answers; [`CudaError::Length`] if the elements are longer than the memory.
+    /// Errors of `queue`. [`CudaError::Length`]: the elements do not fit the memory after either offset.
     ///
     /// # Safety
-    /// As [`time_raw`](Self::time_raw).
+    /// See [`time_raw`](Self::time_raw).
     pub unsafe fn wrong_raw(
         &mut self,
         problem: &Problem,
@@ -101,7 +101,8 @@ impl Stopwatch {
         self.wrong(problem, places, || queue(ground))
     }
 
-    /// Fills the elements at `from`, runs, and counts those that are wrong at `to`; both have room for them.
+    /// Fills the elements at `from`, runs, and counts the wrong elements at `to`. Rejects buffers that are shorter than the
+    /// problem.
     fn wrong(
         &self,
         problem: &Problem,
@@ -133,7 +134,7 @@ impl Stopwatch {
         Ok(u64::from_ne_bytes(word))
     }
 
-    /// Queues one of the checking kernels.
+    /// Queues one of the two checking kernels.
     fn check(&self, kernel: &Function, parameters: &[*const c_void]) -> Result<(), CudaError> {
         let config = LaunchDims {
             groups: 2048,
@@ -142,32 +143,31 @@ impl Stopwatch {
             cluster: 1,
             cooperative: false,
         };
-        // SAFETY: the caller gives each kernel as many parameters as it takes, of its types. The kernels stay within the
-        // elements that they are given, which the caller has compared with the memory.
+        // SAFETY: the caller passes the parameters that the kernel takes, with their types. The kernels access only the given
+        // elements, whose length the caller compared with that of the memory.
         unsafe { kernel.launch(config, parameters, self.stream.raw(), || "check".into()) }
     }
 
-    /// Runs `prepared` on this memory, and returns how long the device took.
+    /// Runs `prepared` on this memory and returns the device time.
     ///
     /// # Errors
-    /// [`CudaError`]; [`CudaError::Length`] if the plan's matrix is longer than the memory,
-    /// [`CudaError::OtherGpu`] if it is of another context, [`CudaError::OutOfMemory`] for its workspace.
+    /// [`CudaError`]. [`CudaError::Length`]: the plan's buffers are longer than the memory. [`CudaError::OtherGpu`]: the plan
+    /// belongs to another context. [`CudaError::OutOfMemory`]: the workspace cannot be allocated.
     pub fn time(&mut self, prepared: &Prepared) -> Result<Duration, CudaError> {
         let at = self.place(prepared.work().measured_bytes());
         let (stream, buffers) = (self.stream.raw(), self.buffers(prepared, at)?);
-        // SAFETY: buffers and stream are this stopwatch's own, nothing else uses them, and `between_events` waits for
-        // the work.
+        // SAFETY: buffers and stream belong to this stopwatch, nothing else uses them, and `between_events` waits for the work.
         self.between_events(|_, _| unsafe { prepared.run_raw(stream, buffers) })
     }
 
-    /// Says how long the device took for whatever `queue` queues.
+    /// Returns the device time of the work that `queue` enqueues.
     ///
     /// # Errors
-    /// What `queue` answers, [`CudaError::Driver`].
+    /// Errors of `queue`, and [`CudaError::Driver`].
     ///
     /// # Safety
-    /// What `queue` queues goes on the stream that it is given, uses of device memory what it is given (as those
-    /// see fit whose launches they are) and what is its own, in the context of the stopwatch's `Gpu`.
+    /// `queue` enqueues work only on the given stream. The work accesses only the given memory, in any way, and memory that the
+    /// caller owns in the context of the stopwatch's `Gpu`.
     pub unsafe fn time_raw(
         &mut self,
         queue: impl FnOnce(BenchMemory) -> Result<(), CudaError>,
@@ -181,7 +181,7 @@ impl Stopwatch {
         BenchMemory { stream: self.stream.raw(), address, bytes }
     }
 
-    /// Memory and workspace for a run of `prepared`, from `at` bytes from the start of this memory on.
+    /// Returns the buffers and workspace for a run of `prepared`, at offset `at` of this memory, in bytes.
     fn buffers(&mut self, prepared: &Prepared, at: usize) -> Result<Buffers, CudaError> {
         self.gpu.same(prepared.gpu())?;
         let start = self.data.span(at, 0)?;
@@ -189,7 +189,7 @@ impl Stopwatch {
         self.data.span(at, (end - start) as usize)?;
         let need = prepared.workspace_bytes();
         if self.workspace.as_ref().is_none_or(|memory| memory.bytes() < need) {
-            // The shorter one is freed first.
+            // Free the shorter workspace before allocating.
             self.workspace = None;
             self.workspace = Some(Memory::allocate(self.gpu.context(), need)?);
         }
@@ -197,27 +197,27 @@ impl Stopwatch {
         Ok(Buffers { workspace, ..buffers })
     }
 
-    /// Puts `bytes` into this memory, `at` bytes from its start.
+    /// Copies `bytes` from the host to offset `at` of this memory, in bytes.
     ///
     /// # Errors
-    /// [`CudaError::Length`] if they do not fit.
+    /// [`CudaError::Length`]: they do not fit.
     pub fn put(&mut self, at: usize, bytes: &[u8]) -> Result<(), CudaError> {
         self.stream.put(&self.data, at, bytes)
     }
 
-    /// Fills `bytes` with what lies `at` bytes from the start of this memory.
+    /// Copies from offset `at` of this memory, in bytes, to `bytes` on the host.
     ///
     /// # Errors
-    /// [`CudaError::Length`] if there are not so many.
+    /// [`CudaError::Length`]: the memory ends before that.
     pub fn take(&self, at: usize, bytes: &mut [u8]) -> Result<(), CudaError> {
         self.stream.take(&self.data, at, bytes)
     }
 
-    /// Copies `bytes` bytes of this memory to the part after, and says how long the device took: what a
-    /// plan's time is compared with.
+    /// Copies `bytes` bytes of this memory to the next `bytes` bytes and returns the device time, as a reference for the time of
+    /// a plan.
     ///
     /// # Errors
-    /// [`CudaError::Length`] if both do not fit.
+    /// [`CudaError::Length`]: source and destination do not fit the memory.
     pub fn time_copy(&mut self, bytes: usize) -> Result<Duration, CudaError> {
         let (need, have) = (bytes.saturating_mul(2), self.data.bytes());
         if need > have {
@@ -227,13 +227,13 @@ impl Stopwatch {
         self.between_events(|stream, data| stream.copy(data, [from + bytes, from], bytes))
     }
 
-    /// How long the host took to queue what was last timed.
+    /// Returns the host time for enqueuing the last timed work.
     pub fn queueing(&self) -> Duration {
         self.queueing
     }
 
-    /// Where the next `bytes` bytes are used: after those of the last time, from the start where the
-    /// memory ends.
+    /// Returns the offset of the next `bytes` bytes to use: the next multiple of 4096 after the last run, or 0 if they would
+    /// exceed the memory.
     fn place(&mut self, bytes: usize) -> usize {
         let at = self.next.checked_next_multiple_of(4096).unwrap_or(0);
         let at = if at.saturating_add(bytes) <= self.data.bytes() { at } else { 0 };
@@ -241,8 +241,8 @@ impl Stopwatch {
         at
     }
 
-    /// The device's time from the start of what `queue` queues to its end, which is waited for. The host's time to queue it
-    /// is kept.
+    /// Returns the device time from the start to the end of the work that `queue` enqueues, and waits for it. Saves the host time
+    /// for enqueuing.
     fn between_events(
         &mut self,
         queue: impl FnOnce(&Stream, &Memory) -> Result<(), CudaError>,
@@ -253,7 +253,7 @@ impl Stopwatch {
         let queued = queue(&self.stream, &self.data);
         let queueing = start.elapsed();
         let recorded = queued.and_then(|()| after.record(&self.stream));
-        // Whatever went wrong: a part may have been queued.
+        // Wait even after an error, because part of the work may have been queued.
         let ended = self.stream.wait();
         recorded.and(ended)?;
         self.queueing = queueing;
@@ -263,7 +263,7 @@ impl Stopwatch {
 
 impl Drop for Stopwatch {
     fn drop(&mut self) {
-        // Something is under way only where whoever queued it panicked; the memory must not be freed below it.
+        // Work is still queued only if `queue` panicked. Its memory must not be freed before it ends.
         let _ = self.stream.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! Which ways are worth a try for a shape.
+//! Candidate strategies for the index map of a stage.
 
 use turntile_perm::{Elementary, SwapKind};
 use turntile_plan::{Method, StageMap};
@@ -9,25 +9,25 @@ use crate::lower::moves::{carried, flag_words};
 use crate::lower::{LINE, TargetParams, cube_tiles, fields, gather, into, slide_block};
 use crate::strategy::{Scope, Strategy, Tiling};
 
-/// Threads of a warp, and most of a block.
+/// Threads per warp, and maximum threads per block.
 const WARP: usize = 32;
 const MOST_THREADS: usize = 1024;
-/// Longest super-element of a grid-wide barrier: a matrix is split into rectangles of whole ones.
+/// Maximum bytes of a super-element for a barrier over the grid. The matrix is split into rectangles of whole super-elements.
 const GRID_UNIT_BYTES: usize = 4096;
-/// Blocks of a cluster that axes of no simpler form have kernels for.
+/// Cluster sizes, in blocks, that the kernels for general axis permutations support.
 const CLUSTERS: [usize; 2] = [8, 16];
-/// Bytes of a tile row in a square's tile-pair swap, and elements at most: 128 bytes or words of 2
-/// bytes, 64 floats, 32 words of 8 and 16 of 16 measured best on the H200.
+/// Bytes of a tile row for swapping tiles of a square, and maximum tile side in elements. Sides of 128 for words of 1 and 2
+/// bytes, 64 for 4, 32 for 8 and 16 for 16 measured best on the H200.
 const SWAP_ROW_BYTES: usize = 256;
 const SWAP_SIDE: usize = 128;
-/// Where rows are no whole lines, fewer of them are shared by larger tiles, of 4-byte words: 128 floats across, in squares
-/// of so many rows (H200: 23000x23000 at 85% and not 80, 10000x10000 at 84 and not 83, 5000x5000 at 83 and not 85).
+/// Element bytes, tile side and minimum rows of squares with larger tiles, if rows are not whole 128-byte lines. Larger tiles
+/// share fewer lines. H200, % of copy with sides 128 and 64: 23000x23000 85 and 80, 10000x10000 84 and 83, 5000x5000 83 and 85.
 const LARGER: (usize, usize, usize) = (4, 128, 8192);
-/// Rows that are worth a launch of their own.
+/// Minimum number of rows for a separate launch.
 const LEAST_ROWS: usize = 2;
 
-/// The ways that could move `shape`, in the order in which ties are broken. Lowering may refuse any of them. The caller
-/// skips ways whose method is not one of [`StageMap::methods`].
+/// Returns the candidate strategies for `shape`, in the order that breaks ties. Lowering may reject any of them. The caller skips
+/// strategies whose method is not in [`StageMap::methods`].
 pub fn strategies(
     shape: &StageMap,
     out_of_place: bool,
@@ -41,7 +41,7 @@ pub fn strategies(
         StageMap::Axes(axes) => {
             let mut found = match axes.form() {
                 SwapKind::Transpose(e) => on_chip(&e, at, grid_bytes),
-                // Those that a block holds are transposed where they lie.
+                // Tiles that fit the shared memory of a block are transposed by barrier-sync.
                 SwapKind::SquareTiles(e) => {
                     let beyond = e.rows * e.cols * at.elem_bytes > at.limits.shared_bytes;
                     let swap = if beyond { swap(&e, at) } else { None };
@@ -49,7 +49,7 @@ pub fn strategies(
                 }
                 SwapKind::Strided(_) | SwapKind::General => general_on_chip(shape, at, grid_bytes),
             };
-            // Squares of words have kernels of their own.
+            // Squares whose elements are single words have separate kernels.
             let word = widest_word(&[at.elem_bytes, at.alignment]) == at.elem_bytes;
             let squares = word && axes.elementary().is_some_and(|e| e.is_squares());
             let swaps = axes.is_involution() && !squares && !axes.is_identity();
@@ -79,12 +79,12 @@ pub fn strategies(
         StageMap::RecordTiles(_) => vec![Strategy::Barrier(Scope::Block)],
         StageMap::RecordGather { ref slots, direction } => fields::strategies(slots, direction, at),
         StageMap::RecordMove { .. } => vec![Strategy::Moves],
-        // Only hosts exchange, after which rows become others.
+        // Only CPU plans swap gaps and then reshape rows.
         StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),
     }
 }
 
-/// Ways of matrices that hold tiles or flags on chip.
+/// Returns the strategies with instances or flags in shared memory, for elementary transpositions.
 fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy> {
     let DeviceLimits { shared_bytes, cluster, .. } = *at.limits;
     let bytes = e.instance_len() * at.elem_bytes;
@@ -98,10 +98,10 @@ fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy>
     if bytes <= shared_bytes {
         found.push(Strategy::Barrier(Scope::Block));
     }
-    // A block that has a multiprocessor to itself does not overlap reading and writing either.
+    // If only one block fits a multiprocessor, loads and stores do not overlap. Then try a cluster as well.
     if 2 * bytes > shared_bytes && bytes <= cluster * shared_bytes {
-        // Two groups a multiprocessor overlap reading and writing: half of its memory each, if the
-        // cluster can be so large (H200: 76-79% of copy, one group 62-70%).
+        // Two blocks per multiprocessor overlap loads and stores. Each uses half of the shared memory, if the cluster size allows
+        // it (H200: 76-79% of copy, with one block 62-70%).
         let least = bytes.div_ceil(shared_bytes).next_power_of_two();
         if least <= cluster {
             found.push(Strategy::Barrier(Scope::Cluster((2 * least).min(cluster))));
@@ -119,7 +119,7 @@ fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy>
     found
 }
 
-/// The same for axes of no simpler form.
+/// Returns the barrier-sync strategies for general axis permutations.
 fn general_on_chip(shape: &StageMap, at: TargetParams, grid_bytes: usize) -> Vec<Strategy> {
     let DeviceLimits { shared_bytes, cluster, units, .. } = *at.limits;
     let bytes = shape.instance_len() * at.elem_bytes;
@@ -129,7 +129,7 @@ fn general_on_chip(shape: &StageMap, at: TargetParams, grid_bytes: usize) -> Vec
     }
     let fits = |&blocks: &usize| blocks <= cluster && bytes <= blocks * shared_bytes;
     let clusters = CLUSTERS.into_iter().filter(fits).map(Scope::Cluster);
-    // Nothing is held in registers.
+    // These kernels use shared memory only, not registers.
     let grid = grid_bytes > 0
         && shape.batch() == 1
         && bytes > shared_bytes
@@ -142,13 +142,14 @@ fn general_on_chip(shape: &StageMap, at: TargetParams, grid_bytes: usize) -> Vec
         .collect()
 }
 
-/// Tile pairs across the diagonal.
+/// Returns the tile swap across the diagonal, if two tiles fit in shared memory.
 fn swap(e: &Elementary, at: TargetParams) -> Option<Strategy> {
     let pitch = e.mid * e.cols * at.elem_bytes;
     swap_tile(e.rows, pitch, at).map(|tile| Strategy::TileSwap { tile })
 }
 
-/// Side of the tiles in which a square of so many rows, `pitch` bytes apart, is swapped, two of which a block holds.
+/// Returns the tile side for swapping a square with this number of rows, `pitch` bytes apart. A block stores two tiles in shared
+/// memory.
 fn swap_tile(rows: usize, pitch: usize, at: TargetParams) -> Option<usize> {
     let mut tile = (SWAP_ROW_BYTES / at.elem_bytes).clamp(1, SWAP_SIDE);
     let (elem_bytes, larger, least) = LARGER;
@@ -162,14 +163,14 @@ fn swap_tile(rows: usize, pitch: usize, at: TargetParams) -> Option<usize> {
     (held(tile) <= at.limits.shared_bytes).then_some(tile)
 }
 
-/// Ways that follow cycles of super-elements.
+/// Returns the strategies that follow cycles of super-elements.
 fn along_cycles(shape: &StageMap, at: TargetParams) -> Vec<Strategy> {
-    // A super-element that does not fit on chip twice cannot be carried.
+    // PTTWAC needs shared memory for two super-elements.
     let flagged = carried(shape.unit(), at).then_some(Strategy::Moves);
     flagged.into_iter().chain([Strategy::PerCycle]).collect()
 }
 
-/// Tilings from one place to another, those of matrices each in swaths of its own and of the others' height.
+/// Returns the out-of-place strategies: each tiling, with swaths of 1 and of 32 rows of tiles if it has swaths.
 fn elsewhere(shape: &StageMap, at: TargetParams) -> Vec<Strategy> {
     let mut tilings = match shape.swap_kind() {
         Some(SwapKind::Transpose(e)) => into::tilings(&e, at),
@@ -179,7 +180,7 @@ fn elsewhere(shape: &StageMap, at: TargetParams) -> Vec<Strategy> {
     if shape.unit() * at.elem_bytes >= LEAST_UNIT {
         tilings.push(Tiling::Units);
     }
-    // Where vectors pass through registers there is nothing faster.
+    // No other tiling is faster than micro-blocks.
     if tilings.first() != Some(&Tiling::Micro) {
         tilings.extend(Tiling::AXES);
     }

@@ -1,50 +1,51 @@
-//! The ways that there are kernels for: what is chosen of a stage's launch, from which lowering gets the rest.
+//! Strategies: the kernel and main parameters chosen for a stage. Lowering derives the complete launches from them.
 
 use std::fmt;
 
 use turntile_plan::Method;
 
-/// Who waits for whom in barrier-sync: everything within the scope is read before any of it is written.
+/// Scope of the barrier in barrier-sync. All data of an instance is read before any of it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// A block holds a whole instance.
+    /// One thread block moves a whole instance.
     Block,
-    /// So many blocks of a cluster hold one together.
+    /// This number of blocks, one cluster, moves an instance.
     Cluster(usize),
-    /// All blocks of the device hold one together.
+    /// All blocks of the grid move one instance.
     Grid,
 }
 
-/// How a matrix or an array is cut into tiles that are moved into another buffer.
+/// Tiling of a matrix or an array for an out-of-place stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tiling {
-    /// Micro-blocks through registers, 16 bytes an access.
+    /// Micro-blocks in registers, with 16 bytes per access.
     Micro,
-    /// Any sides and alignment, destinations written in whole sectors.
+    /// Tiles for any sides and alignment; the destination is written in whole sectors of 32 bytes.
     Lines,
-    /// Tiles of any shape: matrices with a short side, elements of several words.
+    /// Tiles of any shape, for matrices with a short side and for elements of several words.
     Band,
-    /// Several small matrices to a block.
+    /// Several small matrices per block.
     Stack,
-    /// Long super-elements, straight across.
+    /// Long super-elements, copied directly to their destination.
     Units,
-    /// Axes in any order: tiles of as many of them as rows and columns need to be long.
+    /// Tiles for any axis permutation. A tile spans enough axes for long rows and columns.
     Axes {
-        /// Bytes on chip that a tile takes at most.
+        /// Maximum bytes of shared memory per tile.
         held: usize,
-        /// Tiles within so many bytes, in the source and in the result, are taken one after the other.
+        /// Bytes of source and of result within which tiles are processed consecutively.
         near: usize,
     },
 }
 
 impl Tiling {
-    /// Tiles of axes in any order: five blocks of the larger ones share a multiprocessor of an H200, eight of the others.
+    /// Tilings for any axis permutation. On an H200 multiprocessor, five blocks fit with the larger tiles and eight with the
+    /// smaller.
     pub const AXES: [Tiling; 2] = [
         Tiling::Axes { held: 44 << 10, near: 8 << 10 },
         Tiling::Axes { held: 27 << 10, near: 8 << 10 },
     ];
 
-    /// Whether tiles are many in both directions, so that their order can be chosen.
+    /// Returns `true` if a matrix has many tiles in both directions, so that their order matters.
     pub fn has_swaths(self) -> bool {
         matches!(self, Tiling::Micro | Tiling::Lines | Tiling::Band)
     }
@@ -63,64 +64,65 @@ impl fmt::Display for Tiling {
     }
 }
 
-/// A way to launch a stage.
+/// Kernel choice for a stage, with its main parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// Pairs of `tile x tile` tiles across the diagonal change places, or three of `tile x tile x tile` of a cube.
+    /// Swap of pairs of `tile x tile` tiles across the diagonal, or rotation of three `tile x tile x tile` tiles of a cube.
     TileSwap {
-        /// Side of a tile.
+        /// Side of a tile, in elements.
         tile: usize,
     },
-    /// Pairs of tiles of an array whose axes change places in pairs.
+    /// Swap of pairs of tiles of an array, for a permutation that swaps pairs of axes.
     SwapAxes,
-    /// Read everything on chip, wait, write everything.
+    /// Barrier-sync: read an instance into shared memory and registers, wait, write it.
     Barrier(Scope),
-    /// Slots gathered by so many blocks, each of which walks down a run of chunks.
+    /// Gather pass of aligned slots. Each block processes a run of consecutive chunks.
     Runs {
-        /// Blocks.
+        /// Number of blocks.
         groups: usize,
     },
-    /// Slots gathered by teams of blocks side by side, each of which walks down a run of chunks.
+    /// Gather pass of aligned slots by teams. The blocks of a team share each chunk, and the team processes a run of consecutive
+    /// chunks.
     Teams {
-        /// Blocks in all.
+        /// Total number of blocks.
         groups: usize,
-        /// Blocks of a team.
+        /// Blocks per team.
         blocks: usize,
     },
-    /// Cycles with flags on chip, a block of so many threads an instance.
+    /// PTTWAC with flags in shared memory. One block processes an instance.
     OnChipMoves {
-        /// Threads of a block.
+        /// Threads per block.
         threads: usize,
     },
-    /// Cycles with flags in memory.
+    /// PTTWAC with flags in global memory.
     Moves,
-    /// Cycles without flags.
+    /// P-IPT: cycles without flags.
     PerCycle,
-    /// Rows in rounds, at least so many at a time.
+    /// Rows moved in rounds. A round moves all rows whose destination is free.
     Rounds {
-        /// Fewest rows that are worth a round.
+        /// Minimum number of rows for a round.
         least: usize,
     },
-    /// Rows in blocks of so many bytes.
+    /// Rows moved in blocks of consecutive bytes.
     Blocks {
-        /// Bytes of a block.
+        /// Bytes per block.
         block: usize,
     },
-    /// From one place to another, in swaths: so many rows of tiles, gone through column by column.
+    /// Move from source to destination by tiles. Tiles are processed in swaths, column by column within each swath.
     OutOfPlace {
-        /// How tiles are cut and held.
+        /// Tiling of the matrix or array.
         tiling: Tiling,
-        /// Rows of tiles that a swath has.
+        /// Rows of tiles per swath.
         swath: usize,
     },
-    /// Transposed into the workspace, and copied out row by row.
+    /// Transposition into the workspace, then a copy back row by row.
     ThroughWorkspace,
-    /// Gaps copied to the workspace's start, or back.
+    /// Copy of gap elements to the start of the workspace, or back.
     Keep,
 }
 
 impl Strategy {
-    /// The method that it is one of.
+    /// Returns the method that the strategy implements.
     pub fn method(self) -> Method {
         match self {
             Strategy::TileSwap { .. } | Strategy::SwapAxes => Method::TileSwap,
@@ -138,7 +140,7 @@ impl Strategy {
         }
     }
 
-    /// What distinguishes it from other ways of its method.
+    /// Returns the suffix that distinguishes strategies of one method.
     pub fn variant(self) -> String {
         match self {
             Strategy::TileSwap { tile } => format!(" {tile}"),

@@ -1,11 +1,11 @@
 //! Synchronisation between blocks: which kernels wait for other blocks, and what guarantees that these are running.
 //!
-//! A property of the kernel. A test compares the table with the device code.
+//! Synchronisation is a property of the kernel. A test compares the table with the device code.
 
 /// Blocks that a block of a kernel waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockSync {
-    /// None: blocks may run in any order, one after another.
+    /// No blocks: all blocks may run in any order, one after another.
     None,
     /// All blocks of the grid. The launch is cooperative, so that all are co-resident.
     Grid,
@@ -15,7 +15,7 @@ pub enum BlockSync {
     Earlier,
 }
 
-/// Every kernel whose blocks wait for others.
+/// All kernels whose blocks wait for other blocks.
 pub const SYNCHRONISED: [(&str, BlockSync); 17] = [
     ("barrier_grid", BlockSync::Grid),
     ("barrier_grid_wide", BlockSync::Grid),
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::family::Family;
 
-    /// Entry points of PTX, each with its directives and its body.
+    /// Iterates over the entry points in PTX, each with its directives and body.
     fn entries(ptx: &str) -> impl Iterator<Item = (&str, &str)> {
         let entry = |text: &'static str| text;
         ptx.split(entry(".visible .entry ")).skip(1).map(|text| {
@@ -59,9 +59,9 @@ mod tests {
         })
     }
 
-    /// Returns the synchronisation that the code shows. A barrier over the grid reads registers that a cooperative launch
-    /// sets; a barrier over a cluster is an instruction; loads with acquire semantics are those of a loop that waits, and
-    /// its kernel must begin by taking a number from a counter.
+    /// Returns the synchronisation found in the code. A barrier over the grid reads registers that a cooperative launch sets, and
+    /// a barrier over a cluster is an instruction. Acquire loads belong to a loop that waits, and such a kernel must first take a
+    /// number from a counter.
     fn shown(code: &str) -> BlockSync {
         if code.contains("%envreg") {
             return BlockSync::Grid;
@@ -74,7 +74,7 @@ mod tests {
                 assert!(number < wait, "waits before it has a number");
                 BlockSync::Earlier
             }
-            (Some(_), None) => panic!("waits, by none of these"),
+            (Some(_), None) => panic!("waits by an unknown mechanism"),
             (None, _) => BlockSync::None,
         }
     }
@@ -100,11 +100,12 @@ mod tests {
         assert_eq!(
             waiting,
             SYNCHRONISED.iter().map(|row| row.0).collect(),
-            "kernels that there are"
+            "kernels whose blocks wait"
         );
     }
 
-    /// The barrier of a cluster takes whole warps: lanes that come from loops of their own lengths are brought together first.
+    /// Checks that warps converge before a cluster barrier, which requires all their lanes. Lanes can come from loops of
+    /// different lengths.
     #[test]
     fn warps_are_whole_where_they_wait_for_a_cluster() {
         let mut barriers = 0;

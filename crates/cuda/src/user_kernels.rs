@@ -1,9 +1,8 @@
-//! The door for device code that is not this crate's: experiments and comparisons that bring kernels of their own.
+//! Loading and launching of the caller's own device code, for experiments and comparisons.
 //!
-//! Nothing here is checked beyond what the driver checks, so all of it is `unsafe`: the caller vouches for what is
-//! launched. Everything else of this crate launches what it made and checked itself. Times and comparisons come from a
-//! stopwatch: [`Stopwatch::time_raw`](crate::Stopwatch::time_raw),
-//! [`Stopwatch::wrong_raw`](crate::Stopwatch::wrong_raw).
+//! All functions that run such code are `unsafe`: only the driver checks the code, and the caller is responsible for it. To time
+//! and verify it, use [`Stopwatch::time_raw`](crate::Stopwatch::time_raw) and
+//! [`Stopwatch::wrong_raw`](crate::Stopwatch::wrong_raw). All other launches of this crate were lowered and checked by it.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
@@ -13,7 +12,7 @@ use crate::driver::{Function, Image, Module};
 use crate::error::CudaError;
 use crate::gpu::Gpu;
 
-/// Entry points of device code that somebody else wrote, loaded.
+/// Loaded entry points of the caller's device code.
 #[derive(Debug)]
 pub struct UserKernels {
     gpu: Gpu,
@@ -21,14 +20,14 @@ pub struct UserKernels {
 }
 
 impl Gpu {
-    /// Loads PTX and finds its `entries`.
+    /// Loads PTX and finds its entry points named `entries`.
     ///
     /// # Errors
-    /// [`CudaError::Driver`]: the driver refuses the code, or has no entry point of such a name in it.
+    /// [`CudaError::Driver`]: the driver rejects the code, or an entry point does not exist.
     ///
     /// # Safety
-    /// `ptx` is PTX, a text. The driver recognises machine code by its first bytes, and reads as much of it as these
-    /// say.
+    /// `ptx` is PTX text. The driver detects machine code by its first bytes and takes its length from the code's header, which
+    /// may exceed the string.
     pub unsafe fn load_kernels(
         &self,
         ptx: &CStr,
@@ -42,31 +41,32 @@ impl Gpu {
 }
 
 impl UserKernels {
-    /// Names of the entry points, in the order that they were asked for.
+    /// Returns the names of the entry points, in the requested order.
     pub fn entries(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Where.
+    /// Returns the GPU that the code was loaded on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
-    /// Queues a launch of the entry point of that number, from 0, on `stream`; `parameters` points to each of
-    /// its parameters. More than 48 KiB of shared memory are asked for where `config` has so many. Waits for nothing.
+    /// Queues a launch of entry point number `entry`, counted from 0, on `stream`. `parameters` holds a pointer to each
+    /// parameter. If `config` needs more dynamic shared memory than the default limit, opts in to the device's maximum. Does not
+    /// wait.
     ///
     /// # Errors
-    /// [`CudaError::NoEntry`] for a number beyond the entry points; [`CudaError::Driver`] or [`CudaError::Launch`]:
-    /// the driver refuses. Nothing was queued then.
+    /// [`CudaError::NoEntry`]: there is no entry point of that number. [`CudaError::Driver`] or [`CudaError::Launch`]: the driver
+    /// rejects the launch. Nothing is queued then.
     ///
     /// # Safety
-    /// - `parameters` points to as many values as the entry point has parameters, in its order, of its types;
-    /// - with these, in blocks of this config, it reads and writes only memory of the context of
-    ///   [`gpu`](Self::gpu) that nothing else uses (or writes, where it only reads) until it has ended;
-    /// - blocks that wait for others are launched so that those are sure to have begun: cooperatively, or with
-    ///   numbers taken from a counter;
-    /// - `stream` is a stream of that context, or null for its default stream;
-    /// - this `UserKernels`, which holds the code, is not dropped until the queued work has ended.
+    /// - `parameters` points to one value per parameter of the entry point, in its order and of its types.
+    /// - With these parameters and `config`, the kernel accesses only memory of the context of [`gpu`](Self::gpu). Until it has
+    ///   ended, nothing else writes that memory or reads what the kernel writes.
+    /// - If blocks wait for other blocks, those are certain to be running or done: the launch is cooperative, or blocks take
+    ///   their numbers from a counter.
+    /// - `stream` is a stream of that context, or null for its default stream.
+    /// - This `UserKernels`, which owns the code, is not dropped until the queued work has ended.
     pub unsafe fn launch(
         &self,
         entry: usize,
@@ -77,7 +77,7 @@ impl UserKernels {
         let have = self.entries.len();
         let (name, kernel) = self.entries.get(entry).ok_or(CudaError::NoEntry { entry, have })?;
         kernel.allow_shared(config.shared_bytes)?;
-        // SAFETY: the caller answers for all of it.
+        // SAFETY: the caller guarantees the conditions above.
         unsafe { kernel.launch(config, parameters, stream, || name.clone()) }
     }
 }

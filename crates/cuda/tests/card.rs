@@ -1,5 +1,6 @@
-//! Preparing and running on a card whose launches do nothing (`driver_library/card.c`): what is asked of the driver, and what
-//! becomes of what it refuses. Each case runs in a process of its own.
+//! Prepares and runs plans on a simulated card whose launches do nothing (`driver_library/card.c`).
+//! Checks the calls to the driver, and the handling of calls that it rejects. Each case runs in a
+//! separate process.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 #![allow(unsafe_code)]
 
@@ -20,7 +21,7 @@ fn runs(case: &str, options: &[&str]) {
     runs_on("card", case, "card.c", options);
 }
 
-/// Memory for a run, with the workspace behind it.
+/// Returns the buffers of a run, with the workspace after the data.
 fn memory(prepared: &Prepared) -> Buffers {
     let (buffers, end) = prepared.work().laid_out(1 << 20);
     let workspace = Some((end.next_multiple_of(256), prepared.workspace_bytes()));
@@ -28,7 +29,7 @@ fn memory(prepared: &Prepared) -> Buffers {
 }
 
 fn queue(prepared: &Prepared) -> Result<(), CudaError> {
-    // SAFETY: no launch of this card touches memory, and its streams are no more than numbers.
+    // SAFETY: no launch of this card accesses memory, and its streams are only numbers.
     unsafe { prepared.run_raw(ptr::null_mut(), memory(prepared)) }
 }
 
@@ -37,13 +38,13 @@ fn queue_scaled(
     number: ScalarKind,
     scaling: Scaling,
 ) -> Result<(), CudaError> {
-    // SAFETY: as above.
+    // SAFETY: no launch of this card accesses memory, and its streams are only numbers.
     unsafe { prepared.run_scaled_raw(ptr::null_mut(), memory(prepared), number, scaling) }
 }
 
 const TWICE: Scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: false };
 
-/// A matrix that takes several launches.
+/// Prepares a matrix that takes several launches.
 fn prepared() -> Prepared {
     let gpu = Gpu::primary(0).unwrap();
     let problem = Problem::new(4096, 6000, 4).unwrap();
@@ -51,7 +52,8 @@ fn prepared() -> Prepared {
     gpu.prepare(&plan).unwrap()
 }
 
-/// Plans that share a kernel never take shared memory from each other, in whatever order threads prepare them.
+/// Plans that share a kernel never lower each other's shared memory limit, in any order of
+/// preparation by threads.
 #[test]
 fn shared_memory_once_allowed_stays_allowed() {
     runs("allowed", &["-DSTALE", "-DFIXED=1024"]);
@@ -73,7 +75,7 @@ fn child_allowed() {
     assert_eq!([queue(&large.2), queue(&small.2)], [Ok(()), Ok(())]);
 }
 
-/// Flags are zero when a launch begins: all of them are cleared, and nothing besides.
+/// All flags are cleared before a launch, and no other bytes.
 #[test]
 fn flags_are_cleared_from_the_first_to_the_last() {
     runs("cleared", &[]);
@@ -92,7 +94,7 @@ fn child_cleared() {
         let workspace = memory(&prepared).workspace.unwrap();
         assert_eq!(queue(&prepared), Ok(()));
         let (mut bytes, mut address) = (0u64, 0u64);
-        // SAFETY: this is its signature in `card.c`.
+        // SAFETY: the type is the function's signature in `card.c`.
         unsafe {
             driver_function::<unsafe extern "C" fn(*mut u64, *mut u64)>(c"last_cleared")(
                 &mut bytes,
@@ -103,7 +105,8 @@ fn child_cleared() {
     }
 }
 
-/// Memory that is less aligned than the first plan needs is for the second, and refused where that needs more too.
+/// Memory with less alignment than the first plan needs goes to the second plan, and is rejected if
+/// that needs more too.
 #[test]
 fn less_aligned_memory_is_for_the_plan_that_needs_no_more() {
     runs("less_aligned", &[]);
@@ -122,7 +125,7 @@ fn child_less_aligned() {
         let Buffers { data, workspace, .. } = memory(&prepared);
         let (data, workspace) = ((data.0 + more, data.1), workspace.map(|(at, n)| (at + 256, n)));
         let buffers = Buffers { data, source: None, workspace };
-        // SAFETY: no launch of this card touches memory.
+        // SAFETY: no launch of this card accesses memory.
         unsafe { prepared.run_raw(ptr::null_mut(), buffers) }
     };
     assert_eq!([0, 4, 8].map(queue_at), [Ok(()), Ok(()), Ok(())]);
@@ -130,7 +133,7 @@ fn child_less_aligned() {
     assert!(matches!(refused, Err(CudaError::Misaligned { need: 4, .. })), "{refused:?}");
 }
 
-/// A copy from a slice or into one is done when the call returns, and keeps to the memory.
+/// A copy from or to a slice is complete when the call returns, and stays within the memory.
 #[test]
 fn copies_to_and_from_a_host_are_waited_for() {
     runs("copies", &[]);
@@ -150,7 +153,8 @@ fn child_copies() {
     assert_eq!((stopwatch.take(91, &mut read), read), (short, [7; 10]));
 }
 
-/// Before the first launch nothing has changed; after it the data are incomplete, and the error says so.
+/// An error before the first launch leaves the data unchanged. A later error reports that the data
+/// is incomplete.
 #[test]
 fn a_launch_refused_after_others_leaves_the_data_incomplete() {
     runs("refused_first", &["-DREFUSED=1"]);
@@ -179,7 +183,7 @@ fn child_refused_second() {
     assert!(text.starts_with("the data are incomplete: launch 2 of "), "{text}");
 }
 
-/// The pass that scales is one of the run's launches.
+/// The scaling pass is one of the run's launches.
 #[test]
 fn a_refused_pass_that_scales_leaves_the_data_incomplete() {
     let launches = 3;
@@ -196,7 +200,7 @@ fn child_refused_scale() {
     assert!(matches!(&**why, CudaError::Launch { kernel, .. } if kernel == "scale.w4/scale_f32"));
 }
 
-/// Nothing is loaded, asked for or allocated by a run: it can be captured in a graph.
+/// A run loads, queries and allocates nothing, so it can be captured in a graph.
 #[test]
 fn runs_are_captured_scaled_or_not() {
     runs("captured", &[]);
@@ -226,7 +230,8 @@ fn child_captured() {
     }
 }
 
-/// Blocks that wait for each other have room in the context's part of the device, or are refused before anything runs.
+/// Blocks that wait for each other fit the context's part of the device, or are rejected before
+/// anything runs.
 #[test]
 fn a_context_with_a_part_of_the_device_gets_plans_for_it() {
     runs("part", &["-DUNITS=24"]);
@@ -247,7 +252,7 @@ fn units_of_plans() -> usize {
             assert_eq!(queue(&prepared), Ok(()), "{plan}");
         }
     }
-    // A plan that was made for the whole device.
+    // A plan made for the whole device.
     let grid = Elementary { batch: 1, rows: 7200, mid: 1, cols: 1800, unit: 1 };
     let limits = turntile_cuda::launch::DeviceLimits { units: 132, ..*gpu.device().limits() };
     let work =

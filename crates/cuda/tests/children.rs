@@ -1,12 +1,13 @@
-//! Tests in processes of their own, each of which finds a driver made for it.
+//! Tests in separate processes. Each loads a driver library made for it.
 //!
-//! `CC` names the C compiler, `TURNTILE_EMULATOR` what runs programs of this architecture where the machine cannot.
+//! `CC` names the C compiler. `TURNTILE_EMULATOR` names the program that runs this architecture's
+//! binaries if the machine cannot.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A folder of that case alone.
+/// Creates an empty folder for the case.
 pub fn folder(case: &str) -> PathBuf {
     let folder = env::current_exe().unwrap().with_extension(format!("driver-{case}"));
     let _ = fs::remove_dir_all(&folder);
@@ -14,7 +15,7 @@ pub fn folder(case: &str) -> PathBuf {
     folder
 }
 
-/// Runs the test `child_CASE` of a module with the driver in that folder.
+/// Runs the test `child_CASE` of a module with the driver library in `folder`.
 pub fn runs(module: &str, case: &str, folder: &Path) {
     let (this, test) = (env::current_exe().unwrap(), format!("{module}::child_{case}"));
     let path = format!("LD_LIBRARY_PATH={}", folder.display());
@@ -35,7 +36,8 @@ pub fn runs(module: &str, case: &str, folder: &Path) {
     assert!(output.status.success() && text.contains("1 passed"), "{case}: {output:?}");
 }
 
-/// Runs the test `child_CASE` of a module with the driver of that source, compiled with these options.
+/// Runs the test `child_CASE` of a module with the driver library `source`, compiled with
+/// `options`.
 pub fn runs_on(module: &str, case: &str, source: &str, options: &[&str]) {
     let folder = folder(case);
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuda/tests/driver_library");

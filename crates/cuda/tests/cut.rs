@@ -1,4 +1,5 @@
-//! Plans by route `cut`: their launches, followed on the host from their parameters alone, through the workspace.
+//! Plans by route `cut`: follows their launches on the host, through the workspace, using only the
+//! launch parameters.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,8 @@ use crate::cases::{DIRECTIONS, ELEMENTS, alignments};
 use crate::follow::{offsets, through};
 use crate::leading::{NOTHING, run};
 
-/// Every plan of the route, by `rule`, byte by byte; how many, and their kernels.
+/// Checks every plan of the route under `rule`, byte by byte. Returns the number of plans, and
+/// their kernels.
 fn check(problem: Problem, rule: TileRule) -> (usize, BTreeSet<String>) {
     let planner = Planner::new(GpuDevice::h200()).with_route(Route::CUT).with_tiles(rule);
     let (elem, mut met) = (problem.elem_bytes(), BTreeSet::new());
@@ -48,8 +50,8 @@ fn all_small_matrices() {
     assert!(count > 2000, "{count} plans");
 }
 
-/// Rows over several blocks, columns in several pieces, tiles and long elements: every kernel that turns or moves what is
-/// cut off.
+/// Rows over several blocks, columns in several pieces, tiles and long elements. Meets every kernel
+/// that transposes or moves the cut columns.
 #[test]
 fn matrices_of_many_blocks() {
     let (mut count, mut met) = (0, BTreeSet::new());
@@ -85,7 +87,8 @@ fn matrices_of_many_blocks() {
     }
 }
 
-/// Matrices that fill a chip, some bytes of each; the workspace is what is cut off and a flag a block.
+/// Matrices that fill a chip, checked at selected bytes. The workspace has the cut columns and a
+/// flag per block.
 #[test]
 fn large_matrices() {
     for (rows, cols, elem) in [
@@ -122,7 +125,8 @@ fn large_matrices() {
     }
 }
 
-/// Nothing to cut, or nothing left: no launch. Where the workspace has no room, the error says how much it takes.
+/// Without columns to cut, or without columns left, there is no launch. If the workspace cap is too
+/// low, the error has the bytes needed.
 #[test]
 fn what_cannot_be_cut_is_refused() {
     let chip = GpuDevice::h200();

@@ -1,22 +1,23 @@
-//! Functions of the driver made for a test, called by the test itself.
+//! Functions of a test's driver library, called by the test itself.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
 
-/// Returns a function of the driver that this process finds.
+/// Returns a function of the driver library that this process loads.
 pub fn driver_function<F: Copy>(name: &CStr) -> F {
-    // SAFETY: the library is one of these tests', `F` the function's type there, and the library stays loaded by turntile.
+    // SAFETY: the library is made for these tests, `F` is the function's type there, and turntile
+    // keeps the library loaded.
     unsafe {
         let driver = libloading::Library::new("libcuda.so.1").unwrap();
         *driver.get::<F>(name).unwrap()
     }
 }
 
-/// Begins capturing on the null stream of `card.c`, or ends it.
+/// Begins or ends capture on the null stream of `card.c`.
 pub fn capture(begin: bool) {
     let null = std::ptr::null_mut::<c_void>();
     let mut graph = null;
-    // SAFETY: these are the signatures of `card.c`.
+    // SAFETY: the types are the signatures in `card.c`.
     let code = unsafe {
         if begin {
             driver_function::<unsafe extern "C" fn(*mut c_void, i32) -> i32>(

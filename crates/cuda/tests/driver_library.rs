@@ -1,5 +1,6 @@
-//! The driver is looked for when the program runs: what is said where there is none or an old one, and that its functions
-//! get their arguments. Each case runs in a process of its own, which finds a driver made for it.
+//! The driver library is loaded at run time. Checks the errors for a missing or old driver, and the
+//! arguments that its functions receive. Each case runs in a separate process with a driver library
+//! made for it.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 #![allow(unsafe_code)]
 
@@ -10,7 +11,7 @@ use turntile_cuda::{CudaError, Gpu};
 
 use crate::children::{folder, runs, runs_on};
 
-/// Runs the test `child_CASE` with the driver `fake.c`, compiled with these options.
+/// Runs the test `child_CASE` with the driver library `fake.c`, compiled with `options`.
 fn runs_with(case: &str, options: &[&str]) {
     runs_on("driver_library", case, "fake.c", options);
 }
@@ -21,7 +22,7 @@ fn refusal() -> CudaError {
 
 #[test]
 fn without_a_driver() {
-    // Of all that a loader may find, what is no library.
+    // Write a file that the loader finds, and that is not a library.
     let folder = folder("no_driver");
     fs::write(folder.join("libcuda.so.1"), "none").unwrap();
     runs("driver_library", "no_driver", &folder);
@@ -36,9 +37,9 @@ fn child_no_driver() {
         "{error:?}"
     );
     assert!(error.to_string().starts_with("no NVIDIA driver: "), "{error}");
-    // Of all three ways to a GPU, and of every function that others call.
+    // All three constructors return the error, and the device count is 0.
     assert_eq!(Gpu::current().map(drop), Err(error.clone()));
-    // SAFETY: nothing is asked of the context before the driver is found.
+    // SAFETY: nothing uses the context before the driver is found.
     assert_eq!(unsafe { Gpu::given(ptr::null_mut()) }.map(drop), Err(error));
     assert_eq!(turntile_cuda::device_count(), 0);
 }
@@ -96,14 +97,14 @@ fn child_good() {
         matches!(none, Err(CudaError::Driver { call: "cuDeviceGet", code: 101, .. })),
         "{none:?}"
     );
-    // What this driver has not: an answer of its own.
+    // A function that this driver does not have returns error 500.
     let family = gpu.load_family(Family::Check, 4);
     let absent =
         matches!(family, Err(CudaError::Driver { call: "cuModuleLoadDataEx", code: 500, .. }));
     assert!(absent, "{family:?}");
 }
 
-/// What a driver answers that takes machine code, or PTX, or neither.
+/// Loads a kernel family with a driver that accepts machine code, PTX or neither.
 fn loaded() -> Result<(), CudaError> {
     Gpu::primary(0).unwrap().load_family(Family::GridBarrier, 1)
 }
@@ -147,7 +148,7 @@ fn child_neither() {
     assert_eq!(error, expected);
 }
 
-/// Drivers that are older than the machine code are given the PTX.
+/// A driver older than the machine code gets the PTX.
 #[test]
 fn an_older_driver_gets_the_ptx() {
     runs_with("older", &["-DMACHINE=2", "-DPTX=0"]);
@@ -159,7 +160,7 @@ fn child_older() {
     assert_eq!(loaded(), Ok(()));
 }
 
-/// Errors that are not about the code are reported, and the PTX is not tried.
+/// Errors that do not concern the code are reported, and the PTX is not tried.
 #[test]
 fn other_errors_of_machine_code_are_reported() {
     runs_with("memory", &["-DVERSION=13000", "-DMACHINE=2", "-DPTX=0"]);
@@ -172,7 +173,7 @@ fn child_memory() {
     assert!(matches!(error, CudaError::Driver { code: 2, .. }), "{error:?}");
 }
 
-/// The compiler's messages are part of the error.
+/// The error contains the compiler's messages.
 #[test]
 fn messages_of_the_compiler_are_reported() {
     runs_with("log", &["-DMACHINE=0", "-DPTX=218", "-DLOG"]);

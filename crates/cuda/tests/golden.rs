@@ -1,7 +1,8 @@
-//! Launches as they were committed: kernel, geometry, workspace and parameters field by field, or why there is none. Of each test
-//! the first of every kernel and of every reason, a sample: that launches move every byte to its place is shown by following them.
+//! Launches as committed: kernel, geometry, workspace and each field of the parameters, or the
+//! reason for having no kernel. The files are samples: per test, the first launch of every kernel,
+//! and every reason. Other tests follow launches to check where each byte is moved.
 //!
-//! With `TURNTILE_BLESS=1` the file is written and not compared; what changed is then to be read.
+//! With `TURNTILE_BLESS=1` the files are written and not compared. Review the changes then.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,8 +23,8 @@ use crate::cases::{
     ways,
 };
 
-/// Appends the fields of a structure whose bytes these are; addresses come later and are left out, and of
-/// divisors there is the divisor alone, from which the rest follows.
+/// Appends the fields of a structure with these bytes. Omits addresses, which are set later. A
+/// divisor shows only its value, which determines its other fields.
 fn show_fields(text: &mut String, layout: &Layout, bytes: &[u8]) {
     let u32_at = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
     let u64_at = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -43,7 +44,7 @@ fn show_fields(text: &mut String, layout: &Layout, bytes: &[u8]) {
                     (kind, Some(count.parse().expect("a number")))
                 });
                 let part = PARTS.iter().find(|part| part.name == kind).expect("a part");
-                // Those at the end that say nothing are left out.
+                // Omit the zero entries at the end.
                 let mut said = bytes[at..].iter().take(count.unwrap_or(1) * part.bytes);
                 let said =
                     said.rposition(|&byte| byte != 0).map_or(1, |last| last / part.bytes + 1);
@@ -88,7 +89,8 @@ fn show(text: &mut String, what: &str, answer: Result<Vec<CheckedLaunch>, LowerE
     }
 }
 
-/// Of stages with their launches, those with a kernel or a reason that none before had; numbers of a reason make no difference.
+/// Returns the stages, with launches, that have a kernel or reason not met before. Ignores numbers
+/// within reasons.
 fn sample(text: &str) -> String {
     let is_part = |line: &&str| line.starts_with("    ");
     let (mut met, mut kept) = (BTreeSet::new(), String::new());
@@ -100,7 +102,7 @@ fn sample(text: &str) -> String {
         let kernels = kernels.map(|line| line.trim().split(' ').next().unwrap_or_default().into());
         let reason = reason.map(|why| why.replace(|c: char| c.is_ascii_digit(), ""));
         let whats = kernels.chain(reason);
-        // Not `any`: all count as met.
+        // Not `any`, so that every item is inserted.
         if whats.filter(|what| met.insert(what.clone())).count() > 0 {
             let entry = iter::once(head).chain(launches);
             kept.extend(entry.flat_map(|line| [line, "\n"]));
@@ -109,7 +111,7 @@ fn sample(text: &str) -> String {
     kept
 }
 
-/// Compares a sample of `text` with the file of that name, or writes it.
+/// Compares a sample of `text` with the file `name`, or writes the file.
 fn golden(name: &str, text: &str) {
     let text = &sample(text);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -126,7 +128,8 @@ fn golden(name: &str, text: &str) {
     assert_eq!(now, then, "lines of {name}; TURNTILE_BLESS=1 writes it anew");
 }
 
-/// A shape by all `ways`, of elements of `elem` bytes with their own alignment and with 16.
+/// Shows a shape by all `ways`, for elements of `elems` bytes, aligned to the element and to 16
+/// bytes.
 fn stages(text: &mut String, shape: StageMap, ways: &[Strategy], elems: &[usize]) {
     for &way in ways {
         for &elem in elems {
@@ -143,13 +146,13 @@ fn stages(text: &mut String, shape: StageMap, ways: &[Strategy], elems: &[usize]
     }
 }
 
-/// Every form of stage in every way that there is: which have a kernel and why others have none.
+/// Every form of stage by every strategy: its kernel, or the reason for having none.
 #[test]
 fn every_way_of_every_shape() {
     let mut text = String::new();
     let step_by_step = |way: &Strategy| matches!(way, Strategy::Rounds { .. });
     for shape in shapes() {
-        // Hundreds of launches a stage: `slots_and_padding` has smaller ones.
+        // Hundreds of launches per stage: `slots_and_padding` has smaller ones.
         let slide = matches!(shape, StageMap::Slide(_));
         let by = ways(&[7]).into_iter().filter(|way| !(slide && step_by_step(way)));
         stages(&mut text, shape, &by.collect::<Vec<_>>(), &[4]);
@@ -157,7 +160,7 @@ fn every_way_of_every_shape() {
     golden("methods.txt", &text);
 }
 
-/// Where one launch gives way to another: words, alignment, tiles, sizes on chip, 2^31 super-elements.
+/// Sizes at which the launch changes: words, alignment, tiles, bytes on chip, 2^31 super-elements.
 #[test]
 fn boundaries() {
     let mut text = String::new();
@@ -175,7 +178,7 @@ fn boundaries() {
             &[elem],
         );
     }
-    // No square, several words, several instances between: not for tiles.
+    // Sides that differ, two words per element, a middle axis of 2: not for tile-swap.
     let tile = [Strategy::TileSwap { tile: 32 }];
     for extents in [[1, 32, 1, 64, 1], [1, 32, 1, 32, 2], [1, 32, 2, 32, 1]] {
         stages(&mut text, swap(extents), &tile, &[4]);
@@ -185,12 +188,12 @@ fn boundaries() {
     {
         stages(&mut text, swap(extents), &[BLOCK], &words);
     }
-    // Narrow words by 4 bytes where rows, columns or both are whole ones.
+    // Narrow words move 4 bytes at a time if rows, columns or both are whole 4-byte words.
     let wide = [Scope::Cluster(4), Scope::Grid].map(Strategy::Barrier);
     for (rows, cols) in [(131, 256), (256, 131), (256, 300), (131, 257)] {
         stages(&mut text, swap([1, rows, 1, cols, 1]), &wide, &[1, 2]);
     }
-    // 232 448 bytes fit a block.
+    // A block has at most 232 448 bytes of shared memory.
     for cols in [240, 241, 242, 243, 250] {
         stages(&mut text, swap([1, 240, 1, cols, 1]), &[BLOCK], &[1, 4]);
     }
@@ -204,7 +207,7 @@ fn boundaries() {
         stages(&mut text, swap([2, 10, 1, 30, unit]), &global, &[4]);
     }
     stages(&mut text, swap([2, 10, 1, 30, 3]), &[Strategy::OnChipMoves { threads: 128 }], &[2, 4]);
-    // 2^32 elements of a matrix less twice its rows, and 2^31 slots.
+    // Limits: 2^32 elements less twice the rows of the matrix, and 2^31 slots.
     for (rows, cols, slot) in [(1 << 16, 65_533, 64), (1 << 16, 65_534, 64), (70_000, 70_000, 2)] {
         let slots = AlignedSlots::new(rows, cols, slot, slot).unwrap();
         for direction in DIRECTIONS {
@@ -216,8 +219,8 @@ fn boundaries() {
     golden("boundaries.txt", &text);
 }
 
-/// Axes of no simpler form: on chip in rows by 16 and by 4 bytes, padded or not, and as one run; along cycles by either
-/// width and holding; what has no kernel.
+/// Orders of axes without a simpler form: on chip in rows by 16 and by 4 bytes, padded or not, and
+/// as one run; along cycles, with either index width and storage; and orders without a kernel.
 #[test]
 fn axes_in_any_order() {
     let mut text = String::new();
@@ -230,12 +233,12 @@ fn axes_in_any_order() {
     ] {
         stages(&mut text, axes(extents, order), &[BLOCK], &words);
     }
-    // 232 448 bytes fit a block, and rows that are padded only below that.
+    // A block has at most 232 448 bytes of shared memory. Rows are padded only below that.
     for last in [56, 57, 58] {
         stages(&mut text, axes(&[8, 16, 8, last], &[2, 0, 3, 1]), &[BLOCK], &[4]);
         stages(&mut text, axes(&[8, 16, 8, last - 1], &[2, 3, 1, 0]), &[BLOCK], &[4]);
     }
-    // Eight axes, and words of an element beside them.
+    // Eight axes, also with several words per element.
     let eight = axes(&[2, 3, 2, 3, 2, 3, 2, 3], &[6, 1, 4, 7, 2, 5, 0, 3]);
     let by = [BLOCK, Strategy::Moves, Strategy::PerCycle];
     stages(&mut text, eight, &by, &[4, 12]);
@@ -246,7 +249,7 @@ fn axes_in_any_order() {
         let many = axes(&[first, 1 << 6, 1 << 8, 1 << 8], &[2, 0, 3, 1]);
         stages(&mut text, many, &by[1..], &[4]);
     }
-    // Tiles that are too long to be turned on the way.
+    // Tiles too long to be transposed in the same pass.
     stages(&mut text, turned(2, [5, 6], [300, 200]), &by[1..], &[4]);
     golden("axes.txt", &text);
 }
@@ -285,7 +288,7 @@ fn slots_and_padding() {
     golden("slots.txt", &text);
 }
 
-/// What another device lacks.
+/// Launches that a device with fewer features has, and reasons for having none.
 #[test]
 fn a_device_of_old() {
     let mut text = String::new();
@@ -317,7 +320,7 @@ fn from_one_place_to_another() {
     ] {
         for elem in [1, 2, 4, 8, 16, 12, 40] {
             for alignment in alignments(elem) {
-                // A swath has 32 rows of tiles for lines, else one.
+                // A swath has 32 rows of tiles for `Lines`, else one.
                 let [_, lines, ..] = elsewhere(32);
                 let [micro, _, band, stack, units] = elsewhere(1);
                 let shape = swap([batch, rows, 1, cols, 1]);
@@ -333,7 +336,7 @@ fn from_one_place_to_another() {
     golden("into.txt", &text);
 }
 
-/// Axes in any order from one place to another, and over clusters and the grid.
+/// Axes in any order: out of place, and in place over clusters and the grid.
 #[test]
 fn axes_by_tiles() {
     let mut text = String::new();

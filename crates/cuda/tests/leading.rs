@@ -1,4 +1,5 @@
-//! Plans for leading dimensions: their launches, followed on the host from their parameters alone, against plain loops.
+//! Plans for leading dimensions: follows their launches on the host, using only the launch
+//! parameters, and compares them with plain loops.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use turntile_plan::{
 use crate::follow::reaches;
 use crate::replay;
 
-/// What a byte of the memory or of the workspace holds: the number of the byte that was there at first.
+/// Value of a byte that has no data. Other bytes have the number of their original byte.
 pub const NOTHING: u32 = u32::MAX;
 
 fn planner() -> Planner {
@@ -31,14 +32,14 @@ fn leading(problem: &Problem) -> LeadingDims {
     *problem.leading().unwrap()
 }
 
-/// Whether it moves the matrix in one pass where it lies.
+/// Returns `true` if the plan transposes the matrix in one pass in place.
 fn is_turned(plan: &Plan) -> bool {
     let methods: Vec<_> =
         plan.stages().map(|stage| (stage.map.clone(), stage.implementation.method)).collect();
     matches!(methods[..], [(StageMap::TransposeRows(_), Method::TileSwap)])
 }
 
-/// Runs launches on numbered bytes, one after the other.
+/// Runs launches on numbered bytes, one after another.
 pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
     let alignment = work.alignment() as u64;
     let mut workspace = vec![NOTHING; work.workspace_bytes()];
@@ -58,7 +59,7 @@ pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
             moved.unwrap_or_else(|why| panic!("{plan}: {why:?} {launch:?}")).map(|to| to as usize)
         };
         let (before, held) = (data.to_vec(), workspace.clone());
-        // Flags lie in the workspace, behind what is kept, and are overwritten.
+        // Flags follow the saved gaps in the workspace, and are overwritten.
         if let (WorkspacePart::Flags(bytes), BufferOffset::Workspace(start)) =
             (call.workspace, second)
         {
@@ -91,7 +92,7 @@ pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
             }
             _ => {
                 assert_eq!(first, BufferOffset::Data(0));
-                // Runs of tiles count the gap behind the last row.
+                // Runs of tiles include the gap after the last row.
                 for (at, &byte) in before.iter().take(reach).enumerate() {
                     if let Some(to) = moved(alignment, at) {
                         data[to] = byte;
@@ -102,7 +103,7 @@ pub fn run(plan: &Plan, work: &Work, data: &mut [u32]) {
     }
 }
 
-/// Every byte that is of the result, or of neither source nor result, is what it ought to be.
+/// Checks every byte of the result, and every byte outside source and result.
 fn check(plan: &Plan) -> Work {
     let work = Work::of_plan(plan).unwrap();
     assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
@@ -112,7 +113,8 @@ fn check(plan: &Plan) -> Work {
     let mut data: Vec<u32> = (0..(leading.span() * e) as u32).collect();
     let mut want = data.clone();
     let mut known = vec![true; leading.span()];
-    // In one pass where it lies nothing else is touched.
+    // Unless the plan transposes in one pass in place, source elements outside the result are
+    // unspecified.
     if plan.passes() > 0 && !is_turned(plan) {
         (0..source.len()).for_each(|k| known[source.offset(k)] = false);
     }
@@ -146,7 +148,7 @@ fn slid(sides: [usize; 2], gaps: [usize; 2], elem_bytes: usize) -> Problem {
     problem.with_leading(sides[1] + gaps[0], sides[1] + gaps[1]).unwrap()
 }
 
-/// Those by tiles, of all sides.
+/// Returns the plans by tiles, for tiles of all sides.
 fn tiled(problem: &Problem) -> Vec<Plan> {
     let [lda, ldb] =
         [leading(problem).source(), leading(problem).result()].map(|rows| rows.pitch());
@@ -163,7 +165,7 @@ fn tiled(problem: &Problem) -> Vec<Plan> {
         .collect()
 }
 
-/// Every way within the default cap, at an address as aligned as elements are and at a multiple of 16.
+/// Checks every candidate within the default cap, at the element's alignment and at 16 bytes.
 fn check_every_way(problem: Problem) -> Vec<Work> {
     let elem = problem.elem_bytes();
     let mut works = Vec::new();
@@ -189,7 +191,8 @@ fn all_small_matrices() {
     }
 }
 
-/// Shapes that make tiles, blocks and rounds, and every kernel of the ways: there is none that is not met.
+/// Shapes that make tiles, blocks and rounds. Together they meet every kernel for leading
+/// dimensions.
 #[test]
 fn matrices_of_many_tiles() {
     let mut met = BTreeSet::new();
@@ -212,7 +215,7 @@ fn matrices_of_many_tiles() {
             met.extend(works.flat_map(|work| work.calls().to_vec()).map(|call| call.kernel()));
         }
     }
-    // Elements that are long runs themselves, of words of every size.
+    // Elements that are long runs, in words of every size.
     for elem_bytes in [401, 402, 404, 408, 400] {
         let p = turned([9, 11], [4, 6], elem_bytes);
         let works = check_every_way(p).into_iter().chain(check_every_way(turned(
@@ -255,8 +258,8 @@ fn launches_fit_the_device_code() {
     works.for_each(|work| work.calls().iter().for_each(crate::lowering::check));
 }
 
-/// Numbers of a square are scaled as they change places, and what is beside a square where it was put; all else has a pass of
-/// its own.
+/// Elements of a square are scaled in its swap pass. The other elements of a matrix with equal
+/// leading dimensions are scaled in place in a second launch. All other plans take a separate pass.
 #[test]
 fn squares_are_scaled_on_the_way() {
     let by = Scaling::By { alpha: Some([2.0, 0.5]), conjugated: true };
@@ -280,7 +283,7 @@ fn squares_are_scaled_on_the_way() {
         for sides in [[4000, 3000], [3000, 4000]] {
             let most = scaled(of(sides, 4016, bytes), number, by).unwrap();
             assert_eq!(most.calls().len(), 3);
-            // The part behind the square, or below it.
+            // The part to the right of the square, or below it.
             let to = if sides[0] > sides[1] { 3000 } else { 3000 * 4016 } * bytes;
             assert_eq!(most.spots()[2][0], BufferOffset::Data(to));
             assert!(most.calls()[2].kernel().starts_with("scale."));
@@ -300,7 +303,7 @@ fn square_of(work: &Work) -> SquareArgs {
     args
 }
 
-/// Sizes that fill a chip: which kernels, and no more workspace than the formula says.
+/// Sizes that fill a chip: their kernels, and at most the workspace of the formula.
 #[test]
 fn large_matrices_go_by_wide_words() {
     let kernels = |problem: Problem| -> Vec<String> {
@@ -325,18 +328,19 @@ fn large_matrices_go_by_wide_words() {
     assert!(plan.workspace_bytes >= kept * 4);
 }
 
-/// Gaps that travel as elements save passes where there is room; of all frames the fastest is taken.
+/// Moving gap elements with the data saves passes if space permits. The planner chooses the fastest
+/// frame.
 #[test]
 fn the_fastest_frame_is_taken() {
     let around =
         |plan: &&Plan| plan.stages().all(|stage| !matches!(stage.map, StageMap::TransposeRows(_)));
     for (sides, lds, frames, passes) in [
-        // By tiles that divide both pitches, and by one slide or two.
+        // By tiles that divide both pitches, and by one or two slides.
         ([8000, 5000], [5100, 8100], 3, 2),
         ([5000, 8000], [8100, 5100], 3, 2),
         ([20000, 12000], [12032, 20032], 3, 2),
         ([20011, 16381], [16400, 20100], 2, 3),
-        // What is kept would be more than there is room for; and no side has room for the other's last gap.
+        // Saved gaps would exceed the cap, or neither side has space for the other's last gap.
         ([8000, 5000], [10_000, 16_003], 1, 4),
         ([8000, 5000], [10_000, 16_000], 1, 4),
     ] {
@@ -347,7 +351,7 @@ fn the_fastest_frame_is_taken() {
         assert_eq!((all.len(), best.passes()), (frames, passes), "{best:#}");
         assert!(all.iter().all(|other| best.seconds <= other.seconds), "{best:#}");
     }
-    // What travels may leave more to be kept than there is room for.
+    // Moving gap elements may increase the saved gaps beyond the cap.
     let problem = transposed([8000, 5000], [5100, 8100], 4);
     let [more, least] = [plan(&problem).saved_gap_bytes(), problem.saved_gap_bytes()];
     assert!(more > least);
@@ -360,7 +364,7 @@ fn the_fastest_frame_is_taken() {
     assert!(passes >= 4 && kept == least, "{passes} passes, {kept} bytes");
 }
 
-/// Where the cap leaves no room for gaps, the error says how much they need.
+/// If the cap is too low for the gaps, the error has the bytes needed.
 #[test]
 fn caps_are_kept_to() {
     let problem = turned([3000, 2000], [2000, 3000], 4);
@@ -377,7 +381,7 @@ fn caps_are_kept_to() {
     assert_eq!(planner().candidates(&problem.with_cap(cap)).candidates, []);
     let least = plan(&problem.with_cap(need));
     assert_eq!(least.workspace_bytes, need, "{least:#}");
-    // Rows slide with a flag a block, or in rounds without.
+    // Rows slide with one flag per block, or in rounds without flags.
     let slide = slid([3000, 2000], [0, 100], 4);
     let method =
         |plan: &Plan| plan.stages().map(|stage| stage.implementation.method).collect::<Vec<_>>();
@@ -386,7 +390,7 @@ fn caps_are_kept_to() {
     let flags = (3000 * 2000 * 4usize).div_ceil(48_384) + 1;
     let bytes = [blocks.workspace_bytes, rounds.workspace_bytes];
     assert_eq!(bytes, [(4 * flags).next_multiple_of(8), 0]);
-    // Equal pitches need nothing.
+    // Equal pitches need no workspace.
     let turned = turned([3000, 2000], [1000, 0], 4).with_cap(0);
     assert_eq!(plan(&turned).workspace_bytes, 0);
 }
@@ -415,7 +419,7 @@ fn plans_put_together_by_hand_are_refused() {
             if leg != 1 {
                 is_leading(&less);
             }
-            // As if nothing were kept: flags would overlap what is.
+            // A plan that saves no gaps would place flags over saved gaps.
             let mut other = around.clone();
             other.phases[leg].stages[stage].implementation.method = Method::OutOfPlace;
             assert!(matches!(refused(&other), CudaError::Flawed(_)));
@@ -425,7 +429,7 @@ fn plans_put_together_by_hand_are_refused() {
     assert!(matches!(refused(&unaligned), CudaError::Flawed(_)));
 }
 
-/// Odd pitches leave the rest's places less aligned than the matrix.
+/// With odd pitches, the part outside the square is less aligned than the matrix.
 #[test]
 fn vectors_are_as_aligned_as_every_row() {
     for (sides, pitch, elem_bytes) in [([32, 16], 33, 4), ([16, 32], 33, 4), ([4, 2], 5, 8)] {
@@ -435,7 +439,7 @@ fn vectors_are_as_aligned_as_every_row() {
     }
 }
 
-/// Numbers in rows of whole vectors go by vectors, others one by one.
+/// Numbers in rows of whole vectors are scaled by vectors, others one by one.
 #[test]
 fn numbers_go_by_vectors_where_they_can() {
     let wide = |number, cols, pitch, alignment| {
@@ -469,7 +473,7 @@ proptest! {
         elem_bytes in prop::sample::select(vec![1usize, 2, 3, 4, 8, 12, 16]),
         square in any::<bool>(), cap in prop::sample::select(vec![1000usize, 20_000, 1 << 20]),
     ) {
-        // Equal pitches are rare when drawn.
+        // Random pitches are rarely equal.
         let pitch = rows.max(cols) + a;
         let problem = match square {
             true => transposed([rows, cols], [pitch; 2], elem_bytes),
@@ -484,7 +488,8 @@ proptest! {
     }
 }
 
-/// A tile's row of such elements has more words than 32 bits count; other elements as long have no such tile.
+/// A tile row of such elements has 2^32 words or more. Other elements of this length have no such
+/// tile.
 #[test]
 fn elements_too_long_for_a_tile_are_refused() {
     for elem in [(1 << 31) + 1, 536_870_911] {

@@ -1,4 +1,4 @@
-//! Launches against the device code they name, without a GPU.
+//! Compares launches with the device code that they name, without a GPU.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,8 @@ use crate::cases::{
     ways,
 };
 
-/// The entry point exists, its parameter is as long as what is passed, and the geometry is possible.
+/// Checks that the entry point exists, its parameter has the size passed, and the geometry is
+/// valid.
 pub fn check(call: &CheckedLaunch) {
     let ptx = call.family.ptx(call.word);
     let declared = format!("{}_param_0[{}]", call.entry, call.params.bytes().len());
@@ -36,7 +37,7 @@ pub fn check(call: &CheckedLaunch) {
     }
 }
 
-/// Every entry point of a family, as [`|call| call.kernel()`] names it.
+/// Returns every entry point of a family, named as `kernel()` of a launch names it.
 fn entries(family: Family) -> BTreeSet<String> {
     let words = [1, 2, 4, 8, 16];
     let of = |word: usize| {
@@ -47,7 +48,7 @@ fn entries(family: Family) -> BTreeSet<String> {
     words.into_iter().flat_map(of).collect()
 }
 
-/// Every kernel that moves something in place is met, and nothing but these.
+/// The launches meet every in-place kernel, and no other.
 #[test]
 fn launches_fit_the_device_code() {
     let mut kernels = BTreeSet::new();
@@ -69,7 +70,7 @@ fn launches_fit_the_device_code() {
         let squares = squares(64, 128).next().unwrap();
         Swap::lower(squares, elem, &DeviceLimits::H200).unwrap().iter().for_each(&mut meet);
     }
-    // Rows a pitch apart are those of `leading.rs`.
+    // `leading.rs` has kernels for rows with a pitch.
     let elsewhere = [
         Family::OutOfPlace,
         Family::IntoAxes,
@@ -81,34 +82,35 @@ fn launches_fit_the_device_code() {
     ];
     let families = Family::ALL.into_iter().filter(|family| !elsewhere.contains(family));
     let mut all: BTreeSet<String> = families.flat_map(entries).collect();
-    // These count in bytes: one variant serves all words.
+    // These kernels count in bytes: one variant processes all words.
     all.retain(|kernel| !kernel.starts_with("pad.") || kernel.starts_with("pad.w1/"));
     all.retain(|kernel| kernel != "pad.w1/pad_spread");
     // Out of place only, as those of `elsewhere`.
     all.retain(|kernel| !kernel.ends_with("/barrier_tile"));
-    // The same file for two words, each with its entries.
+    // One file for two words, each with its own entries.
     let is_own = |kernel: &String| {
         ["w1", "w4"]
             .iter()
             .any(|w| kernel.starts_with(&format!("retile.{w}/")) && kernel.ends_with(&w[1..]))
     };
     all.retain(|kernel| !kernel.starts_with("retile.") || is_own(kernel));
-    // Words of 4 bytes and more.
+    // Words of at least 4 bytes.
     all.retain(|kernel| {
         !["peer_squares.w1/", "peer_squares.w2/"].iter().any(|w| kernel.starts_with(w))
     });
-    // In bytes too, by the widest access.
+    // These kernels also count in bytes, with the widest access.
     all.retain(|kernel| !kernel.starts_with("fields.") || kernel.starts_with("fields.w16/"));
     assert_eq!(kernels, all);
 }
 
-/// Squares of parts of so many rows before and after, over three ranks.
+/// Returns the squares of parts with `m` rows before and `n` rows after, over three ranks.
 fn squares(m: usize, n: usize) -> impl Iterator<Item = Squares> {
     let sides = (1..=m.min(n)).rev().filter(move |side| m % side + n % side == 0);
     sides.map(move |side| Squares { side, across: [m / side, n / side], pitch: 3 * n })
 }
 
-/// Of squares of blocks apart, every pair of tiles is in one half, and in the launch of a block that is its own.
+/// Launches 0 and 1 each swap half of the tile pairs of two mirrored blocks. Launch 2 swaps all pairs
+/// of a block that is its own mirror image.
 #[test]
 fn squares_apart() {
     for elem in [4, 8, 16] {
@@ -125,7 +127,8 @@ fn squares_apart() {
             for (part, call) in launches.unwrap().into_iter().enumerate() {
                 let own = part == 2;
                 let Args::Apart(a) = call.params else { panic!("{call:?}") };
-                // A row of a tile is 256 bytes, two pairs are held, and blocks go on from tile to tile.
+                // A tile row has 256 bytes, shared memory has two pairs of tiles, and blocks
+                // process several tiles.
                 assert_eq!((a.pitch, a.side), (squares.pitch as u64 * word, side as u32));
                 let pairs = if own { across * (across + 1) / 2 } else { across * across };
                 let fields = [a.across, a.squares, a.pairs].map(|field| field as usize);
@@ -146,7 +149,8 @@ fn squares_apart() {
     }
 }
 
-/// Rows that exchange are a host's alone; rows cut in rounds, as if they were padded, would lose the columns cut off.
+/// Only a CPU exchanges rows with gaps. Rows cut in rounds, as for padding, would lose the cut
+/// columns.
 #[test]
 fn what_only_a_host_does_has_no_kernel() {
     let rows = PitchedRows::new(500, 490, 500).unwrap();
@@ -194,7 +198,7 @@ fn what_a_device_lacks_is_an_answer() {
     assert!(matches!(answer(BLOCK), Err(LowerError::OnChip { have: 49_152, .. })));
 }
 
-/// Squares of more tile pairs than a launch has blocks are declined for that.
+/// Squares with more tile pairs than a launch has blocks are declined for that reason.
 #[test]
 fn squares_of_too_many_tiles_are_declined() {
     let problem = Problem::new(9_999_991, 9_999_991, 4).unwrap();
@@ -203,7 +207,7 @@ fn squares_of_too_many_tiles_are_declined() {
         .candidates(&problem);
     let too_many = turntile_plan::Infeasible::TooMany {
         what: "blocks",
-        // 92 593 tiles of 108 a side, in groups of 8 by 8.
+        // 92 593 tiles of side 108, in groups of 8 by 8.
         count: 11_575 * 11_576 / 2 * 64,
         most: i32::MAX as usize,
     };
@@ -217,7 +221,7 @@ fn every_way_out_of_place_fits_the_device_code() {
     for (batch, rows, cols) in MATRICES {
         for elem in ELEMENTS_ELSEWHERE {
             let Ok(problem) = Problem::with_batch(batch, rows, cols, elem) else { continue };
-            // More than any memory has.
+            // Larger than any memory.
             if problem.bytes() > 1 << 44 {
                 continue;
             }
@@ -229,7 +233,7 @@ fn every_way_out_of_place_fits_the_device_code() {
                         kernels.insert(call.kernel());
                     }
                 }
-                // The planner has a program for memory of any alignment, and it relies on no more.
+                // For every alignment, the planner's plan relies on no more than that alignment.
                 let problem = problem.out_of_place().unwrap().with_alignment(alignment);
                 let work = Work::of_plan(&planner.plan(&problem).unwrap()).unwrap();
                 work.calls().iter().for_each(check);
@@ -238,7 +242,7 @@ fn every_way_out_of_place_fits_the_device_code() {
         }
     }
     assert_eq!(kernels.len(), 15, "all of them are met: {kernels:?}");
-    // Axes in any order: a kernel for each word.
+    // Axes in any order: one kernel per word.
     for (elem, alignment) in [(1, 1), (2, 16), (4, 16), (8, 8), (16, 16), (12, 16), (40, 4)] {
         let problem = Problem::permuted(&[30, 40, 50, 60], &[3, 1, 0, 2], elem).unwrap();
         let problem = problem.out_of_place().unwrap().with_alignment(alignment);

@@ -1,4 +1,4 @@
-//! The integration tests, one program: each is linked anew.
+//! All integration tests in one program, because each program is linked separately.
 
 mod card;
 mod cases;

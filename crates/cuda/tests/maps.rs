@@ -1,4 +1,4 @@
-//! Launches replayed on the host: each puts every byte where its stage does.
+//! Replays launches on the host: each moves every byte to the destination of its stage.
 
 use turntile_cuda::family::Family;
 use turntile_cuda::launch::{CheckedLaunch, Launch, WorkspacePart};
@@ -20,8 +20,8 @@ fn every_shape_by_every_way() {
     assert_eq!(lowered, 5574);
 }
 
-/// The replay keeps to the geometry: with a block less something is not moved, with less memory on chip or
-/// for flags the launch is broken.
+/// The replay respects the geometry. With one block fewer, an element is not moved. With less
+/// shared memory or workspace, the launch is broken.
 #[test]
 fn less_is_not_enough() {
     let (mut blocks, mut on_chip, mut flags) = (0, 0, 0);
@@ -45,7 +45,8 @@ fn less_is_not_enough() {
                 assert!(broken(&Launch { workspace: WorkspacePart::None, ..call }), "{call:?}");
                 flags += 1;
             }
-            // Others go on to what another would have taken, or leave the last blocks of a grid idle.
+            // Blocks of other families process several parts, or the last blocks of a grid are
+            // idle.
             let a_block_a_part = [Family::Tiles, Family::SwapAxes, Family::Barrier];
             let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
             if a_block_a_part.contains(&call.family) && moves {
@@ -95,7 +96,7 @@ fn barriers_over_clusters_and_the_grid() {
     assert_eq!(lowered, 870);
 }
 
-/// The same of axes: drawn ones, and instances that a block does not hold.
+/// Axes over clusters and the grid: random orders, and instances too large for a block.
 #[test]
 fn axes_over_clusters_and_the_grid() {
     let by = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Strategy::Barrier);
@@ -120,8 +121,8 @@ fn axes_over_clusters_and_the_grid() {
     assert_eq!(lowered, 4580);
 }
 
-/// Axes of which no two stay together, drawn with a seed: every order of numbers of digits, batches and last axes that
-/// stay, by every way that such have.
+/// Random orders, from a fixed seed, in which no two axes stay adjacent. They have every number of
+/// digits, with batches and last axes that stay, by every strategy for such axes.
 #[test]
 fn axes_in_any_order() {
     let (mut lowered, mut on_chip) = (0, 0);
@@ -137,12 +138,12 @@ fn axes_in_any_order() {
     assert_eq!((lowered, on_chip), (7392, 3676));
 }
 
-/// 2^31 super-elements are the first that 64-bit numbers count.
+/// From 2^31 super-elements on, kernels use 64-bit indices.
 #[test]
 fn around_two_to_the_31_super_elements() {
     let mut lowered = 0;
     let by = [Strategy::Moves, Strategy::PerCycle];
-    // The first is the product of many small primes, the second prime: a single row.
+    // The first count has many small prime factors. The second is prime, which leaves a single row.
     for units in [(1 << 31) - 2, (1 << 31) - 1, 1 << 31, (1 << 31) + 1] {
         for (batch, rows) in [(1, 1), (1, 2), (1, 3), (2, 2), (3, 7)] {
             if units % (batch * rows) == 0 {
@@ -158,7 +159,7 @@ fn around_two_to_the_31_super_elements() {
             }
         }
     }
-    // 2^31 - 2, 2^31, 2^31 + 2.
+    // 2^31 - 2, 2^31 and 2^31 + 2 elements.
     for extents in [[18, 217, 1661, 331], [8, 16, 1 << 12, 1 << 12], [50, 533, 61, 1321]] {
         let [a, b, c, d] = extents;
         for shape in [
@@ -220,8 +221,8 @@ fn slots_both_ways() {
     assert_eq!(lowered, 7056);
 }
 
-/// Records whose fields have equal and other widths, between AoS and tiles: short last tiles, several to a block, none that
-/// a block holds, fields at other places than in order.
+/// Records with fields of equal and different widths, between AoS and tiles: short last tiles,
+/// several tiles per block, tiles too large for a block, fields in another order.
 #[test]
 fn records_between_aos_and_tiles() {
     let mut lowered = 0;
@@ -251,7 +252,8 @@ fn records_between_aos_and_tiles() {
     assert_eq!(lowered, 4224);
 }
 
-/// Records' slots: one chunk and many, tails of every length, from AoS and from tiles, fields at other places.
+/// Slots of records: one chunk and several, remainders of every length, from AoS and from tiles,
+/// fields in another order.
 #[test]
 fn slots_of_records() {
     let mut lowered = 0;
@@ -284,11 +286,12 @@ fn slots_of_records() {
         meet(fields.clone(), AOS, 16, 16);
         meet(fields, AOS, 8, 24);
     }
-    meet(RecordSchema::new(100, &[1; 65]).unwrap(), 1, 16, 16); // more than kernels have room for
+    meet(RecordSchema::new(100, &[1; 65]).unwrap(), 1, 16, 16); // more fields than a kernel takes
     assert_eq!(lowered, 22_256);
 }
 
-/// Super-elements of every length, in registers and on chip, with flags in memory and on chip.
+/// Super-elements of every length, in registers and in shared memory, with flags in global and in
+/// shared memory.
 #[test]
 fn super_elements_of_every_length() {
     let mut lowered = 0;
@@ -302,7 +305,7 @@ fn super_elements_of_every_length() {
     assert_eq!(lowered, 112);
 }
 
-/// Rows slide by several launches, of which none may overwrite what another has yet to read.
+/// Rows slide by several launches. No launch overwrites data that a later launch reads.
 #[test]
 fn rows_slide_both_ways() {
     for (rows, cols, pitch, other) in [
@@ -345,7 +348,7 @@ fn rows_slide_both_ways() {
     }
 }
 
-/// Runs launches over memory in which every byte holds its offset.
+/// Runs launches on memory in which each byte has its offset as value.
 fn nothing_is_lost(calls: &[CheckedLaunch], bytes: usize, check: impl FnOnce(&[usize])) {
     let mut memory: Vec<usize> = (0..bytes).collect();
     for call in calls.iter().map(|call| **call) {
@@ -383,7 +386,8 @@ fn from_one_place_to_another() {
     assert_eq!((kernels.len(), lowered), (15, 1044), "{kernels:?}");
 }
 
-/// Every order of up to five axes of small extents, and drawn ones of more: a tile of all, and several with a ragged end.
+/// All orders of up to five short axes, and random orders of more axes, out of place: a single
+/// tile, and several tiles with partial ones at the end.
 #[test]
 fn axes_from_one_place_to_another() {
     let mut lowered = 0;
@@ -420,7 +424,7 @@ fn axes_from_one_place_to_another() {
     assert_eq!(lowered, 14_409);
 }
 
-/// Every order of so many axes.
+/// Returns all orders of `rank` axes.
 fn orders(rank: usize) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for axis in 0..rank {
@@ -434,7 +438,7 @@ fn orders(rank: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Tiles that have kernels of their own, alone, in pairs and beyond what a block holds side by side.
+/// Square tiles that have a kernel: single, in pairs, and more adjacent tiles than a block holds.
 #[test]
 fn square_tiles() {
     let mut lowered = 0;
@@ -447,7 +451,7 @@ fn square_tiles() {
             lowered += follow(swap([batch, side, mid, side, 1]), &by);
         }
     }
-    // Many tiles, in groups, with rows that begin anywhere and with lines shared.
+    // Many tiles, in groups, with rows of any alignment and with shared cache lines.
     for (side, elem) in
         [(3840, 1), (3841, 1), (1921, 2), (1985, 4), (23000, 4), (23001, 4), (993, 8), (1032, 16)]
     {
@@ -465,7 +469,7 @@ fn square_tiles() {
     assert_eq!(lowered, 1636);
 }
 
-/// Cubes whose rows are whole vectors, of whole tiles and ragged, both ways.
+/// Cubes with rows of whole vectors, of whole and partial tiles, in both directions.
 #[test]
 fn cubes() {
     let mut lowered = 0;
@@ -480,8 +484,8 @@ fn cubes() {
     assert_eq!(lowered, 336);
 }
 
-/// Axes that change places in pairs: small ones, an axis split evenly and not, axes that stay and that change places
-/// within a row, several words to an element, and arrays beyond 2^32 elements.
+/// Axes that swap in pairs: short axes, an axis split with and without a remainder, axes that stay
+/// or swap within a row, several words per element, and arrays of more than 2^32 elements.
 #[test]
 fn axes_in_pairs() {
     let shapes = [
@@ -503,6 +507,6 @@ fn axes_in_pairs() {
     ];
     let lowered =
         shapes.map(|(extents, order)| follow(axes(extents, order), &[Strategy::SwapAxes]));
-    // Of the one before the last, single bytes are more tiles than a launch has blocks.
+    // In the last shape but one, single bytes have more tiles than a launch has blocks.
     assert_eq!(lowered, [14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 14, 12, 14]);
 }

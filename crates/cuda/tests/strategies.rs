@@ -1,4 +1,5 @@
-//! What chips offer, what plans print and hold, and what is launched are one thing.
+//! The strategies that devices offer, the launches that plans print, and the launches that run
+//! agree.
 
 use turntile_cuda::launch::{CheckedLaunch, DeviceLimits, Launch, WorkspacePart};
 use turntile_cuda::{BufferOffset, GpuDevice, LaunchList, Work};
@@ -12,14 +13,15 @@ use crate::cases::{DIRECTIONS, ELEMENTS, alignments, drawn, shapes, swap, turned
 use crate::follow::{agrees, offsets, through};
 use crate::replay;
 
-/// A launch as plans print it, or how many are not printed one by one.
+/// A printed launch, or the number of launches that are not printed separately.
 #[derive(Debug, PartialEq)]
 enum Printed {
     Launch { kernel: String, numbers: [usize; 3], workspace: WorkspacePart },
     More(usize),
 }
 
-/// `moves.w16/move_swap32_1 8 x 256 threads, 6144 bytes on chip, 16 bytes of flags`, `and 7 more launches`.
+/// Parses `moves.w16/move_swap32_1 8 x 256 threads, 6144 bytes on chip, 16 bytes of flags`, or `and
+/// 7 more launches`.
 fn parse(line: &str) -> Printed {
     let number = |word: &str| word.parse().unwrap_or_else(|_| panic!("a number in {line}"));
     let words = |text: &'_ str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -45,7 +47,7 @@ fn parse(line: &str) -> Printed {
     Printed::Launch { kernel: kernel.clone(), numbers, workspace }
 }
 
-/// The lines are these launches, in order, and no others.
+/// Checks that the lines print these launches, in order, and no others.
 fn prints<'a>(lines: impl Iterator<Item = &'a str>, calls: &[CheckedLaunch]) {
     let mut rest = calls;
     for line in lines {
@@ -65,7 +67,7 @@ fn prints<'a>(lines: impl Iterator<Item = &'a str>, calls: &[CheckedLaunch]) {
     assert_eq!(rest, [], "launches that are not printed");
 }
 
-/// Whether some launch goes wrong with so many bytes of workspace.
+/// Returns `true` if a launch is broken with `bytes` bytes of workspace.
 fn breaks(calls: &[CheckedLaunch], alignment: usize, bytes: usize) -> bool {
     calls.iter().map(|call| **call).any(|launch| {
         let workspace = match launch.workspace {
@@ -77,7 +79,8 @@ fn breaks(calls: &[CheckedLaunch], alignment: usize, bytes: usize) -> bool {
     })
 }
 
-/// The launches of an offer do what its shape says, with the workspace that it names and no less.
+/// Checks that the launches of an offer implement its shape, and need exactly the workspace that it
+/// names.
 fn check(offer: &Implementation, shape: &StageMap, request: &StageRequest) {
     let launches: &LaunchList = offer.launch_config.get().expect("a GPU's");
     let (elem, calls) = (request.elem_bytes, launches.calls());
@@ -92,10 +95,10 @@ fn check(offer: &Implementation, shape: &StageMap, request: &StageRequest) {
     assert!(offer.seconds > 0.0 && offer.seconds.is_finite(), "{shape} {}", offer.name());
 }
 
-/// Every form of shape: those that have kernels, and those that a GPU has none for.
+/// Returns shapes of every form, with and without a GPU kernel.
 fn forms() -> Vec<StageMap> {
     let mut forms = shapes();
-    // Routes' whole matrices, squares, tiles turned in instances, a copy.
+    // Whole matrices of routes, squares, tiles transposed within instances, a copy.
     forms.extend(
         [
             [1, 3000, 1, 3000, 1],
@@ -108,7 +111,8 @@ fn forms() -> Vec<StageMap> {
         .map(swap),
     );
     forms.extend([turned(1, [300, 211], [50, 36]), turned(3, [2, 2], [3, 2])]);
-    // No kernel: slots row by row. (What goes through the workspace: `cut.rs`, `leading.rs`.)
+    // Without a kernel: slots row by row. (`cut.rs` and `leading.rs` test stages that use the
+    // workspace.)
     let slots = AlignedSlots::by_rows(97, 33, 16).unwrap();
     forms.extend(DIRECTIONS.map(|direction| StageMap::SlotGather { batch: 2, slots, direction }));
     forms
@@ -116,7 +120,7 @@ fn forms() -> Vec<StageMap> {
 
 #[test]
 fn every_offer_does_what_it_says() {
-    // Offers in place and from one place to another, and requests without any.
+    // Number of offers in place and out of place, and of requests without an offer.
     let (mut offers, mut refused) = ([0, 0], 0);
     for chip in GpuDevice::presets() {
         for shape in forms() {
@@ -133,7 +137,7 @@ fn every_offer_does_what_it_says() {
                         };
                         let found = chip.implementations(&shape, &request);
                         refused += usize::from(found.is_err());
-                        // Axes can be moved in any order, in place and from one place to another.
+                        // Axes in any order have an offer, in place and out of place.
                         let none = !matches!(shape, StageMap::Axes(_));
                         assert!(none || found.is_ok(), "{shape} {elem_bytes}: {found:?}");
                         for offer in found.unwrap_or_default() {
@@ -148,7 +152,8 @@ fn every_offer_does_what_it_says() {
     assert_eq!((offers, refused), ([10993, 8640], 2400));
 }
 
-/// What a cap allows is what is offered without it, less what needs more.
+/// With a cap, a device offers all strategies that it offers without one, except those that need
+/// more workspace.
 #[test]
 fn caps_leave_out_what_needs_more() {
     let chip = GpuDevice::h200();
@@ -170,7 +175,7 @@ fn caps_leave_out_what_needs_more() {
     }
 }
 
-/// Follows what a plan launches through all of its problem, and reads what it prints.
+/// Follows a plan's launches through its whole problem, and parses its printed text.
 fn run(plan: &Plan, work: &Work) {
     let (problem, calls) = (&plan.problem, work.calls());
     let elem = problem.elem_bytes();
@@ -180,18 +185,19 @@ fn run(plan: &Plan, work: &Work) {
         assert_eq!(at, BufferOffset::Data(want), "{plan}, byte {offset}");
     }
     let text = format!("{plan:#}");
-    // Launches stand further in than anything else.
+    // Lines of launches have the largest indentation.
     prints(text.lines().filter_map(|line| line.strip_prefix("           ")), calls);
     let workspace = format!("workspace  {} bytes", plan.workspace_bytes);
     assert!(text.lines().any(|line| line == workspace), "{text}");
     assert!(!breaks(calls, problem.alignment(), plan.workspace_bytes), "{plan}");
 }
 
-/// The same of one in place, whose launches fit the device code and need the workspace that it names.
+/// Runs a plan in place. Its launches match the device code, and need the workspace that the plan
+/// names.
 fn run_in_place(plan: &Plan) {
     let work = Work::of_plan(plan).unwrap_or_else(|error| panic!("{plan}: {error}"));
     run(plan, &work);
-    // Whole words of 8 bytes.
+    // The workspace of a plan is whole words of 8 bytes.
     assert_eq!(work.workspace_bytes().next_multiple_of(8), plan.workspace_bytes, "{plan}");
     if plan.device == "h200" {
         work.calls().iter().for_each(crate::lowering::check);
@@ -222,7 +228,7 @@ fn plans_launch_what_they_print() {
             let problem = Problem::with_batch(batch, rows, cols, elem).unwrap();
             let problem = problem.with_alignment(alignment);
             for rule in [TileRule::CostModel, TileRule::Exhaustive] {
-                // Thousands of tiles of a large matrix are the same again.
+                // A large matrix has thousands of equivalent tiles.
                 if rule == TileRule::Exhaustive && problem.bytes() > 1 << 21 {
                     continue;
                 }
@@ -244,7 +250,7 @@ fn plans_launch_what_they_print() {
     assert_eq!((in_place, elsewhere), (3113, 243));
 }
 
-/// Every candidate for drawn permutations of axes, with as much workspace as there is and with none.
+/// Every candidate for random axis permutations, with unlimited workspace and without.
 #[test]
 fn permutations_of_axes_launch_what_they_print() {
     let (mut plans, mut elsewhere) = (0, 0);
@@ -270,8 +276,8 @@ fn permutations_of_axes_launch_what_they_print() {
     assert!(plans > 2500 && elsewhere == 150, "{plans} plans, {elsewhere} out of place");
 }
 
-/// Large ones as they are meant to be done: a pass over tiles, a pass of runs as long as a tile's side; one pass where
-/// squares lie side by side.
+/// Large permutations take few passes: one pass over tiles and one pass of runs as long as a tile's
+/// side, or a single pass if squares are adjacent.
 #[test]
 fn large_permutations_of_axes_take_few_passes() {
     let plan = |extents: &[usize], order: &[usize], elem| {
@@ -286,12 +292,13 @@ fn large_permutations_of_axes_take_few_passes() {
     assert_eq!(plan(&[64, 256, 112, 112], &[0, 2, 3, 1], 4), (Route::SQUARE_TILE, 2, 128));
     assert_eq!(plan(&[704, 704, 704], &[2, 1, 0], 4), (Route::SQUARE, 1, 704));
     assert_eq!(plan(&[700, 700, 700], &[2, 1, 0], 4), (Route::SQUARE, 1, 700));
-    // More than 2^32 elements, and rounds of orders between.
+    // More than 2^32 elements, and several rounds of intermediate orders.
     assert_eq!(plan(&[2048, 1024, 4096], &[2, 1, 0], 4), (Route::SQUARE_TILE, 2, 128));
     assert_eq!(plan(&[509, 641, 1021], &[2, 1, 0], 4).0, Route::SEVERAL);
 }
 
-/// Records of any fields and number go from any layout to any other, at addresses of packs.
+/// Records with any fields, in any number, convert between any two layouts at 16-byte aligned
+/// addresses.
 #[test]
 fn every_conversion_of_records_has_launches() {
     let planner = Planner::new(GpuDevice::h200());
@@ -320,7 +327,8 @@ fn every_conversion_of_records_has_launches() {
     }
 }
 
-/// Clusters share the tiles of cubes where a device's have as many blocks and rows are whole lines.
+/// Clusters share the tiles of cubes if the device's clusters have enough blocks and rows are whole
+/// cache lines.
 #[test]
 fn cubes_are_shared_by_clusters_that_there_are() {
     let kernel = |chip: &GpuDevice, side: usize, order: &[usize; 3], elem| {

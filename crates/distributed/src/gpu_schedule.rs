@@ -93,7 +93,7 @@ pub fn tile_swaps(
         builder.push(GpuCommand::Swap { on, blocks, launch: SwapHalf::Own });
     }
     for (a, b) in (0..ranks).flat_map(|round| blocks.pairs(round)) {
-        for (rank, launch) in [(a, SwapHalf::First), (b, SwapHalf::SecondPointer)] {
+        for (rank, launch) in [(a, SwapHalf::First), (b, SwapHalf::Second)] {
             let (on, blocks) = ((rank, StreamKind::Send), [block(a, b), block(b, a)]);
             builder.push(GpuCommand::Swap { on, blocks, launch });
         }

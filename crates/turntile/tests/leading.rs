@@ -349,16 +349,14 @@ fn gpu_plan_saves_gaps_in_workspace() {
 #[test]
 fn plan_text_lists_stages() {
     let planned = Transpose::new::<f32>(3000, 2000).threads(1).leading(2008, 3016).plan().unwrap();
-    let saved = planned.plan().problem.saved_gaps().unwrap().count();
     let text = format!("{planned:#}");
-    for expected in [
-        "problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes",
-        &format!("gaps({saved} elements) save-gaps"),
-        "slide(3000x2000, pitch 2008 to 2000)",
-        "slide(2000x3000, pitch 3000 to 3016)",
-        &format!("gaps back({saved} elements) save-gaps"),
-    ] {
-        assert!(text.contains(expected), "{expected} in\n{text}");
+    assert!(text.contains("problem    3000x2000 w4, lda 2008, ldb 3016, 24000000 bytes"), "{text}");
+    // Which stages these are depends on this machine's costs.
+    let stages: Vec<_> = planned.plan().phases.iter().flat_map(|phase| &phase.stages).collect();
+    assert!(stages.len() > 1, "{text}");
+    for stage in stages {
+        let line = format!("{} {}", stage.map, stage.implementation.method);
+        assert!(text.contains(&line), "{line} in\n{text}");
     }
     let square = Transpose::new::<f32>(30, 30).leading(40, 40).plan().unwrap();
     let line = "30x30 w4, lda 40, ldb 40 on host: one-stage: turn(30x30, pitch 40 to 40) tile-swap; \

@@ -1,4 +1,5 @@
-//! What the GPU executables share: a context, device memory, filling and comparing on the device.
+//! Parts shared by the GPU executables: a context, device memory, and filling and comparing on the
+//! device.
 #![allow(dead_code)]
 
 use std::error::Error;
@@ -16,22 +17,22 @@ use turntile_cuda::family::Family;
 use turntile_cuda::{Buffers, CudaError, Gpu, Prepared, Work};
 use turntile_perm::{AlignedSlots, Elementary, FusedAxes, LayoutChange, LeadingDims};
 
-/// Extents of aligned slots as the checking kernel takes them.
+/// Extents of aligned slots, as a parameter of the checking kernel.
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Extents([u64; 4]);
 
-/// Leading dimensions as the checking kernel takes them.
+/// Leading dimensions, as a parameter of the checking kernel.
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Pitches([u64; 5]);
 
-/// Records as the checking kernel takes them: their numbers, widths of fields and places.
+/// Records, as a parameter of the checking kernel: counts, field widths and field positions.
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Records([u64; 5], [[u32; 64]; 2]);
 
-/// Axes as the checking kernel takes them.
+/// Axes, as a parameter of the checking kernel.
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Axes(PlainAxes);
@@ -42,7 +43,7 @@ pub struct Bench {
     pub stream: Stream,
     module: Module,
     answer: DeviceBuffer<u64>,
-    // Last: everything else belongs to it.
+    // Dropped last, because all other fields belong to this context.
     _context: Context,
 }
 
@@ -65,35 +66,40 @@ impl Bench {
         self.module.get_function(name).expect("the checking kernels have it")
     }
 
-    /// Element i becomes a hash of i.
+    /// Sets element i to a hash of i.
     pub fn fill(&self, data: u64, elements: usize, bytes: usize) {
         let (fill, stream) = (self.function("check_fill"), &self.stream);
-        // SAFETY: the parameters are the kernel's, and the memory is as long as the caller says.
+        // SAFETY: the parameters match the kernel's, and the memory is as long as the caller
+        // states.
         unsafe { launch!(fill<<<2048, 256, 0, stream>>>(data, elements as u64, bytes as u32)) }
             .expect("launches");
     }
 
-    /// Elements that are not where `e` puts what `fill` wrote, and the first of them.
+    /// Returns the number of elements that are not where `e` moves the elements written by `fill`,
+    /// and the first such element.
     pub fn wrong(&mut self, data: u64, e: Elementary, bytes: usize) -> (u64, u64) {
         let Elementary { batch, rows, mid, cols, unit } = e;
         let axes = FusedAxes::new(&[batch, rows, mid, cols, unit], &[0, 3, 2, 1, 4]);
         self.wrong_axes(data, &axes.expect("elements that can be counted"), bytes)
     }
 
-    /// The same of axes in any order.
+    /// Returns the number of wrong elements after an axis permutation of filled memory, and the
+    /// first.
     pub fn wrong_axes(&mut self, data: u64, axes: &FusedAxes, bytes: usize) -> (u64, u64) {
         let elements = axes.extents().iter().product::<usize>() as u64;
         let plain = Axes(plain_axes(axes));
         self.count(|bench, answer| {
             let (check, stream) = (bench.function("check_axes"), &bench.stream);
-            // SAFETY: as above.
+            // SAFETY: the parameters match the kernel's, and the memory is as long as the caller
+            // states.
             unsafe {
                 launch!(check<<<2048, 256, 0, stream>>>(data, elements, plain, bytes as u32, answer))
             }
         })
     }
 
-    /// The same of a pass of aligned slots: gather, move, and both backward, by number from 0.
+    /// Returns the number of wrong elements after a pass of aligned slots on filled memory, and the
+    /// first. Passes 0 to 3 are gather, move, and the inverse of each.
     pub fn wrong_slots(
         &mut self,
         data: u64,
@@ -106,14 +112,16 @@ impl Bench {
         self.count(|bench, answer| {
             let (check, stream) = (bench.function("check_slots"), &bench.stream);
             let (batch, bytes) = (batch as u64, bytes as u32);
-            // SAFETY: as above.
+            // SAFETY: the parameters match the kernel's, and the memory is as long as the caller
+            // states.
             unsafe {
                 launch!(check<<<2048, 256, 0, stream>>>(data, batch, extents, pass, bytes, answer))
             }
         })
     }
 
-    /// The same of a change of leading dimensions, gaps included.
+    /// Returns the number of wrong elements, gaps included, after a change of leading dimensions of
+    /// filled memory, and the first.
     pub fn wrong_leading(&mut self, data: u64, leading: &LeadingDims, bytes: usize) -> (u64, u64) {
         let (source, result) = (leading.source(), leading.result());
         let turned = usize::from(leading.is_transposed());
@@ -122,12 +130,14 @@ impl Bench {
         self.count(|bench, answer| {
             let (check, stream) = (bench.function("check_leading"), &bench.stream);
             let bytes = bytes as u32;
-            // SAFETY: as above.
+            // SAFETY: the parameters match the kernel's, and the memory is as long as the caller
+            // states.
             unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, span, pitches, bytes, answer)) }
         })
     }
 
-    /// The same of records that go from one tiling to another, by words.
+    /// Returns the number of wrong words after a change of the records' tiling in filled memory,
+    /// and the first.
     pub fn wrong_records(&mut self, data: u64, retile: &LayoutChange, bytes: usize) -> (u64, u64) {
         let fields = retile.schema();
         let numbers =
@@ -141,12 +151,13 @@ impl Bench {
         self.count(|bench, answer| {
             let (check, stream) = (bench.function("check_records"), &bench.stream);
             let bytes = bytes as u32;
-            // SAFETY: as above.
+            // SAFETY: the parameters match the kernel's, and the memory is as long as the caller
+            // states.
             unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, records, bytes, answer)) }
         })
     }
 
-    /// What a checking kernel counts, and the first.
+    /// Returns the number of errors that a checking kernel counts, and the first.
     fn count(
         &mut self,
         check: impl Fn(&Bench, DevicePointer<u64>) -> Result<(), cust::error::CudaError>,
@@ -159,13 +170,13 @@ impl Bench {
         (answer[0], answer[1])
     }
 
-    /// Loads `work`.
+    /// Loads the kernels of `work`.
     pub fn prepare(&self, work: Work) -> Result<Prepared, CudaError> {
         self.gpu.prepare_work(work)
     }
 }
 
-/// Runs on memory that the caller knows to be long enough.
+/// Runs in place on memory that the caller has checked to be long enough.
 pub fn run(
     prepared: &Prepared,
     bench: &Bench,
@@ -174,28 +185,29 @@ pub fn run(
     workspace: &DeviceBuffer<u8>,
 ) -> Result<(), CudaError> {
     let workspace = (workspace.as_device_ptr().as_raw(), workspace.len());
-    // SAFETY: `data` and `workspace` are live allocations of the bench's context that nothing else uses.
+    // SAFETY: `data` and `workspace` are live allocations in the bench's context, and nothing else
+    // uses them.
     unsafe { prepared.run_raw(bench.raw_stream(), in_place((data, bytes), Some(workspace))) }
 }
 
-/// The memory of a run in place.
+/// Returns the buffers of a run in place.
 pub fn in_place(data: Place, workspace: Option<Place>) -> Buffers {
     Buffers { data, source: None, workspace }
 }
 
-/// Runs from the second place to the first.
+/// Runs from the second buffer to the first.
 pub fn run_into(
     prepared: &Prepared,
     bench: &Bench,
     [data, source]: [Place; 2],
 ) -> Result<(), CudaError> {
     let buffers = Buffers { data, source: Some(source), workspace: None };
-    // SAFETY: the places are live allocations of the bench's context that nothing else uses.
+    // SAFETY: the buffers are live allocations in the bench's context, and nothing else uses them.
     unsafe { prepared.run_raw(bench.raw_stream(), buffers) }
 }
 
-/// Runs `work` on numbered elements `times` times, `skew` bytes from an aligned address, and returns after how many runs
-/// `wrong` found elements at the wrong place: how many, and the first.
+/// Runs `work` `times` times on numbered elements, `skew` bytes from an aligned address. Returns
+/// the number of runs that failed or after which `wrong` found wrong elements.
 pub fn repeat(
     bench: &mut Bench,
     work: Work,
@@ -231,11 +243,11 @@ pub fn repeat(
     failures
 }
 
-/// What a run left in memory.
+/// Bytes in memory after a run.
 pub type Left = Result<Vec<u8>, Box<dyn Error>>;
 
-/// Puts `before` at the start of `data`, runs on the `bytes` bytes that begin `at` bytes from there, and returns what is there
-/// afterwards.
+/// Copies `before` to the start of `data`, runs on `bytes` bytes from offset `at`, and returns the
+/// memory afterwards.
 pub fn run_on(
     prepared: &Prepared,
     bench: &Bench,
@@ -248,7 +260,7 @@ pub fn run_on(
     left(bench, data, before.len())
 }
 
-/// The first bytes of `data`, once all that was queued has ended.
+/// Returns the first bytes of `data` after all queued work is complete.
 pub fn left(bench: &Bench, data: &DeviceBuffer<u8>, bytes: usize) -> Left {
     bench.stream.synchronize()?;
     let mut left = vec![0; bytes];
@@ -256,7 +268,8 @@ pub fn left(bench: &Bench, data: &DeviceBuffer<u8>, bytes: usize) -> Left {
     Ok(left)
 }
 
-/// What is wrong with bytes that a run left, of those that are `known`; none if nothing is.
+/// Returns a description of the first wrong byte after a run, or `None`. Compares only bytes that
+/// are `known`.
 pub fn fault(left: Left, want: &[u8], known: impl Fn(usize) -> bool) -> Option<String> {
     let left = match left {
         Ok(left) => left,
@@ -266,7 +279,7 @@ pub fn fault(left: Left, want: &[u8], known: impl Fn(usize) -> bool) -> Option<S
     (wrong > 0).then(|| format!("{wrong} bytes"))
 }
 
-/// Bytes of which few are alike where a mistake would exchange them.
+/// Returns bytes that differ where a wrong permutation would swap them.
 pub fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|k| (k * 131 + k / 251 + k / 65521) as u8).collect()
 }
@@ -275,8 +288,8 @@ pub fn address(buffer: &DeviceBuffer<u8>) -> u64 {
     buffer.as_device_ptr().as_raw()
 }
 
-/// Device memory, not initialised.
+/// Allocates device memory without initialising it.
 pub fn memory(bytes: usize) -> DeviceBuffer<u8> {
-    // SAFETY: nothing reads it before something wrote it.
+    // SAFETY: nothing reads the memory before it is written.
     unsafe { DeviceBuffer::uninitialized(bytes) }.expect("device memory")
 }

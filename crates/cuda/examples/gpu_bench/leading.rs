@@ -1,4 +1,5 @@
-//! Leading dimensions: what the planner chooses, compared before it is timed, beside a copy of the elements alone.
+//! Times the planner's choices for leading dimensions, next to a copy of the elements only. Each
+//! result is compared first.
 
 use turntile_cuda::{ScalarKind, Scaling, Work};
 use turntile_plan::{Plan, Planner, Problem};
@@ -9,7 +10,7 @@ use crate::timing::Timer;
 
 pub const ALL: [(&str, Table); 1] = [("leading", leading)];
 
-/// What is timed: rows, columns, leading dimensions before and after, bytes of an element.
+/// Timed matrices: rows, columns, leading dimensions before and after, bytes of an element.
 const SHAPES: [[usize; 5]; 22] = [
     [16384, 16384, 16384, 16384, 4],
     [16384, 16384, 16416, 16416, 4],
@@ -35,7 +36,8 @@ const SHAPES: [[usize; 5]; 22] = [
     [10_000_000, 3, 4, 10_000_008, 4],
 ];
 
-/// The same as rows that stay rows.
+/// Timed matrices that keep their rows: rows, columns, pitches before and after, bytes of an
+/// element.
 const SLID: [[usize; 5]; 4] = [
     [20000, 12000, 12000, 12032, 4],
     [20000, 12000, 12032, 12000, 4],
@@ -43,7 +45,7 @@ const SLID: [[usize; 5]; 4] = [
     [10_000_000, 20, 20, 24, 4],
 ];
 
-/// Numbers that are scaled too, with twice their factor and conjugated: by number of [`SHAPES`].
+/// Matrices that are also scaled by 2 and conjugated: index in [`SHAPES`], and type of number.
 const SCALED: [(usize, ScalarKind); 6] = [
     (1, ScalarKind::F32),
     (2, ScalarKind::F32),
@@ -56,7 +58,7 @@ const SCALED: [(usize, ScalarKind); 6] = [
 const HEADER: &str = "rows,cols,lda,ldb,elem_bytes,transposed,scaled,way,launches,first_kernel,workspace_bytes,megabytes,\
                       seconds,gb_per_s,copy_gb_per_s,percent_of_copy,wrong_elements\n";
 
-/// One stage by its method, several by their routes.
+/// Returns the method of a plan with one stage, else the plan's routes.
 fn way(plan: &Plan) -> String {
     match &plan.stages().collect::<Vec<_>>()[..] {
         [stage] => stage.implementation.name(),

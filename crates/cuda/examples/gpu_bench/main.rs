@@ -1,6 +1,6 @@
 //! Times every kernel against a device-to-device copy of the same bytes in the same run.
 //!
-//! `gpu_bench DIR [TABLE]...` writes DIR/TABLE.csv, all tables without further arguments. Every case is
+//! `gpu_bench DIR [TABLE]...` writes DIR/TABLE.csv, by default for all tables. Every case is
 //! compared element by element before it is timed. GB/s is 2 · bytes / time.
 #![allow(unsafe_code, missing_docs)]
 

@@ -1,8 +1,8 @@
-//! From one place to another: the default, and every way that there is. Each run is compared with the closed form before it
-//! is timed.
+//! Times out-of-place transposition: the default, and every strategy. Each run is compared with the
+//! closed form before it is timed.
 
 use turntile_cuda::buffers::Place;
-use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::gpu_device::strategy_of;
 use turntile_cuda::strategy::Strategy;
 use turntile_cuda::{Prepared, Work};
 use turntile_perm::Elementary;
@@ -11,12 +11,12 @@ use turntile_plan::{Plan, Planner, Problem, TileRule};
 use crate::common::{Bench, run_into};
 use crate::timing::Timer;
 
-/// Writes a table as CSV; adds the cases that were wrong.
+/// Returns a table as CSV, and adds the number of wrong cases.
 pub type Table = fn(&mut Timer, &mut usize) -> String;
 
 pub const ALL: [(&str, Table); 2] = [("out_of_place", defaults), ("out_of_place_ways", every_way)];
 
-/// What is timed: batch, rows, columns, bytes of an element.
+/// Timed matrices: batch, rows, columns, bytes of an element.
 const SHAPES: [[usize; 4]; 56] = [
     [1, 16384, 16384, 4],
     [1, 32768, 24576, 4],
@@ -85,13 +85,13 @@ fn run(bench: &Bench, prepared: &Prepared, places: [Place; 2]) {
     run_into(prepared, bench, places).expect("runs");
 }
 
-/// Compared, then timed: seconds, and elements that are wrong.
+/// Compares, then times. Returns seconds, and the number of wrong elements.
 fn timed(timer: &mut Timer, work: Work, e: Elementary, elem: usize) -> (f64, u64) {
     let (to, from) = timer.addresses();
     let prepared = timer.bench.prepare(work).expect("loads");
     let places = [(to, e.len() * elem), (from, e.len() * elem)];
     timer.bench.fill(from, e.len(), elem);
-    // What the case before left would look right.
+    // Overwrite the previous case's result, which could be equal.
     timer.bench.fill(to, e.len() * elem / 16, 16);
     run(&timer.bench, &prepared, places);
     let wrong = timer.bench.wrong(to, e, elem).0;
@@ -130,9 +130,9 @@ fn problems() -> impl Iterator<Item = Problem> {
     })
 }
 
-/// A plan's launches and its swath.
+/// Returns a plan's launches and its swath.
 fn planned(plan: &Plan) -> (Work, usize) {
-    let swath = match way_of(&plan.phases[0].stages[0].implementation) {
+    let swath = match strategy_of(&plan.phases[0].stages[0].implementation) {
         Some(Strategy::OutOfPlace { swath, .. }) => swath,
         way => panic!("{plan}: {way:?}"),
     };
@@ -150,7 +150,7 @@ fn defaults(timer: &mut Timer, bad: &mut usize) -> String {
     csv
 }
 
-/// Every way in swaths of several heights.
+/// Times every strategy, in swaths of several heights.
 fn every_way(timer: &mut Timer, bad: &mut usize) -> String {
     let mut csv = String::from(HEADER);
     let planner = Planner::new(timer.bench.gpu.device().clone()).with_tiles(TileRule::Exhaustive);

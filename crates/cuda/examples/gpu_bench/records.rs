@@ -1,4 +1,5 @@
-//! Records between AoS, tiles and columns, as the planner chooses, compared before they are timed.
+//! Times the planner's choices for records between AoS, tiles and columns. Each result is compared
+//! first.
 
 use turntile_cuda::Work;
 use turntile_perm::{LayoutChange, RecordSchema};
@@ -10,7 +11,7 @@ use crate::timing::Timer;
 
 pub const ALL: [(&str, Table); 1] = [("records", records)];
 
-/// Widths of fields, bytes of a word of them, records and the longer tile.
+/// Widths of fields in words, bytes of a word, number of records, records of the longer tile.
 const SHAPES: [(&[usize], usize, usize, usize); 14] = [
     (&[1; 3], 4, 49_999_991, 32),
     (&[1; 5], 4, 49_999_991, 32),

@@ -1,7 +1,7 @@
-//! The cases, table by table.
+//! Cases of each table.
 
 use turntile_cuda::GpuDevice;
-use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::gpu_device::strategy_of;
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_perm::{AlignedSlots, Elementary};
 use turntile_plan::{Device, Direction, MethodFilter, SlotParams, StageMap, StageRequest};
@@ -37,7 +37,7 @@ fn swap(tile: usize) -> What {
     What::Strategy(Strategy::TileSwap { tile })
 }
 
-/// Both ways, by a block and by a cluster.
+/// Cubes in both directions, by a block and by a cluster.
 fn cube() -> Vec<Case> {
     let cube = |(side, word, tile): (usize, usize, usize)| {
         let both = [[1, side, 1, side * side, 1], [1, side * side, 1, side, 1]];
@@ -73,7 +73,7 @@ fn square() -> Vec<Case> {
         square(16384, 4, 32),
         square(32768, 4, 64),
         square(32768, 8, 32),
-        // Rows that share lines, and that begin anywhere.
+        // Rows that share cache lines, and rows of any alignment.
         square(23000, 4, 64),
         square(23000, 4, 128),
         square(10000, 4, 64),
@@ -134,7 +134,7 @@ fn tiles() -> Vec<Case> {
 
 fn moves() -> Vec<Case> {
     let mut cases = Vec::new();
-    // The shapes of a square-tile route's second pass: 19968x12032, 32768x24576, 16384x8192 and others.
+    // Shapes of a square-tile route's second pass: 19968x12032, 32768x24576, 16384x8192 and others.
     for (rows, cols, t) in [
         (19968, 12032, 64),
         (19968, 12032, 128),
@@ -161,7 +161,7 @@ fn moves() -> Vec<Case> {
             ));
         }
     }
-    // Units that no power of two divides, and unaligned ones.
+    // Super-elements without a power of two as factor, and unaligned ones.
     for unit in [24, 33, 36, 50, 100] {
         cases.push(case("100!", [1, (1 << 28) / unit / 509, 1, 509, unit], 4, GLOBAL));
     }
@@ -239,7 +239,7 @@ fn on_chip() -> Vec<Case> {
     cases
 }
 
-/// The same kernels for every word, at the same bytes.
+/// The kernels for each word size, at equal bytes.
 fn words() -> Vec<Case> {
     let mut cases = Vec::new();
     for word in [1, 2, 4, 8, 16] {
@@ -283,7 +283,7 @@ fn words() -> Vec<Case> {
     cases
 }
 
-/// The passes of aligned slots: strips of chunks by teams of blocks.
+/// Passes of aligned slots: strips of chunks by teams of blocks.
 fn slots() -> Vec<Case> {
     let mut cases = Vec::new();
     for (rows, cols, slot, chunk, word) in [
@@ -338,7 +338,7 @@ fn slots() -> Vec<Case> {
     ] {
         let slots = AlignedSlots::new(rows, cols, slot, chunk).expect("fits");
         for direction in [Direction::Forward, Direction::Backward] {
-            // The most teams that can hold chunks well.
+            // The largest number of teams whose blocks hold enough chunks.
             let gather = StageMap::SlotGather { batch: 1, slots, direction };
             let found = gathers(&gather, word).into_iter();
             let teams = |way: &Strategy| matches!(way, Strategy::Teams { .. });
@@ -358,15 +358,15 @@ fn slot_case(name: &str, shape: StageMap, word: usize, what: What) -> Case {
     Case { name: name.to_owned(), shape, word, what }
 }
 
-/// Ways that an H200 offers for a gather, in its order.
+/// Returns the strategies that an H200 offers for a gather, in its order.
 fn gathers(shape: &StageMap, elem_bytes: usize) -> Vec<Strategy> {
     let (alignment, cap, want) = (16, usize::MAX, MethodFilter::Any);
     let request = StageRequest { elem_bytes, alignment, out_of_place: false, cap, methods: want };
     let offers = GpuDevice::h200().implementations(shape, &request).unwrap_or_default();
-    offers.iter().filter_map(way_of).collect()
+    offers.iter().filter_map(strategy_of).collect()
 }
 
-/// The gather pass of few columns: chunks that a block holds.
+/// Gather passes with few columns, so that a block holds several chunks.
 fn slot_runs() -> Vec<Case> {
     let mut cases = Vec::new();
     for (rows, cols, word) in [
@@ -380,7 +380,7 @@ fn slot_runs() -> Vec<Case> {
         (9_999_991, 7, 16),
     ] {
         for (slot, more) in [(64, 1), (64, 2), (64, 4), (128, 1), (128, 2)] {
-            // As many rows as let blocks share a multiprocessor, and more.
+            // The most rows with which blocks share a multiprocessor, and a multiple.
             let slotting = SlotParams { rows, cols, slot, elem_bytes: word };
             let chunks = GpuDevice::h200().chunk_lengths(&slotting, false);
             let chunk = chunks.into_iter().max().expect("a slot long") * more;

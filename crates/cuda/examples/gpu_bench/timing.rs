@@ -1,4 +1,4 @@
-//! One case: checked, then timed.
+//! Checks and then times one case.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -20,11 +20,11 @@ use crate::common::{Bench, memory, run};
 pub const HEADER: &str = "case,shape,batch,rows,mid,cols,unit,word_bytes,kernel,megabytes,seconds,gb_per_s,\
                           copy_gb_per_s,percent_of_copy,wrong_elements\n";
 
-/// What a case runs.
+/// Work of a case.
 #[derive(Clone)]
 pub enum What {
     Strategy(Strategy),
-    /// The permutation out of place, without flags: super-elements of at most 512 bytes.
+    /// Out-of-place permutation without flags, of super-elements of at most 512 bytes.
     Permuted,
 }
 
@@ -37,7 +37,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// Elements that are wrong after the case has run on what `fill` wrote; `None` for shapes that no kernel compares.
+    /// Returns the number of wrong elements after the case has run on filled memory, or `None` if
+    /// no kernel compares the shape.
     fn wrong(&self, bench: &mut Bench, data: u64) -> Option<u64> {
         let backward = |direction| match direction {
             Direction::Forward => 0,
@@ -60,7 +61,7 @@ impl Case {
         Some(wrong)
     }
 
-    /// Shape and extents as CSV.
+    /// Returns shape and extents as CSV.
     fn extents(&self) -> String {
         let shape = self.shape.to_string().replace(',', "");
         match self.shape {
@@ -82,7 +83,7 @@ impl Case {
     }
 }
 
-/// Timed runs, after two that are not.
+/// Number of timed runs, after two untimed runs.
 const RUNS: usize = 9;
 const MOST: usize = (8 << 30) + (64 << 20);
 
@@ -101,7 +102,7 @@ impl Timer {
         Timer { bench, data, other, workspace, copies: HashMap::new() }
     }
 
-    /// Median seconds of `work` on the stream.
+    /// Returns the median seconds of `work` on the stream.
     pub fn median(&self, mut work: impl FnMut(&Bench)) -> f64 {
         let [start, end] = [(); 2].map(|()| Event::new(EventFlags::DEFAULT).expect("an event"));
         let seconds: Vec<f64> = (0..RUNS + 2)
@@ -127,7 +128,7 @@ impl Timer {
         }
         let (data, other) = self.addresses();
         let seconds = self.median(|bench| {
-            // SAFETY: both buffers are longer than `bytes`.
+            // SAFETY: both buffers have at least `bytes` bytes.
             let code =
                 unsafe { sys::cuMemcpyDtoDAsync_v2(other, data, bytes, bench.stream.as_inner()) };
             assert_eq!(code, sys::CUresult::CUDA_SUCCESS);
@@ -155,13 +156,13 @@ impl Timer {
         let [rows, mid, cols] = [e.rows, e.mid, e.cols].map(|extent| extent as u64);
         self.median(|bench| {
             let (kernel, stream) = (bench.function("check_permute"), &bench.stream);
-            // SAFETY: both buffers are as long as the super-elements.
+            // SAFETY: both buffers are as long as all super-elements.
             unsafe { launch!(kernel<<<132 * 8, 256, 0, stream>>>(data, other, units, rows, mid, cols, lanes)) }
                 .expect("launches");
         })
     }
 
-    /// Milliseconds that loading each module's PTX takes, as CSV.
+    /// Returns the milliseconds to load each module's PTX, as CSV.
     pub fn loading() -> String {
         let mut csv = String::from("module,bytes,milliseconds\n");
         for family in Family::ALL {
@@ -182,7 +183,7 @@ impl Timer {
         csv
     }
 
-    /// The case's line of CSV, also printed in short.
+    /// Returns the case's line of CSV, and prints a short form.
     pub fn row(&mut self, case: &Case, cases_wrong: &mut usize) -> String {
         let (name, word, bytes) = (&case.name, case.word, case.shape.len() * case.word);
         let copy = self.copy(bytes);

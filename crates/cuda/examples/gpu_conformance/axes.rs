@@ -1,4 +1,5 @@
-//! Axes in any order: each kernel alone, small and with every multiprocessor busy, and every candidate of the planner's.
+//! Axes in any order: each kernel, on small arrays and with every multiprocessor busy, and every
+//! candidate of the planner.
 
 use turntile_cuda::Work;
 use turntile_cuda::launch::widest_word;
@@ -10,23 +11,24 @@ use crate::cases::Suite;
 use crate::common::{self, Bench};
 
 const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
-/// Several blocks to an instance.
+/// Strategies with several blocks per instance.
 const TOGETHER: [Strategy; 3] = [
     Strategy::Barrier(Scope::Cluster(8)),
     Strategy::Barrier(Scope::Cluster(16)),
     Strategy::Barrier(Scope::Grid),
 ];
-/// Candidates that are estimated to take longer are left out: cycles of single elements.
+/// Largest estimated time of a candidate that runs, in seconds. Slower ones follow cycles of single
+/// elements.
 const MOST_SECONDS: f64 = 0.1;
 
-/// All of it; the planner's choices and the kernels that fill the chip so many times.
+/// Runs all sections. The planner's choices and the kernels that fill the chip run `times` times.
 pub fn axes(bench: &mut Bench, times: usize) -> usize {
     let mut failures = small(bench);
     failures += full(bench, times);
     failures + plans(bench, times)
 }
 
-/// Extents and an order of up to `rank` axes and `elements` elements, from a fixed sequence of Knuth's.
+/// Generator of random extents and orders, from a fixed sequence of Knuth's.
 pub struct Draw(pub u64);
 
 impl Draw {
@@ -36,7 +38,7 @@ impl Draw {
         ((u128::from(self.0) * n as u128) >> 64) as usize
     }
 
-    /// Axes that change places in pairs, or stay.
+    /// Returns axes that swap in pairs or stay.
     fn pairs(&mut self) -> AxisPermutation {
         loop {
             let rank = 2 + self.below(5);
@@ -48,7 +50,7 @@ impl Draw {
                 }
                 let left: Vec<usize> = (axis..rank).filter(|&other| order[other] == rank).collect();
                 let other = left[self.below(left.len())];
-                // Whole vectors now and then.
+                // One in three extents is a multiple of 8, for whole vectors.
                 let extent = (1 + self.below(most)).next_multiple_of([1, 1, 8][self.below(3)]);
                 (order[axis], order[other]) = (other, axis);
                 (extents[axis], extents[other]) = (extent, extent);
@@ -75,8 +77,8 @@ impl Draw {
     }
 }
 
-/// Drawn axes by every way that they have, elements of every kind, at addresses of their own alignment too, every byte
-/// compared and those around.
+/// Random axes by every strategy for them, with elements of every size, also aligned only to the
+/// element. Every byte of the array and around it is compared.
 fn small(bench: &mut Bench) -> usize {
     let (mut suite, mut draw) = (Suite::new(bench), Draw(1));
     for turn in 0..1500 {
@@ -93,7 +95,7 @@ fn small(bench: &mut Bench) -> usize {
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
         suite.way(StageMap::Axes(draw.pairs()), elem, Strategy::SwapAxes);
     }
-    // Instances that leave a block no room to pad, or next to none, and many small ones.
+    // Instances that leave a block no or little space for padding, and many small ones.
     for elem in [1, 2, 4, 8, 16, 3, 12] {
         for (bytes, order) in [
             ([8, 4, 113, 64], [2, 3, 0, 1]),
@@ -116,7 +118,7 @@ fn small(bench: &mut Bench) -> usize {
             }
         }
     }
-    // Squares side by side, whole tiles and ragged ones.
+    // Adjacent squares, of whole and partial tiles.
     for side in [5, 16, 33, 48, 64, 100, 128, 130] {
         for (batch, mid) in [(1, 2), (3, 1), (2, 5), (1, 7)] {
             for elem in [1, 2, 4, 8, 16] {
@@ -134,7 +136,7 @@ fn small(bench: &mut Bench) -> usize {
     suite.failures
 }
 
-/// Runs `work`, and returns how many runs left any of `problem`'s elements wrong.
+/// Runs `work`, and returns the number of runs with wrong elements of `problem`.
 fn repeat(
     bench: &mut Bench,
     problem: &Problem,
@@ -148,16 +150,17 @@ fn repeat(
     common::repeat(bench, work, (problem.len(), elem), skew, times, what, wrong)
 }
 
-/// Extents, order, bytes of an element and ways.
+/// Extents, order, bytes of an element, and strategies.
 type Stage<'a> = (&'a [usize], &'a [usize], usize, &'a [Strategy]);
 
-/// Each kernel with every multiprocessor busy.
+/// Runs each kernel with every multiprocessor busy.
 fn full(bench: &mut Bench, times: usize) -> usize {
     let moves: &[Strategy] = &[Strategy::Moves];
     let [swap64, swap128] = [64, 128].map(|tile| Strategy::TileSwap { tile });
     let swap: &[Strategy] = &[Strategy::SwapAxes];
     let stages: &[Stage] = &[
-        // Tiles in vectors and in granules, split evenly and not, with axes that stay or change places within a row.
+        // Tiles in vectors and in granules, split with and without remainder, with axes that stay
+        // or swap within a row.
         (&[20, 20, 20, 20, 20, 20], &[5, 4, 3, 2, 1, 0], 4, swap),
         (&[23, 23, 23, 23, 23, 23], &[5, 4, 3, 2, 1, 0], 4, swap),
         (&[128, 128, 128, 128], &[3, 2, 1, 0], 4, swap),
@@ -168,7 +171,8 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[40, 40, 40, 30, 30], &[2, 1, 0, 4, 3], 16, swap),
         (&[64, 48, 64, 48, 12], &[2, 3, 0, 1, 4], 3, swap),
         (&[8, 8, 8, 8, 8, 8, 8, 8], &[7, 6, 5, 4, 3, 2, 1, 0], 4, swap),
-        // Runs of 16 bytes to 24 KB, of whole lines and not, held in one, two and four vectors a lane or on chip.
+        // Runs of 16 bytes to 24 KB, of whole and partial cache lines, in one, two and four vectors
+        // per lane or in shared memory.
         (&[32, 64, 24, 48, 3, 32], &[4, 3, 2, 1, 0, 5], 4, moves),
         (&[8, 16, 96, 160, 9, 16], &[4, 1, 2, 3, 0, 5], 4, moves),
         (&[61, 64, 40, 96, 64], &[3, 1, 0, 2, 4], 4, moves),
@@ -183,9 +187,10 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[40, 30, 20, 50, 99], &[3, 1, 0, 2, 4], 2, moves),
         (&[16, 16, 16, 16, 16, 16], &[3, 1, 5, 0, 4, 2], 16, moves),
         (&[64, 64, 64, 64, 2], &[2, 0, 3, 1, 4], 12, moves),
-        // Short cycles, which P-IPT moves too.
+        // Short cycles, which P-IPT also moves.
         (&[32, 32, 32, 32, 64], &[3, 1, 0, 2, 4], 4, &[Strategy::Moves, Strategy::PerCycle]),
-        // On chip: bank conflicts, elements of every kind, one block a multiprocessor and two.
+        // In shared memory: bank conflicts, elements of every size, one and two blocks per
+        // multiprocessor.
         (&[3000, 8, 12, 16, 32], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
         (&[9000, 7, 9, 11, 13], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
         (&[2000, 32, 8, 32, 6], &[0, 3, 1, 2, 4], 4, &[BLOCK]),
@@ -198,7 +203,8 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[3000, 12, 20, 24], &[0, 3, 2, 1], 12, &[BLOCK]),
         (&[3000, 12, 20, 24], &[0, 3, 2, 1], 16, &[BLOCK]),
         (&[100_000, 6, 5, 4, 7], &[0, 3, 4, 2, 1], 4, &[BLOCK]),
-        // The same by clusters and the grid: shared memory next to full, and half of it; elements of every kind.
+        // By clusters and the grid: shared memory almost full and half full, elements of every
+        // size.
         (&[200, 40, 30, 50, 7], &[0, 4, 2, 3, 1], 4, &TOGETHER[1..2]),
         (&[300, 64, 24, 48, 8], &[0, 4, 3, 2, 1], 4, &TOGETHER[1..2]),
         (&[400, 31, 37, 41], &[0, 3, 2, 1], 4, &TOGETHER[..2]),
@@ -214,7 +220,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[101, 103, 107, 7], &[3, 2, 1, 0], 2, &TOGETHER[2..]),
         (&[101, 103, 107, 5], &[3, 2, 1, 0], 1, &TOGETHER[2..]),
         (&[64, 48, 56, 8], &[3, 2, 1, 0], 12, &TOGETHER[2..]),
-        // Squares side by side.
+        // Adjacent squares.
         (&[704, 300, 704], &[2, 1, 0], 4, &[swap64]),
         (&[700, 300, 700], &[2, 1, 0], 4, &[swap64]),
         (&[3, 509, 301, 509], &[0, 3, 2, 1], 4, &[swap64]),
@@ -247,7 +253,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
     failures
 }
 
-/// What is planned: extents, order, bytes of an element.
+/// Planned problems: extents, order, bytes of an element.
 const PROBLEMS: &[(&[usize], &[usize], usize)] = &[
     (&[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
     (&[16384, 200, 128], &[1, 0, 2], 1),
@@ -268,7 +274,7 @@ const PROBLEMS: &[(&[usize], &[usize], usize)] = &[
     (&[256, 3, 224, 224], &[0, 2, 3, 1], 4),
     (&[10_000, 12, 64, 8], &[0, 2, 1, 3], 4),
     (&[10_000, 12, 64, 8], &[0, 3, 2, 1], 4),
-    // The same by other words.
+    // Reversed axes with words of other sizes.
     (&[512, 640, 1024], &[2, 1, 0], 2),
     (&[512, 640, 1024], &[2, 1, 0], 1),
     (&[256, 320, 512], &[2, 1, 0], 8),
@@ -295,7 +301,7 @@ const PROBLEMS: &[(&[usize], &[usize], usize)] = &[
     (&[64, 128, 56, 56], &[0, 3, 1, 2], 1),
 ];
 
-/// Smaller ones, in memory that is aligned to their elements only.
+/// Smaller problems, in memory aligned only to the elements.
 const UNALIGNED: &[(&[usize], &[usize], usize)] = &[
     (&[128, 160, 256], &[2, 1, 0], 4),
     (&[128, 160, 256], &[2, 1, 0], 1),
@@ -322,7 +328,8 @@ fn plans(bench: &mut Bench, times: usize) -> usize {
     failures
 }
 
-/// Every candidate once, what the planner chooses `times` times, and the same without a workspace.
+/// Runs every candidate once, the planner's choice `times` times, and the choice without a
+/// workspace `times` times.
 fn candidates(bench: &mut Bench, problem: &Problem, skew: usize, times: usize) -> usize {
     let planner = Planner::new(bench.gpu.device().clone());
     let survey = planner.candidates(problem);

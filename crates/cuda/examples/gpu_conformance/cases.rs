@@ -1,4 +1,4 @@
-//! Small shapes, all of them, by every method, compared with `StageMap::dest` on the host.
+//! All small shapes by every method, compared with `StageMap::dest` on the host.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use turntile_plan::{Direction, StageMap};
 use crate::common::{Bench, fault, memory, pattern, run_on};
 
 const WORKSPACE: usize = 1 << 20;
-/// Room before the matrix, so that it can lie off alignment.
+/// Bytes before the matrix, which allow unaligned addresses.
 const SKEW: usize = 64;
 
 pub struct Suite<'a> {
     bench: &'a mut Bench,
     data: DeviceBuffer<u8>,
     workspace: DeviceBuffer<u8>,
-    /// Runs and declines by kernel or reason.
+    /// Number of runs per kernel, and of declined cases per reason.
     pub runs: BTreeMap<String, usize>,
     pub failures: usize,
 }
@@ -37,7 +37,7 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// Runs one launch and compares every byte, also of what lies around the matrix.
+    /// Runs one stage and compares every byte, including those around the matrix.
     pub fn case(
         &mut self,
         shape: StageMap,
@@ -79,7 +79,7 @@ impl<'a> Suite<'a> {
     }
 
     pub fn way(&mut self, shape: StageMap, elem: usize, way: Strategy) {
-        // Skewed by as much as an element aligns to: no wider access may be used.
+        // Skewed by the element's own alignment, so that no wider access is valid.
         let own = widest_word(&[elem]);
         for (skew, alignment) in [(0, 16), (own, own)] {
             if skew == 16 {
@@ -94,7 +94,8 @@ impl<'a> Suite<'a> {
 
 const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 
-/// All shapes up to `side` by `side`, words of every size and two elements of several words.
+/// Runs all shapes up to `side` by `side`, with words of every size and two elements of several
+/// words.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
     let mut suite = Suite::new(bench);
     for rows in 1..=side {
@@ -105,7 +106,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         }
     }
     let words = [1, 2, 4, 8, 16, 12, 6];
-    // Rows long enough to be moved by whole vectors, whatever the word, and chunks whose columns are whole words.
+    // Rows long enough for whole vectors of any word, and chunks whose columns are whole words.
     let wide = [
         (97, 261, 4, 8),
         (40, 401, 7, 7),
@@ -119,8 +120,9 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         (1200, 40, 256, 512),
     ];
     let wide = wide.into_iter().flat_map(|shape| words.map(|elem| (shape, elem)));
-    // Rows of which a block alone holds one chunk and two blocks or three hold two: by bytes; the last chunk is shorter
-    // than the others, or longer, or the only one; columns of whole words, or not.
+    // By their bytes, one block holds one chunk of these rows, and two or three blocks hold two.
+    // The last chunk is shorter or longer than the others, or the only one. Columns are whole words
+    // or not.
     let deep = words.into_iter().flat_map(|elem| {
         [
             (100, 5003, 16, 16),
@@ -133,7 +135,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
         ]
         .map(|(rows, bytes, slot, chunk)| ((rows, bytes / elem, slot, chunk), elem))
     });
-    // With small sides asked for, fewer of these: for the tools that slow everything down.
+    // A small `side` runs fewer of these, for tools that slow execution.
     let step = match side {
         0..2 => 12,
         2..8 => 3,
@@ -148,7 +150,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             }
         }
     }
-    // Pixels and planes: a few rows or columns of narrow words, whole vectors of them or not.
+    // Pixels and planes: a few rows or columns of narrow words, in whole vectors or not.
     for (batch, few, many) in [
         (1, 3, 50176),
         (400, 3, 50176),
@@ -165,7 +167,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             }
         }
     }
-    // Squares of many tiles, whose rows begin anywhere and share lines; also side by side.
+    // Squares of many tiles, with rows of any alignment that share cache lines; also adjacent
+    // squares.
     for (elem, least) in [(1, 3840), (2, 1920), (4, 1984), (4, 3300), (8, 992), (16, 1024)] {
         for side in [least + 1, least + 20] {
             for (batch, mid, tile) in [(1, 1, 64), (1, 1, 128), (2, 1, 64), (1, 2, 64)] {
@@ -174,12 +177,12 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             }
         }
     }
-    // Cubes, of whole tiles and not.
+    // Cubes of whole and partial tiles.
     for elem in [1, 2, 4, 8, 16] {
         for side in [8, 16, 24, 40, 48, 72, 96, 136, 200] {
             for (rows, cols) in [(side, side * side), (side * side, side)] {
                 for tile in [8, 16, 32, 64] {
-                    // The largest of 16 bytes alone fill the memory.
+                    // The largest cubes of 16-byte elements fill the memory, so their batch is 1.
                     let batch = if side < 200 { 1 + side / 8 % 2 } else { 1 };
                     let e = Elementary { batch, rows, mid: 1, cols, unit: 1 };
                     suite.way(e.into(), elem, Strategy::TileSwap { tile });
@@ -191,7 +194,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     suite.failures
 }
 
-/// A gather by teams of one to three blocks, up to three of them; counts how many chunks they hold.
+/// Runs a gather by up to three teams of one to three blocks. Counts the chunks that the teams
+/// hold.
 fn in_teams(suite: &mut Suite, shape: StageMap, elem: usize, cols: usize) {
     for blocks in 1..=cols.min(3) {
         for teams in 1..=3 {
@@ -211,7 +215,8 @@ fn in_teams(suite: &mut Suite, shape: StageMap, elem: usize, cols: usize) {
 
 fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
     let elementary = |batch, mid, unit| StageMap::from(Elementary { batch, rows, mid, cols, unit });
-    // Which cluster and unit a shape gets follows from its extents, so that all meet all.
+    // Extents determine the cluster size and unit of a shape, so that all values occur with all
+    // others.
     let turn = rows * 7 + cols * 3 + elem;
     let cluster = [2, 4, 8, 16][turn % 4];
 
@@ -236,7 +241,7 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
         }
     }
     if rows == cols {
-        // Larger sides too: the tiles that have kernels of their own, and ragged ones.
+        // Includes larger sides: tiles that have a kernel, and partial tiles.
         for side in [rows, rows * 4, 128 - rows] {
             for tile in [16, 32, 64, 128] {
                 let square =

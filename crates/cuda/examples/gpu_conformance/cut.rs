@@ -1,5 +1,5 @@
-//! Columns cut off and put back: stages on small matrices, every byte compared; whole plans by that route, repeated on
-//! matrices that fill the chip, every element compared.
+//! Columns cut off and joined again: stages on small matrices, with every byte compared, and plans
+//! of route `cut`, repeated on matrices that fill the chip, with every element compared.
 
 use turntile_cuda::strategy::Strategy;
 use turntile_perm::PitchedRows;
@@ -12,7 +12,7 @@ use crate::large::plan_times;
 /// Bytes of elements: every word, and several words.
 const ELEMENTS: [usize; 8] = [1, 2, 4, 8, 16, 3, 6, 12];
 
-/// One cut and its inverse, in blocks of several sizes.
+/// Runs one cut and its inverse, in blocks of several sizes.
 fn stages(suite: &mut Suite, rows: PitchedRows, elem: usize) {
     for direction in [Direction::Forward, Direction::Backward] {
         for block in [16, 1008, 48_384] {
@@ -21,7 +21,8 @@ fn stages(suite: &mut Suite, rows: PitchedRows, elem: usize) {
     }
 }
 
-/// Every cut of small matrices, some of larger ones, and every plan of the route on small ones.
+/// Runs every cut of small matrices, selected cuts of larger ones, and every plan of the route on
+/// small ones.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
     let mut suite = Suite::new(bench);
     let side = side.min(10);
@@ -46,7 +47,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             stages(&mut suite, PitchedRows::new(rows, cols, pitch).expect("fewer columns"), elem);
         }
     }
-    // Elements that are long runs themselves.
+    // Elements that are long runs.
     for elem in [400, 401, 402, 404, 408] {
         stages(&mut suite, PitchedRows::new(9, 11, 14).expect("fewer columns"), elem);
     }
@@ -65,7 +66,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     failures
 }
 
-/// Plans that fill the chip; the last fill its memory.
+/// Runs plans that fill the chip. The last ones fill its memory.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
     let planner = Planner::new(bench.gpu.device().clone()).with_route(Route::CUT);

@@ -1,4 +1,4 @@
-//! What is refused, and how; and running inside a CUDA graph.
+//! Rejected calls and their errors, and runs inside a CUDA graph.
 
 use std::ffi::c_void;
 
@@ -16,12 +16,12 @@ pub fn expect(what: &str, right: bool) -> usize {
     usize::from(!right)
 }
 
-/// Whether that error was answered, by its name.
+/// Returns `true` if the result is the error with this name.
 pub fn refused(answer: &Result<(), CudaError>, name: &str) -> bool {
     answer.as_ref().is_err_and(|error| format!("{error:?}").starts_with(name))
 }
 
-/// Typed errors, with the data untouched.
+/// Checks typed errors that leave the data unchanged.
 pub fn errors(bench: &mut Bench) -> usize {
     let problem = Problem::new(4096, 1000, 4).expect("fits");
     let planner = Planner::new(bench.gpu.device().clone());
@@ -37,7 +37,7 @@ pub fn errors(bench: &mut Bench) -> usize {
     let (address, room) = (data.as_device_ptr().as_raw(), workspace.as_device_ptr().as_raw());
     bench.fill(address, problem.len(), 4);
     let stream = bench.raw_stream();
-    // SAFETY: whatever is wrong with the arguments is refused before anything is queued.
+    // SAFETY: invalid arguments are rejected before anything is queued.
     let run = |data, bytes, workspace| unsafe {
         prepared.run_raw(stream, in_place((data, bytes), workspace))
     };
@@ -68,12 +68,12 @@ pub fn errors(bench: &mut Bench) -> usize {
     let mut shorter = plan.clone();
     shorter.problem = Problem::new(4096, 999, 4).expect("fits");
     failures += expect(
-        "plan put together by hand",
+        "plan assembled by hand",
         matches!(bench.gpu.prepare(&shorter), Err(CudaError::Flawed(_))),
     );
     let config =
         LaunchDims { groups: 1, threads: 4096, shared_bytes: 0, cluster: 1, cooperative: false };
-    // SAFETY: the text is PTX; the launch is refused.
+    // SAFETY: the text is PTX, and the launch is rejected.
     let launch = unsafe {
         let code =
             c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry none() { ret; }\n";
@@ -90,7 +90,8 @@ pub fn errors(bench: &mut Bench) -> usize {
     failures
 }
 
-/// Whether two threads, each with a stopwatch, run a plan that uses flags correctly at the same time.
+/// Returns `true` if two threads, each with a stopwatch, run a plan with flags correctly at the
+/// same time.
 fn at_once(prepared: &Prepared, problem: &Problem) -> bool {
     let run = || -> Result<u64, CudaError> {
         let mut watch = Stopwatch::new(prepared.gpu(), problem.bytes())?;
@@ -102,7 +103,8 @@ fn at_once(prepared: &Prepared, problem: &Problem) -> bool {
     })
 }
 
-/// Whether launches captured once leave nothing wrong in either of two replays, each on `elements` numbered elements.
+/// Returns `true` if launches captured once give right results in two replays, each on `elements`
+/// numbered elements.
 pub fn replayed(
     bench: &mut Bench,
     prepared: &Prepared,
@@ -113,14 +115,14 @@ pub fn replayed(
     let bytes = elements * elem_bytes;
     let data = memory(bytes);
     let address = data.as_device_ptr().as_raw();
-    // SAFETY: the memory lives until the last replay has ended, and nothing else uses it.
+    // SAFETY: the memory lives until the last replay is complete, and nothing else uses it.
     let queue = |stream| unsafe { prepared.run_raw(stream, in_place((address, bytes), None)) };
     let before = |bench: &Bench| bench.fill(address, elements, elem_bytes);
     captured(bench, queue, before, |bench| wrong(bench, address) == 0)
 }
 
-/// Whether what `queue` queues, captured once, leaves what is `right` in either of two replays, `before` each of which memory is
-/// filled.
+/// Returns `true` if the work queued by `queue`, captured once, leaves a `right` result in two
+/// replays. `before` fills the memory before each replay.
 pub fn captured(
     bench: &mut Bench,
     queue: impl FnOnce(*mut c_void) -> Result<(), CudaError>,
@@ -129,8 +131,8 @@ pub fn captured(
 ) -> bool {
     let stream = bench.stream.as_inner();
     let (mut graph, mut replay) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the stream is the bench's own, the graph is instantiated from its capture, launched before this returns, and
-    // destroyed once.
+    // SAFETY: the stream belongs to the bench. The graph is instantiated from its capture, launched
+    // before this returns, and destroyed once.
     unsafe {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
         let begin = sys::cuStreamBeginCapture_v2(stream, mode);
@@ -155,7 +157,7 @@ pub fn captured(
     }
 }
 
-/// A plan of each kind of launch captured once and replayed.
+/// Captures a plan of each kind of launch once, and replays it.
 pub fn graph(bench: &mut Bench) -> usize {
     let planner = Planner::new(bench.gpu.device().clone());
     let mut failures = 0;

@@ -1,4 +1,5 @@
-//! Axes in any order from one place to another: small ones byte by byte, sizes that fill the chip, and what the planner takes.
+//! Axes in any order, out of place: small arrays byte by byte, sizes that fill the chip, and the
+//! planner's choices.
 
 use turntile_cuda::launch::{DeviceLimits, widest_word};
 use turntile_cuda::strategy::{Strategy, Tiling};
@@ -10,29 +11,29 @@ use crate::axes::Draw;
 use crate::common::{Bench, address, memory, run_into};
 use crate::out_of_place::Suite;
 
-/// Every way to cut tiles, and long super-elements.
+/// Returns every tiling of tiles, and the strategy for long super-elements.
 fn ways() -> impl Iterator<Item = Strategy> {
     let tilings = Tiling::AXES.into_iter().chain([Tiling::Units]);
     tilings.map(|tiling| Strategy::OutOfPlace { tiling, swath: 1 })
 }
 
-/// All of it; sizes that fill the chip so many times.
+/// Runs all sections. Sizes that fill the chip run `times` times.
 pub fn into_axes(bench: &mut Bench, times: usize) -> usize {
     let failures = small(bench, 1200, &mut Vec::new());
     failures + full(bench, times)
 }
 
-/// A few, for tools that slow everything down; what ran is added to `met`.
+/// Runs a small selection, for tools that slow execution. Adds the kernels that ran to `met`.
 pub fn few(bench: &mut Bench, met: &mut Vec<String>) -> usize {
     small(bench, 60, met)
 }
 
-/// Drawn axes, elements of every kind, aligned and off alignment in either buffer.
+/// Runs random axes with elements of every size, with each buffer aligned and unaligned.
 fn small(bench: &mut Bench, count: usize, met: &mut Vec<String>) -> usize {
     let (mut suite, mut draw) = (Suite::new(bench), Draw(3));
     let ways: Vec<Strategy> = ways().collect();
     let mut all: Vec<AxisPermutation> = (0..count).map(|_| draw.axes()).collect();
-    // Several tiles, ragged ones, long rows and columns, matrices too.
+    // Several tiles, partial tiles, long rows and columns, and matrices.
     for (extents, order) in [
         (&[70, 3, 90][..], &[2, 1, 0][..]),
         (&[8, 64, 14, 14], &[0, 2, 3, 1]),
@@ -58,17 +59,17 @@ fn small(bench: &mut Bench, count: usize, met: &mut Vec<String>) -> usize {
         suite.everywhere(&axes, [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10], &ways);
     }
     suite.print_runs();
-    // Tiles have a kernel for everything.
+    // The tilings of tiles have a kernel for every problem.
     let tiles = |what: &&String| what.starts_with("declined") && !what.contains(" units ");
     let declined = suite.runs.keys().filter(tiles).count();
-    println!("  axes to another place, small: {} wrong, {declined} declined", suite.failures);
+    println!("  small axes out of place: {} wrong, {declined} declined", suite.failures);
     met.extend(suite.runs.into_keys());
     suite.failures + declined
 }
 
 /// Extents, order, bytes of an element.
 const FULL: &[(&[usize], &[usize], usize)] = &[
-    // Images, forward and back, with many channels and few.
+    // Images in both directions, with many channels and few.
     (&[64, 256, 112, 112], &[0, 2, 3, 1], 4),
     (&[64, 112, 112, 256], &[0, 3, 1, 2], 4),
     (&[64, 256, 112, 112], &[0, 2, 3, 1], 2),
@@ -81,7 +82,7 @@ const FULL: &[(&[usize], &[usize], usize)] = &[
     (&[10_000, 12, 64, 8], &[0, 2, 1, 3], 4),
     (&[100_000, 40, 3], &[1, 0, 2], 4),
     (&[30_000, 40, 5], &[1, 0, 2], 1),
-    // Reversals.
+    // Reversed axes and other orders.
     (&[512, 640, 1024], &[2, 1, 0], 4),
     (&[128, 96, 160, 144], &[3, 2, 1, 0], 4),
     (&[128, 96, 160, 144], &[2, 0, 3, 1], 4),
@@ -103,7 +104,7 @@ const FULL: &[(&[usize], &[usize], usize)] = &[
     (&[2049, 1025, 2047], &[2, 1, 0], 1),
 ];
 
-/// Sizes that fill the chip, `times` times, aligned and one element off.
+/// Runs sizes that fill the chip `times` times, aligned and one element off.
 fn full(bench: &mut Bench, times: usize) -> usize {
     let limits: DeviceLimits = *bench.gpu.device().limits();
     let mut failures = 0;
@@ -122,7 +123,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
             let by = ways().map(|way| Work::of_stage(&shape, way, elem, alignment, &limits));
             for (nth, work) in std::iter::once(planned).chain(by).enumerate() {
                 let work = match work {
-                    // Super-elements may be short.
+                    // Super-elements may be too short for `Units`.
                     Err(CudaError::Infeasible { .. }) if nth > Tiling::AXES.len() => continue,
                     work => work.expect("has a kernel"),
                 };
@@ -131,7 +132,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
                 let [put, at] = [address(&to), address(&from)].map(|at| at + skew as u64);
                 bench.fill(at, problem.len(), elem);
                 for _ in 0..if nth == 0 { times } else { 1 } {
-                    // What the run before left would look right.
+                    // Overwrite the previous run's result, which would look right.
                     bench.fill(put, bytes / 16, 16.min(least));
                     let ran = run_into(&prepared, bench, [(put, bytes), (at, bytes)]);
                     let (wrong, first) = bench.wrong_axes(put, &problem.fused(), elem);

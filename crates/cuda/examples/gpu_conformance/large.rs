@@ -1,4 +1,4 @@
-//! Large matrices, compared on the device: whole plans, stages that fill the chip, repeated, and
+//! Large matrices, compared on the device: plans, stages that fill the chip (repeated), and
 //! matrices of more than 2^31 and 2^32 elements.
 
 use turntile_cuda::Work;
@@ -11,7 +11,7 @@ use crate::out_of_place;
 
 const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 
-/// Runs `work` `times` times and returns how many runs left any element wrong.
+/// Runs `work` `times` times, and returns the number of runs with wrong elements.
 fn repeat(
     bench: &mut Bench,
     work: Work,
@@ -36,7 +36,7 @@ fn whole(problem: &Problem) -> Elementary {
     }
 }
 
-/// A plan in place.
+/// Runs a plan in place `times` times, and returns the number of wrong runs.
 pub fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
     match Work::of_plan(plan) {
         Ok(work) => work_times(bench, plan, work, times, &plan.to_string()),
@@ -51,7 +51,8 @@ fn work_times(bench: &mut Bench, plan: &Plan, work: Work, times: usize, what: &s
     repeat(bench, work, whole(&plan.problem), plan.problem.elem_bytes(), times, what)
 }
 
-/// A matrix whose rows are moved apart by `way` to a square's pitch, which is transposed, and then together.
+/// Moves a matrix's rows by `way` to the pitch of a square, transposes the square, and moves the
+/// rows back together.
 pub fn square_times(bench: &mut Bench, problem: &Problem, way: Strategy, times: usize) -> usize {
     let (elem, limits) = (problem.elem_bytes(), *bench.gpu.device().limits());
     let side = problem.rows().max(problem.cols());
@@ -77,7 +78,7 @@ pub fn square_times(bench: &mut Bench, problem: &Problem, way: Strategy, times: 
     )
 }
 
-/// Every route's best plan for shapes of many kinds, and every way from one place to another.
+/// Runs the best plan of every route for shapes of many kinds, and every out-of-place strategy.
 pub fn plans(bench: &mut Bench) -> usize {
     let planner = Planner::new(bench.gpu.device().clone());
     let shapes = [
@@ -106,7 +107,7 @@ pub fn plans(bench: &mut Bench) -> usize {
     for (batch, rows, cols, elem) in shapes {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
         for plan in planner.candidates(&problem).candidates {
-            // Cycles of single elements take minutes on large matrices and are covered by small ones.
+            // Cycles of single elements take minutes on large matrices. Small matrices test them.
             if plan.seconds < 0.5 {
                 failures += plan_times(bench, &plan, 1);
             }
@@ -153,7 +154,8 @@ fn stages() -> Vec<(StageMap, Strategy, usize)> {
     ]
 }
 
-/// Stages with every multiprocessor busy, 50 times each, and both aligned-slot directions.
+/// Runs stages with every multiprocessor busy, 50 times each, with aligned slots in both
+/// directions.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
     let limits = *bench.gpu.device().limits();
@@ -191,7 +193,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     failures
 }
 
-/// Cubes of every word, of whole tiles and not, both ways, 50 times each.
+/// Runs cubes of every word, of whole and partial tiles, in both directions, 50 times each.
 pub fn cubes(bench: &mut Bench) -> usize {
     let limits = *bench.gpu.device().limits();
     let mut failures = 0;
@@ -222,7 +224,7 @@ fn by_slots(plan: &Plan) -> bool {
     plan.route().name().contains("slot")
 }
 
-/// More than 2^31 and 2^32 elements; the last has 40 GB.
+/// Runs more than 2^31 and 2^32 elements. The last matrix has 40 GB.
 pub fn huge(bench: &mut Bench) -> usize {
     let mut failures = 0;
     let planner = Planner::new(bench.gpu.device().clone());
@@ -242,7 +244,7 @@ pub fn huge(bench: &mut Bench) -> usize {
             }
         }
     }
-    // Rows of which one chunk or two are all that there is room for on chip, both ways.
+    // Rows so long that shared memory has space for one or two chunks, in both directions.
     for (rows, cols, elem) in
         [(158_003, 158_017, 4), (158_017, 158_003, 4), (100_003, 90_001, 4), (45_007, 100_003, 8)]
     {
@@ -253,7 +255,7 @@ pub fn huge(bench: &mut Bench) -> usize {
             }
         }
     }
-    // Cycles of more than 2^32 single elements: numbers of 64 bits.
+    // Cycles of more than 2^32 single elements, with 64-bit indices.
     for (rows, cols, unit) in [(65536 + 64, 65536, 1), (1 << 22, 1030, 2)] {
         let e = Elementary { batch: 1, rows, mid: 1, cols, unit };
         let (shape, way) = (StageMap::from(e), Strategy::Moves);

@@ -1,5 +1,5 @@
-//! Leading dimensions: every way on small matrices, every byte compared; sizes that fill the chip, repeated; numbers
-//! scaled; what is refused.
+//! Leading dimensions: every strategy on small matrices, with every byte compared; sizes that fill
+//! the chip, repeated; scaled numbers; rejected calls.
 
 use cust::memory::{CopyDestination, DeviceBuffer};
 use turntile_cuda::launch::widest_word;
@@ -10,16 +10,16 @@ use turntile_plan::{Plan, PlanError, Planner, Problem, ProblemError, Stage, Stag
 use crate::common::{Bench, address, fault, memory, pattern, repeat, run, run_on};
 use crate::errors::{expect, refused, replayed};
 
-/// Bytes before and behind the matrix that must stay as they are.
+/// Bytes before and after the matrix that must be unchanged.
 const GUARD: usize = 64;
 
-/// Longest side of small matrices, and elements of the longest gaps.
+/// Longest side of small matrices, in elements.
 const SIDE: usize = 12;
-/// Bytes of a matrix with its gaps at most.
+/// Largest size of a matrix with its gaps, in bytes.
 const SPAN_BYTES: usize = 32 << 20;
 const GAP: usize = 5;
 
-/// A matrix to be transposed from one leading dimension to another.
+/// Returns the problem that transposes a matrix from one leading dimension to another.
 fn transposed(
     [rows, cols]: [usize; 2],
     [lda, ldb]: [usize; 2],
@@ -28,7 +28,7 @@ fn transposed(
     Problem::new(rows, cols, elem)?.with_leading(lda, ldb)
 }
 
-/// One whose rows slide.
+/// Returns the problem whose rows slide to another pitch.
 fn slid(sides: [usize; 2], [lda, ldb]: [usize; 2], elem: usize) -> Result<Problem, ProblemError> {
     Problem::permuted(&sides, &[0, 1], elem)?.with_leading(lda, ldb)
 }
@@ -37,7 +37,8 @@ fn leading(problem: &Problem) -> &LeadingDims {
     problem.leading().expect("has some")
 }
 
-/// Bytes as they ought to be, of `before` with the matrix `at` bytes from its start; and which of them are promised.
+/// Returns the expected bytes for `before`, which has the matrix at byte `at`, and which of the
+/// bytes are specified.
 fn moved(leading: &LeadingDims, elem: usize, before: &[u8], at: usize) -> (Vec<u8>, Vec<bool>) {
     let (source, result) = (leading.source(), leading.result());
     let (mut want, mut known) = (before.to_vec(), vec![true; before.len()]);
@@ -55,13 +56,13 @@ fn moved(leading: &LeadingDims, elem: usize, before: &[u8], at: usize) -> (Vec<u
     (want, known)
 }
 
-/// Runs a plan `skew` bytes off alignment; whether all that is promised is right.
+/// Runs a plan `skew` bytes off alignment. Returns `true` if all specified bytes are right.
 fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool {
     let problem = &plan.problem;
     let (leading, elem, span) = (leading(problem), problem.elem_bytes(), problem.span_bytes());
     let (before, at) = (pattern(span + 2 * GUARD + skew), GUARD + skew);
     let (want, mut known) = moved(leading, elem, &before, at);
-    // Only the planner's own choice for equal pitches keeps to the result's places.
+    // Plans of several passes leave source elements outside the result unspecified.
     if plan.passes() > 1 {
         let source = leading.source();
         let result = leading.result();
@@ -82,7 +83,8 @@ fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool
     fault.is_none()
 }
 
-/// Every way that a planner has, as it is and with room for the matrix itself; off alignment the ways it chooses.
+/// Runs every candidate of the planner, and the planner's choice off alignment. Returns the number
+/// of plans and of wrong ones.
 fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.device().clone());
     let elem = problem.elem_bytes();
@@ -97,7 +99,7 @@ fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize
     [plans.len(), wrong]
 }
 
-/// Tiles of every side that divides both pitches.
+/// Runs tiles of every side that divides both pitches.
 fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.device().clone()).with_tiles(TileRule::Exhaustive);
     let runs = |stage: &Stage| matches!(stage.map, StageMap::TileRows(_));
@@ -107,7 +109,8 @@ fn every_tile(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usiz
     [plans.len(), wrong]
 }
 
-/// Rows that slide to another pitch, over several blocks; failures. Adds the kernels that ran.
+/// Runs row slides to another pitch, over several blocks. Returns the failures, and adds the
+/// kernels that ran to `met`.
 pub fn few(bench: &Bench, met: &mut Vec<String>) -> usize {
     let (data, mut failures) = (memory(2 * SPAN_BYTES), 0);
     let planner = Planner::new(bench.gpu.device().clone());
@@ -124,8 +127,8 @@ pub fn few(bench: &Bench, met: &mut Vec<String>) -> usize {
     failures
 }
 
-/// All matrices of small sides and gaps, numbers, errors, and a few larger matrices; with small sides asked for, as for the
-/// tools that slow everything down, some of them.
+/// Runs all matrices of small sides and gaps, numbers, errors, and a few larger matrices. A small
+/// `side`, for tools that slow execution, runs a selection.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
     let data = memory(2 * SPAN_BYTES);
     let (mut runs, mut failures) = (0, 0);
@@ -170,7 +173,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
             if problem.span_bytes() > SPAN_BYTES {
                 continue;
             }
-            // Without room for the matrix it goes around its gaps.
+            // Without space for the whole matrix, the planner saves its gaps.
             let kept = (problem.saved_gaps().unwrap().count() * elem).next_multiple_of(16);
             count(every_way(bench, problem.clone(), &data));
             count(every_tile(bench, problem.clone(), &data));
@@ -181,8 +184,8 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     failures + numbers(bench, &data) + refusals(bench)
 }
 
-/// Numbers of each kind scaled in rows a pitch apart, against plain arithmetic, bit by bit; of a NaN that arithmetic makes,
-/// only that it is one. What lies between rows stays.
+/// Scales numbers of each kind in rows with a pitch, and compares bit by bit with plain arithmetic.
+/// If arithmetic produces a NaN, any NaN is right. Gaps between rows are unchanged.
 macro_rules! numbers {
     ($name:ident, $real:ty, $plain:expr, $complex:expr) => {
         fn $name(bench: &Bench, data: &DeviceBuffer<u8>) -> usize {
@@ -209,7 +212,7 @@ macro_rules! numbers {
                 for (rows, cols, pitch) in [(1, 1, 1), (3, 5, 7), (4, 8, 8), (20, 16, 24), (33, 31, 32)] {
                     let rows = PitchedRows::new(rows, cols, pitch).expect("rows");
                     let length = (rows.span() + 3) * parts;
-                    // Every pair of some numbers.
+                    // Every pair of the numbers in `some`.
                     let value = |k: usize| some[(k % 2 * (k / some.len() / 2) + k / 2) % some.len()];
                     let before: Vec<$real> = (0..length).map(value).collect();
                     for scaling in [
@@ -271,7 +274,7 @@ fn numbers(bench: &Bench, data: &DeviceBuffer<u8>) -> usize {
     failures
 }
 
-/// Typed errors, with the data untouched; captured in a graph.
+/// Checks typed errors that leave the data unchanged, and capture in a graph.
 fn refusals(bench: &mut Bench) -> usize {
     let planner = Planner::new(bench.gpu.device().clone());
     let problem = transposed([3000, 2000], [2100, 3300], 4).expect("fits");
@@ -313,7 +316,7 @@ fn refusals(bench: &mut Bench) -> usize {
     failures
 }
 
-/// Matrices that fill the chip, every way 20 times, compared on the device.
+/// Runs every strategy 20 times on matrices that fill the chip, compared on the device.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
     let turned = transposed;

@@ -1,11 +1,13 @@
-//! Every kernel against the index maps, element by element, on a GPU.
+//! Checks every kernel against the index maps, element by element, on a GPU.
 //!
-//! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | cubes | huge | errors | graph | into | into_full | axes | into_axes | records | leading |
-//! leading_full | sound | parts | racecheck | racecheck_axes]...`, all without arguments. `axes 5`, `into_axes 5` and `records 5` run kernels that fill the chip and the planner's choices five times.
+//! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | cubes | huge | errors |
+//! graph | into | into_full | axes | into_axes | records | leading | leading_full | sound | parts |
+//! racecheck | racecheck_axes | racecheck_leading]...` runs these sections, by default all. `axes 5`,
+//! `into_axes 5` and `records 5` run kernels that fill the chip, and the planner's choices, five times.
 //!
-//! `racecheck` is what to run under the tools that slow everything down, in a few minutes:
-//! `compute-sanitizer --tool racecheck gpu_conformance racecheck` (or `racecheck_axes`, a part of it), and the same with
-//! `memcheck` and `synccheck`.
+//! `racecheck` runs within minutes under tools that slow execution:
+//! `compute-sanitizer --tool racecheck gpu_conformance racecheck` (or its part `racecheck_axes`), and
+//! likewise with `memcheck` and `synccheck`.
 #![allow(unsafe_code, missing_docs)]
 
 mod axes;
@@ -26,7 +28,7 @@ mod sound;
 
 use common::Bench;
 
-/// Runs its cases and answers how many failed.
+/// Function that runs a section's cases and returns the number of failures.
 type Section<'a> = &'a dyn Fn(&mut Bench) -> usize;
 
 fn main() {

@@ -1,10 +1,10 @@
-//! Transpositions from one place to another: every way on small shapes, at sizes that fill the chip and
-//! beyond 2^32 elements; and what is refused.
+//! Out-of-place transposition: every strategy on small shapes, on sizes that fill the chip, and
+//! beyond 2^32 elements; and rejected calls.
 
 use std::collections::BTreeMap;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
-use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::gpu_device::strategy_of;
 use turntile_cuda::launch::widest_word;
 use turntile_cuda::strategy::{Strategy, Tiling};
 use turntile_cuda::{CudaError, Prepared, Work};
@@ -19,7 +19,7 @@ fn whole(problem: &Problem) -> Elementary {
     Elementary { batch, rows, mid: 1, cols, unit: 1 }
 }
 
-/// Every way of cutting tiles.
+/// Every tiling.
 const TILINGS: [Tiling; 6] =
     [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units, Tiling::AXES[0]];
 
@@ -34,7 +34,7 @@ fn work(
     Work::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
 }
 
-/// Plans for memory of every alignment that elements have, best first.
+/// Returns plans for each alignment of memory that elements can have, best first.
 fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
     let planner = Planner::new(bench.gpu.device().clone());
     let alignments = [16, 8, 4, 2, 1].into_iter();
@@ -43,13 +43,13 @@ fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
     alignments.filter(|&a| a >= least).map(|a| plan(a).expect("has kernels")).collect()
 }
 
-/// The first of these plans whose alignment the memory has.
+/// Prepares these plans. A run uses the first plan whose alignment the memory has.
 fn prepared(bench: &Bench, plans: &[Plan]) -> Prepared {
     let first = bench.gpu.prepare(&plans[0]).expect("loads");
     plans[1..].iter().fold(first, |prepared, plan| prepared.or(plan).expect("loads"))
 }
 
-/// Every candidate of the planner's, at every alignment that elements have.
+/// Runs every candidate of the planner, for every alignment that elements can have.
 pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
     let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
     let planner = Planner::new(bench.gpu.device().clone()).with_tiles(TileRule::Exhaustive);
@@ -74,15 +74,15 @@ pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
     failures
 }
 
-/// Room around arrays, so that they can lie off alignment and what is written beside them shows.
+/// Bytes around arrays, so that they can be unaligned, and writes outside of them are found.
 const SKEW: usize = 64;
 
-/// Small arrays, from one place in a buffer to one in another.
+/// Small arrays, moved from one buffer to another.
 pub struct Suite<'a> {
     bench: &'a mut Bench,
     to: DeviceBuffer<u8>,
     from: DeviceBuffer<u8>,
-    /// Runs and declines by kernel or reason.
+    /// Number of runs per kernel, and of declined cases per reason.
     pub runs: BTreeMap<String, usize>,
     pub failures: usize,
 }
@@ -99,7 +99,8 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// Aligned, and by an element's alignment alone: the destination, the source, both.
+    /// Runs with both buffers aligned, and with the destination, the source or both aligned only to
+    /// the element.
     pub fn everywhere(&mut self, axes: &AxisPermutation, elem: usize, ways: &[Strategy]) {
         let least = widest_word(&[elem]);
         self.at(axes, elem, ways, (16, [0, 0]));
@@ -110,7 +111,7 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// By each way, every byte of the destination compared and those around.
+    /// Runs each strategy, and compares every byte of the destination and around it.
     fn at(
         &mut self,
         axes: &AxisPermutation,
@@ -159,12 +160,13 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// All shapes up to `side` by `side`, and some with one longer side, every way, every byte compared.
+/// Runs all shapes up to `side` by `side`, and selected ones with a longer side, by every strategy,
+/// with every byte compared.
 pub fn small(bench: &mut Bench, side: usize) -> usize {
     let mut suite = Suite::new(bench);
     let mut shapes: Vec<[usize; 2]> =
         (1..=side).flat_map(|rows| (1..=side).map(move |cols| [rows, cols])).collect();
-    // With small sides asked for, fewer of these: for the tools that slow everything down.
+    // A small `side` runs fewer of these, for tools that slow execution.
     let step = if side < 8 { 5 } else { 1 };
     for short in [1, 2, 3, 4, 7, 8, 19, 32, 47, 63, 64, 65].into_iter().step_by(step) {
         for long in [127, 128, 129, 255, 257, 1000, 1029, 2048].into_iter().step_by(step) {
@@ -186,7 +188,7 @@ pub fn small(bench: &mut Bench, side: usize) -> usize {
     suite.failures + refusals(bench)
 }
 
-/// Fills `from`, runs, and counts elements of `to` that `e` does not put there.
+/// Fills `from`, runs, and counts elements of `to` that are not where `e` moves them.
 fn compare(
     bench: &mut Bench,
     prepared: &Prepared,
@@ -204,7 +206,7 @@ fn compare(
     usize::from(ran.is_err() || wrong > 0)
 }
 
-/// What cannot be right is refused before anything runs.
+/// Checks that invalid calls are rejected before anything runs.
 fn refusals(bench: &mut Bench) -> usize {
     let problem = Problem::new(500, 300, 4).expect("fits");
     let plans = of_every_alignment(bench, &problem);
@@ -226,7 +228,8 @@ fn refusals(bench: &mut Bench) -> usize {
     right.iter().chain([&untouched]).filter(|right| !**right).count()
 }
 
-/// Sizes that fill the chip, every way, compared on the device; and more than 2^32 elements.
+/// Runs every strategy on sizes that fill the chip and on more than 2^32 elements, compared on the
+/// device.
 pub fn full_chip(bench: &mut Bench) -> usize {
     let mut failures = 0;
     let cases = [
@@ -255,10 +258,10 @@ pub fn full_chip(bench: &mut Bench) -> usize {
     for (batch, rows, cols, elem) in cases {
         let problem = Problem::with_batch(batch, rows, cols, elem).expect("fits");
         let (to, from) = (memory(problem.bytes()), memory(problem.bytes()));
-        // What the planner takes, more often than the others.
+        // The planner's choice runs more often than the others.
         let planner = Planner::new(bench.gpu.device().clone());
         let best = planner.plan(&problem.out_of_place().unwrap()).expect("has a kernel");
-        let best = way_of(&best.phases[0].stages[0].implementation).expect("a GPU's");
+        let best = strategy_of(&best.phases[0].stages[0].implementation).expect("a GPU's");
         let others = TILINGS.map(|tiling| Strategy::OutOfPlace { tiling, swath: tiling.swath() });
         let others = others.into_iter().filter(|&way| way != best);
         for (nth, way) in [best].into_iter().chain(others).enumerate() {

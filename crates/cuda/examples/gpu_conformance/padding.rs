@@ -1,4 +1,4 @@
-//! Rows moved from one pitch to another, alone and in a square's plan.
+//! Rows moved from one pitch to another, as a stage and in the plan of a square.
 
 use cust::memory::DeviceBuffer;
 use turntile_cuda::Work;
@@ -9,10 +9,10 @@ use turntile_plan::{Problem, StageMap};
 use crate::common::{Bench, fault, memory, pattern, run_on};
 use crate::large;
 
-/// Bytes before and behind the rows that must stay as they are.
+/// Bytes before and after the rows that must be unchanged.
 const GUARD: usize = 64;
 
-/// One launch or more, every byte of the rows compared, and of what lies around them.
+/// Runs one stage, and compares every byte of the rows and around them.
 fn case(
     bench: &Bench,
     data: &DeviceBuffer<u8>,
@@ -37,7 +37,7 @@ fn case(
         };
         want[row(slide.to().pitch())].copy_from_slice(&before[row(slide.from().pitch())]);
     }
-    // Anything may be where a row was and none is.
+    // A place that had a row element before, and has none afterwards, is unspecified.
     let known = |k: usize| {
         let element = k.checked_sub(at).filter(|&k| k < span).map(|k| k / elem);
         element.is_none_or(|k| slide.to().index(k).is_some() || slide.from().index(k).is_none())
@@ -49,14 +49,14 @@ fn case(
     fault.is_none()
 }
 
-/// One of up to a few MB by itself; 1 if it was wrong.
+/// Runs one stage of at most a few MB. Returns 1 if it was wrong.
 pub fn one(bench: &Bench, stage: (StageMap, Strategy), elem: usize) -> usize {
     let (data, workspace) = (memory(8 << 20), memory(1 << 20));
     usize::from(!case(bench, &data, &workspace, stage, elem, 0))
 }
 
-/// Small slides of every kind, then squares that fill the chip, repeated; with small sides asked for, as for the tools that
-/// slow everything down, some of the former.
+/// Runs small slides of every kind, then squares that fill the chip, repeatedly. A small `side`,
+/// for tools that slow execution, runs a selection of the slides.
 pub fn padding(bench: &mut Bench, side: usize) -> usize {
     let (data, workspace) = (memory(8 << 20), memory(1 << 20));
     let (mut cases, mut failures) = (0, 0);

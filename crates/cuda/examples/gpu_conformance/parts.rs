@@ -1,4 +1,4 @@
-//! Contexts that have a part of the multiprocessors: plans are for the part, and run in it.
+//! Contexts with a part of the multiprocessors: plans are made for the part, and run in it.
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::io::Write;
@@ -15,10 +15,10 @@ use turntile_plan::{Planner, Problem};
 use crate::common::{Bench, address, in_place, memory};
 use crate::errors::expect;
 
-/// `CUdevResource`: 144 bytes, of which the 25th word is the count of multiprocessors.
+/// `CUdevResource`: 144 bytes. Its 25th word is the number of multiprocessors.
 type Resource = [c_uint; 36];
 const UNITS: usize = 24;
-/// `CU_DEV_RESOURCE_TYPE_SM`, `CU_GREEN_CTX_DEFAULT_STREAM`.
+/// Values of `CU_DEV_RESOURCE_TYPE_SM` and `CU_GREEN_CTX_DEFAULT_STREAM`.
 const MULTIPROCESSORS: c_int = 1;
 const DEFAULT_STREAM: c_uint = 1;
 
@@ -26,22 +26,22 @@ const DEFAULT_STREAM: c_uint = 1;
 struct Part {
     context: CUcontext,
     units: usize,
-    /// A green context is destroyed by a function of its own.
+    /// Handle of a green context, which needs its own destructor.
     green: Option<*mut c_void>,
 }
 
-/// A function of CUDA 12.4.
+/// Returns a function of CUDA 12.4.
 ///
 /// # Safety
-/// `F` is the type of a pointer to it.
+/// `F` must be the type of a pointer to the function.
 unsafe fn function<F: Copy>(name: &str) -> Result<F, String> {
     let (text, mut found) = (CString::new(name).expect("no zero in it"), ptr::null_mut());
-    // SAFETY: a string, and a place for the answer.
+    // SAFETY: the arguments are a C string and a place for the result.
     let code = unsafe { sys::cuGetProcAddress(text.as_ptr(), &mut found, 12040, 0) };
     if code != CUresult::CUDA_SUCCESS || found.is_null() {
         return Err(format!("{name}: {code:?}"));
     }
-    // SAFETY: the caller answers for the type, which is as large as a pointer.
+    // SAFETY: the caller guarantees the type, which has the size of a pointer.
     Ok(unsafe { std::mem::transmute_copy(&found) })
 }
 
@@ -50,7 +50,7 @@ fn right(call: &str, code: c_int) -> Result<(), String> {
 }
 
 impl Part {
-    /// A green context of at least so many multiprocessors of the first device.
+    /// Creates a green context with at least `units` multiprocessors of the first device.
     fn green(units: c_uint) -> Result<Self, String> {
         type Get = unsafe extern "C" fn(c_int, *mut Resource, c_int) -> c_int;
         type Split = unsafe extern "C" fn(
@@ -67,7 +67,7 @@ impl Part {
         let (mut all, mut part, mut groups) = ([0; 36], [0; 36], 1);
         let (mut description, mut green, mut context) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the functions have these types since CUDA 12.4, and get places for their answers.
+        // SAFETY: the functions have these types since CUDA 12.4, and get places for their results.
         unsafe {
             let get: Get = function("cuDeviceGetDevResource")?;
             let split: Split = function("cuDevSmResourceSplitByCount")?;
@@ -84,7 +84,7 @@ impl Part {
         Ok(Part { context, units: part[UNITS] as usize, green: Some(green) })
     }
 
-    /// A context with an execution affinity, which only MPS has.
+    /// Creates a context with an execution affinity, which only MPS supports.
     fn affine(units: c_uint) -> Result<Self, String> {
         let mut wanted = sys::CUexecAffinityParam {
             type_: sys::CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT,
@@ -93,7 +93,8 @@ impl Part {
             },
         };
         let (mut context, mut old) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: places for the answers; the new context, which is current then, is taken away again.
+        // SAFETY: the calls get places for their results. The new context is current, and is popped
+        // again.
         unsafe {
             let code = sys::cuCtxCreate_v3(&mut context, &mut wanted, 1, 0, 0);
             right("cuCtxCreate", code as c_int)?;
@@ -108,7 +109,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         type Destroy = unsafe extern "C" fn(*mut c_void) -> c_int;
-        // SAFETY: made by the function that this belongs to, and used no more.
+        // SAFETY: the context was made by the matching constructor, and is not used again.
         unsafe {
             match self.green {
                 Some(green) => {
@@ -141,7 +142,7 @@ pub fn parts(bench: &mut Bench) -> usize {
 }
 
 fn of_part(bench: &Bench, kind: &str, part: &Part) -> usize {
-    // SAFETY: the context outlives what is made here.
+    // SAFETY: the context outlives everything made from it here.
     let gpu = unsafe { Gpu::given(part.context.cast()) }.expect("a context");
     let limits = *gpu.device().limits();
     println!(
@@ -149,7 +150,7 @@ fn of_part(bench: &Bench, kind: &str, part: &Part) -> usize {
         part.units, limits.units, limits.cluster
     );
     let mut failed = expect("multiprocessors are counted", limits.units == part.units);
-    // Without that, blocks may wait for others for ever.
+    // If the limits are wrong, blocks may wait for other blocks for ever.
     if failed == 0 {
         failed += plans(&gpu);
         failed += of_all(bench, &gpu);
@@ -158,7 +159,7 @@ fn of_part(bench: &Bench, kind: &str, part: &Part) -> usize {
     failed
 }
 
-/// Candidates of all routes: in one pass on chip, by aligned slots, over clusters.
+/// Runs candidates of all routes: one pass in shared memory, aligned slots, and clusters.
 fn plans(gpu: &Gpu) -> usize {
     let units = gpu.device().limits().units;
     let problems = [
@@ -177,7 +178,7 @@ fn plans(gpu: &Gpu) -> usize {
             if plan.seconds > 0.5 {
                 continue;
             }
-            // What waits for ever has said what it is.
+            // Print the plan first, so that a plan that hangs is known.
             print!("    {plan}: ");
             std::io::stdout().flush().expect("written");
             let waits = |of: BlockSync| {
@@ -195,7 +196,7 @@ fn plans(gpu: &Gpu) -> usize {
     expect("plans run in the part", failed == 0) + expect("some wait for the whole grid", grids > 0)
 }
 
-/// What was planned for the whole device is refused before it runs.
+/// Checks that a plan for the whole device is rejected before it runs.
 fn of_all(bench: &Bench, gpu: &Gpu) -> usize {
     let work = over_grid(bench).expect("fits the device");
     let refused = gpu.prepare_work(work).map(drop);
@@ -209,7 +210,7 @@ fn of_all(bench: &Bench, gpu: &Gpu) -> usize {
 
 const SIDES: [usize; 2] = [7200, 1800];
 
-/// A launch of which all multiprocessors of the device have a block.
+/// Returns a launch with a block for every multiprocessor of the device.
 fn over_grid(bench: &Bench) -> Result<Work, CudaError> {
     of_stage(bench, Strategy::Barrier(Scope::Grid))
 }
@@ -219,15 +220,17 @@ fn of_stage(bench: &Bench, way: Strategy) -> Result<Work, CudaError> {
     Work::of_stage(&e.into(), way, 4, 16, bench.gpu.device().limits())
 }
 
-/// Plans of the whole device on a stream of the part: the driver takes the first launch, and refuses the second, which has more
-/// blocks than the part has room for. Where it would take that, nothing is run.
+/// Runs plans for the whole device on a stream of the part. The driver accepts the first launch,
+/// and rejects the second, which has more blocks than the part can hold. If the driver would accept
+/// it, nothing runs.
 fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
     let (units, all) = (part.units, bench.gpu.device().limits().units);
     let code = c".version 8.4\n.target sm_80\n.address_size 64\n.visible .entry none() { ret; }\n";
     let mut stream = ptr::null_mut();
     let bytes = SIDES[0] * SIDES[1] * 4;
-    // SAFETY: the part's context is live, the stream is its own, and destroyed when what was queued on it has ended. The kernel does
-    // nothing. The memory is the device's, and nothing else uses it.
+    // SAFETY: the part's context is live. The stream belongs to it, and is destroyed after its work
+    // is complete. The kernel does nothing. The memory belongs to the device, and nothing else uses
+    // it.
     unsafe {
         let mut old = ptr::null_mut();
         sys::cuCtxPushCurrent_v2(part.context);
@@ -252,9 +255,9 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
         };
         let (own, more) = (probe(units), probe(units + 1));
         println!("    cooperative launches of {units}: {own:?}, of {}: {more:?}", units + 1);
-        let mut failed = expect("the part's multiprocessors are at work together", own.is_ok());
+        let mut failed = expect("one block per multiprocessor is co-resident", own.is_ok());
         if units < all && more.is_ok() {
-            println!("    the driver takes launches that the part has no room for: not run");
+            println!("    the driver accepts more blocks than the part can hold: not run");
         } else if units < all {
             let (data, workspace) = (memory(bytes), memory(16 << 20));
             let work = of_stage(bench, Strategy::Moves)
@@ -268,7 +271,7 @@ fn halfway(bench: &Bench, gpu: &Gpu, part: &Part) -> usize {
                 ran.as_ref().map_or_else(ToString::to_string, |()| "no error".into())
             );
             let half = matches!(&ran, Err(CudaError::Partial { launch: 2, launches: 2, .. }));
-            failed += expect("a launch refused after another is an error of its own", half);
+            failed += expect("a launch rejected after another has its own error", half);
         }
         sys::cuStreamDestroy_v2(stream);
         failed

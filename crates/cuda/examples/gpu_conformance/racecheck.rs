@@ -1,8 +1,9 @@
-//! Every kernel in which threads or blocks wait for each other, at small sizes that still take several blocks.
+//! Every kernel in which threads or blocks wait for each other, at small sizes that still take
+//! several blocks.
 //!
-//! For the tools that slow everything down a thousandfold: each kernel a few times, not each shape. Kernels that number
-//! more than 2^31 super-elements or 2^32 elements are too large for that (`huge` has them); they are the same code
-//! with wider numbers.
+//! For tools that slow execution a thousandfold: runs each kernel a few times, not each shape.
+//! Kernels for more than 2^31 super-elements or 2^32 elements are too large for these tools (`huge`
+//! runs them). They have the same code with wider indices.
 
 use turntile_cuda::Work;
 use turntile_cuda::strategy::{Scope, Strategy};
@@ -17,7 +18,8 @@ use crate::{into_axes, leading, padding};
 const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// Kernels beside [`SYNCHRONISED`] whose threads wait for each other, within a block or by flags.
+/// Kernels, in addition to [`SYNCHRONISED`], whose threads wait for each other within a block or by
+/// flags.
 const WITHIN: [&str; 31] = [
     "barrier_block",
     "barrier_tile",
@@ -56,7 +58,7 @@ fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
     Elementary { batch, rows, mid, cols, unit }.into()
 }
 
-/// Shapes, bytes of an element and ways.
+/// Returns shapes, bytes of an element, and strategies.
 fn selection() -> Vec<(StageMap, usize, Strategy)> {
     let mut all = Vec::new();
     let mut add = |extents, elems: &[usize], ways: &[Strategy]| {
@@ -65,7 +67,8 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         all.extend(elems.iter().flat_map(each).map(|(elem, way)| (shape.clone(), elem, way)));
     };
     let words = [1, 2, 4, 8, 16];
-    // Barriers of a block: several instances to each, one, and tiles of a panel; whole micro-blocks and not.
+    // Barriers of a block: several instances per block, one instance, and tiles of a panel; in
+    // whole micro-blocks and not.
     for extents in [
         [40, 33, 1, 17, 1],
         [40, 64, 1, 48, 1],
@@ -78,14 +81,14 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
     ] {
         add(extents, &words, &[BLOCK]);
     }
-    // Of a cluster and the grid.
+    // Barriers of a cluster and of the grid.
     for n in [2, 4, 8, 16] {
         add([3, 70, 1, 90, 1], &words, &[Strategy::Barrier(Scope::Cluster(n))]);
         add([2, 64, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Cluster(n))]);
     }
     add([1, 301, 1, 203, 1], &words, &[Strategy::Barrier(Scope::Grid)]);
     add([1, 300, 1, 204, 1], &[1, 2], &[Strategy::Barrier(Scope::Grid)]);
-    // Squares by pairs of tiles, and tiles where they lie.
+    // Squares by pairs of tiles, and tiles transposed in place.
     for side in [256, 250] {
         let swaps = [16, 32, 64, 128].map(|tile| Strategy::TileSwap { tile });
         add([2, side, 1, side, 1], &words, &swaps);
@@ -100,7 +103,7 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
     for side in [16, 32, 64, 128] {
         add([2, side, 3, side, 1], &words, &[BLOCK]);
     }
-    // Cycles by flags, on chip and in memory, and without.
+    // Cycles with flags, in shared and in global memory, and without flags.
     let ways = [Strategy::Moves, Strategy::OnChipMoves { threads: 256 }];
     for unit in [1, 3, 40, 70, 128] {
         add([3, 31, 1, 23, unit], &[4], &ways);
@@ -110,7 +113,7 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
     for unit in [1, 40] {
         add([3, 31, 1, 23, unit], &[1, 4, 16], &[Strategy::PerCycle]);
     }
-    // Axes in any order, on chip and along cycles; squares side by side by pairs of tiles.
+    // Axes in any order, in shared memory and along cycles; adjacent squares by pairs of tiles.
     for (extents, order) in [
         ([6, 5, 4, 3, 1], [2, 3, 1, 0, 4]),
         ([7, 6, 5, 4, 3], [0, 3, 4, 2, 1]),
@@ -123,7 +126,7 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
-    // Of many blocks, which take the tools longest: two shapes.
+    // Two shapes of many blocks, which take these tools the longest.
     for (extents, order) in
         [([7, 6, 5, 4, 3], [0, 3, 4, 2, 1]), ([13, 6, 5, 7, 40], [3, 1, 0, 2, 4])]
     {
@@ -136,7 +139,7 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         let way = Strategy::TileSwap { tile };
         all.extend(words.map(|elem| (swap([2, 256, 3, 256, 1]), elem, way)));
     }
-    // Slots, both passes both ways.
+    // Slots: both passes in both directions.
     for (rows, cols, slot, chunk) in
         [(331, 37, 16, 32), (200, 130, 12, 24), (640, 61, 64, 64), (640, 9, 256, 256)]
     {
@@ -158,7 +161,8 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
     all
 }
 
-/// The selection, each run compared byte by byte; a kernel that it does not meet is a failure too.
+/// Runs the selection and compares every byte. A kernel that the selection does not meet is a
+/// failure.
 pub fn racecheck(bench: &mut Bench) -> usize {
     let mut suite = Suite::new(bench);
     for (shape, elem, way) in selection() {
@@ -180,7 +184,7 @@ pub fn racecheck(bench: &mut Bench) -> usize {
     failures
 }
 
-/// Of the selection what is of axes alone, in less time.
+/// Runs only the axis permutations of the selection, in less time.
 pub fn of_axes(bench: &mut Bench) -> usize {
     let mut suite = Suite::new(bench);
     let of_axes =
@@ -192,7 +196,7 @@ pub fn of_axes(bench: &mut Bench) -> usize {
     suite.failures + into_axes::few(bench, &mut Vec::new())
 }
 
-/// Rows padded and unpadded, by blocks and in rounds.
+/// Pads and unpads rows, by blocks and in rounds.
 fn padded(bench: &mut Bench, met: &mut Vec<String>) -> usize {
     let mut failures = 0;
     for (rows, cols, pitch) in [(100, 99, 100), (50, 1999, 2001), (300, 7, 11)] {

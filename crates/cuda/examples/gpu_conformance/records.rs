@@ -1,4 +1,5 @@
-//! Records between AoS, tiles and columns: small ones bytewise, and others that fill the chip, every word compared each time.
+//! Records between AoS, tiles and columns: small ones byte by byte, and ones that fill the chip,
+//! with every word compared.
 
 use turntile_cuda::Work;
 use turntile_cuda::launch::widest_word;
@@ -9,7 +10,7 @@ use turntile_plan::{Direction, Planner, Problem, StageMap};
 use crate::cases::Suite;
 use crate::common::{self, Bench};
 
-/// Fields of one width and of others, packed, and a structure with its gaps.
+/// Fields of equal and different widths, packed, and a structure with padding.
 const WIDTHS: [&[usize]; 8] = [
     &[1; 5],
     &[4, 12, 1, 8],
@@ -21,7 +22,7 @@ const WIDTHS: [&[usize]; 8] = [
     &[3, 3, 5, 1, 1, 1, 7],
 ];
 
-/// All of it; what fills the chip so many times.
+/// Runs all sections. Records that fill the chip run `times` times.
 pub fn records(bench: &mut Bench, times: usize) -> usize {
     small(bench) + full(bench, times)
 }
@@ -66,7 +67,7 @@ fn small(bench: &mut Bench) -> usize {
     ] {
         for records in [128, 131, 250, 1009, 5003] {
             let fields = RecordSchema::new(records, widths).expect("counted");
-            let slots = FieldSlots::new(fields, tile, slot, chunk).expect("there are so many");
+            let slots = FieldSlots::new(fields, tile, slot, chunk).expect("valid slots");
             for direction in [Direction::Forward, Direction::Backward] {
                 for elem in [1, 2, 4, 8, 16, 12] {
                     for groups in [1, 5, 40] {
@@ -90,7 +91,8 @@ fn small(bench: &mut Bench) -> usize {
     suite.failures
 }
 
-/// Widths, bytes of a word of them, records (a prime, and whole tiles), and a tile: what else fills the chip.
+/// Records that fill the chip: field widths in words, bytes of a word, number of records (a prime,
+/// or whole tiles), records of a tile.
 pub const FULL: [(&[usize], usize, usize, usize); 12] = [
     (&[1; 5], 4, 9_999_991, 32),
     (&[1; 8], 4, 8_388_593, 32),
@@ -106,7 +108,7 @@ pub const FULL: [(&[usize], usize, usize, usize); 12] = [
     (&[1; 6], 1, 19_999_999, 32),
 ];
 
-/// Both ways, as the planner chooses, at aligned addresses and others.
+/// Runs the planner's choice in both directions, at aligned and unaligned addresses.
 fn full(bench: &mut Bench, times: usize) -> usize {
     let mut failures = 0;
     for (widths, elem, records, tile) in FULL {
@@ -115,7 +117,7 @@ fn full(bench: &mut Bench, times: usize) -> usize {
             [(1, tile), (tile, 1), (1, records), (records, 1), (tile, records), (records, tile)];
         for (from, to) in ends {
             let retile = LayoutChange::new(fields.clone(), from, to);
-            // To columns and back from places of packs alone.
+            // Conversions to and from columns need 16-byte aligned addresses.
             let skews = if from.max(to) == records { vec![0] } else { vec![0, elem] };
             for skew in skews {
                 let alignment = if skew == 0 { 16 } else { widest_word(&[elem]) };

@@ -1,5 +1,6 @@
-//! What holds whatever else a program does: kernels shared by threads that prepare plans, runs that end halfway, warps whose lanes
-//! go round loops of different lengths, scaled runs inside a CUDA graph.
+//! Safety whatever else a program does: kernels shared by threads that prepare plans, runs that end
+//! halfway, warps whose lanes run different numbers of loop iterations, and scaled runs inside a
+//! CUDA graph.
 
 use std::process::Command;
 use std::sync::Barrier;
@@ -13,7 +14,7 @@ use turntile_plan::{Planner, Problem};
 use crate::common::{Bench, address, in_place, memory, repeat, run};
 use crate::errors::{captured, expect};
 
-/// Asks for [`fault`], in a process of its own: its context is of no use afterwards.
+/// Argument that runs [`fault`] in a separate process, because its context is unusable afterwards.
 pub const FAULT: &str = "sound_fault";
 
 pub fn sound(bench: &mut Bench) -> usize {
@@ -24,7 +25,7 @@ fn matrices(batch: usize, rows: usize, cols: usize) -> Elementary {
     Elementary { batch, rows, mid: 1, cols, unit: 1 }
 }
 
-/// Elements that a run leaves wrong.
+/// Returns the number of elements that a run leaves wrong.
 fn wrong(
     bench: &mut Bench,
     prepared: &Prepared,
@@ -38,13 +39,14 @@ fn wrong(
     Ok(bench.wrong(address(&data), e, elem).0)
 }
 
-/// Two threads prepare launches of one kernel, of more shared memory and of less, on code that was just loaded; then both run.
+/// Two threads prepare launches of one kernel, with more and with less shared memory, on newly
+/// loaded code. Then both run.
 fn shared_memory(bench: &mut Bench) -> usize {
     const TIMES: usize = 100;
     let shapes = [matrices(264, 499, 100), matrices(264, 149, 100)];
     let mut failed = 0;
     for _ in 0..TIMES {
-        // Its code is its own: no earlier time has allowed its kernels anything.
+        // This code is newly loaded, so no earlier call has raised its kernels' limits.
         let gpu = Gpu::current().expect("a context is current");
         let start = Barrier::new(shapes.len());
         let prepare = |shape: Elementary| {
@@ -69,15 +71,15 @@ fn shared_memory(bench: &mut Bench) -> usize {
     expect(&format!("one kernel prepared by two threads at once, {TIMES} times"), failed == 0)
 }
 
-/// A run of which the driver takes some launches and refuses another.
+/// Checks a run whose first launches the driver accepts, and whose later launch it rejects.
 fn halves() -> usize {
     let this = std::env::current_exe().expect("a path");
     let ended = Command::new(this).arg(FAULT).status().expect("starts");
-    expect("a run that ends halfway is an error of its own", ended.success())
+    expect("a run that ends halfway has its own error", ended.success())
 }
 
-/// Runs many launches on memory that is not there: some are taken before the first of them has failed. Returns 0 where the error
-/// says that the data are incomplete.
+/// Runs many launches on an invalid address. The driver accepts some launches before the first one
+/// fails. Returns 0 if the error reports that the data is incomplete.
 pub fn fault() -> i32 {
     const LAUNCHES: usize = 20_000;
     let bench = Bench::new();
@@ -87,20 +89,20 @@ pub fn fault() -> i32 {
     let one = one.expect("has a kernel");
     let many = (1..LAUNCHES).fold(one.clone(), |many, _| many.then(one.clone()));
     let prepared = bench.prepare(many).expect("loads");
-    // SAFETY: the address is in no allocation. The driver ends the context's work when a kernel reads there, and this process
-    // ends then too.
+    // SAFETY: the address is in no allocation. When a kernel reads there, the driver ends the
+    // context's work, and this process then exits.
     let ran =
         unsafe { prepared.run_raw(bench.raw_stream(), in_place((1 << 46, shape.len() * 4), None)) };
     println!("    {}", ran.as_ref().map_or_else(ToString::to_string, |()| "no error".into()));
     let half =
         matches!(&ran, Err(CudaError::Partial { launch, launches: LAUNCHES, .. }) if *launch > 1);
-    // Nothing of the context can be freed any more.
+    // Nothing in the context can be freed any more.
     std::mem::forget((prepared, bench));
     i32::from(!half)
 }
 
-/// Instances over clusters, whose granules are no multiple of their threads: lanes of a warp go round their loops one time more
-/// than others, or do not enter them.
+/// Runs instances over clusters whose number of granules is not a multiple of the threads. Lanes of
+/// a warp run their loops once more than other lanes, or not at all.
 fn loops(bench: &mut Bench) -> usize {
     let largest = bench.gpu.device().limits().cluster;
     let shapes = [
@@ -137,7 +139,7 @@ fn loops(bench: &mut Bench) -> usize {
     )
 }
 
-/// Runs that scale, captured in a graph before anything that scales was loaded.
+/// Captures scaled runs in a graph before any scaling kernel is loaded.
 fn scaled(bench: &mut Bench) -> usize {
     let dense = |rows, cols| Problem::new(rows, cols, 4).expect("fits");
     let leading = |rows, cols, [lda, ldb]: [usize; 2]| dense(rows, cols).with_leading(lda, ldb);
@@ -151,7 +153,7 @@ fn scaled(bench: &mut Bench) -> usize {
     let mut failed = 0;
     for problem in problems {
         for factor in [2.0, 0.0] {
-            // Its code is its own: nothing that scales is loaded.
+            // This code is newly loaded, so no scaling kernel is loaded.
             let gpu = Gpu::current().expect("a context is current");
             let plan = Planner::new(gpu.device().clone()).plan(&problem).expect("there is a way");
             let prepared = gpu.prepare(&plan).and_then(|prepared| prepared.with_own_workspace());
@@ -175,7 +177,7 @@ fn scaled_right(bench: &mut Bench, problem: &Problem, prepared: &Prepared, facto
         0.0 => Scaling::Zeros,
         _ => Scaling::By { alpha: Some([f64::from(factor), 0.0]), conjugated: false },
     };
-    // SAFETY: the memory lives until the last replay has ended, and nothing else uses it.
+    // SAFETY: the memory lives until the last replay is complete, and nothing else uses it.
     let queue = |stream| unsafe {
         prepared.run_scaled_raw(stream, in_place(place, None), ScalarKind::F32, by)
     };

@@ -1,11 +1,11 @@
-//! Division by a number that the host knows (Granlund and Montgomery 1994, figure 4.1).
+//! Unsigned division by divisors that the host prepares (Granlund and Montgomery 1994, figure 4.1).
 
 use turntile_perm::FastDiv;
 
 macro_rules! by_width {
     ($int:ident, $divisor:ident) => {
         mirror! {
-            /// Divides numbers of its width.
+            /// Constants that replace a division by a multiplication and shifts.
             $divisor = concat!("Divisor<", stringify!($int), ">"), in "index.cuh" {
                 $int: divisor, magic;
                 u32: pre, post;
@@ -17,7 +17,7 @@ by_width!(u32, Divisor32);
 by_width!(u64, Divisor64);
 
 impl Divisor32 {
-    /// Divides by `divisor`, by 1 for 0.
+    /// Prepares division by `divisor`; 0 counts as 1.
     pub fn new(divisor: u32) -> Self {
         let divisor = divisor.max(1);
         let log = u32::BITS - (divisor - 1).leading_zeros();
@@ -28,7 +28,7 @@ impl Divisor32 {
 }
 
 impl Divisor64 {
-    /// Divides by `divisor`, by 1 for 0.
+    /// Prepares division by `divisor`; 0 counts as 1.
     pub fn new(divisor: u64) -> Self {
         let divisor = divisor.max(1);
         let (magic, pre, post) = FastDiv::new(divisor).expect("not 0").parts();

@@ -1,38 +1,38 @@
-//! A kernel's one parameter: the structures of `kernels/`, field by field.
+//! Parameters of kernels: the structures of `kernels/`, declared again in Rust. A kernel takes one structure.
 //!
-//! Every structure is declared twice, here and in the device code. `tests/args.rs` compares the two by names, types and order
-//! of their fields, and by the size that the device's compiler asserts. `Pod` proves that there is no padding here, so equal sizes
-//! leave none there: every field lies at the sum of those before it, on both sides.
+//! `tests/args.rs` compares names, types and order of the fields with the device code, and the sizes with its assertions.
+//! `Pod` rules out padding on the host, so equal sizes rule it out on the device. On both sides, the offset of a field is the
+//! sum of the sizes of the fields before it.
 
 use bytemuck::{Pod, Zeroable};
 
-/// A field as both sides have it.
+/// Field of a structure that host and device share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgField {
-    /// Its name.
+    /// Name of the field.
     pub name: &'static str,
-    /// Its type as the device code spells it; `*` for an address of anything. An array `d` is `d0`, `d1`, and so on there.
+    /// Type in the spelling of the device code; `*` for any pointer. The device code may declare an array `d` as `d0`, `d1`, ...
     pub kind: &'static str,
-    /// Bytes from the structure's start.
+    /// Offset from the start of the structure, in bytes.
     pub offset: usize,
 }
 
-/// A structure as both sides have it.
+/// Layout of a structure that host and device share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Its name in the device code, template arguments included.
+    /// Name in the device code, with template arguments.
     pub name: &'static str,
-    /// The file of `kernels/` that declares it.
+    /// File of `kernels/` that declares the structure.
     pub file: &'static str,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: usize,
-    /// In order.
+    /// Fields in memory order.
     pub fields: &'static [ArgField],
 }
 
-/// A type of the device code.
+/// Type that the device code also has.
 pub trait Mirrored: Pod {
-    /// How the device code spells it.
+    /// Spelling of the type in the device code.
     const KIND: &'static str;
 }
 
@@ -43,12 +43,12 @@ impl Mirrored for u64 {
     const KIND: &'static str = "u64";
 }
 
-/// The fields of a parameter that lowering leaves alone: addresses, and what only fills the structure.
+/// Returns a structure of zeros, for the fields that lowering does not set: addresses and padding.
 pub(crate) fn zeroed<T: Pod>() -> T {
     T::zeroed()
 }
 
-/// A device address; 0 until the launch is queued.
+/// Device address; 0 until the launch is enqueued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Address(pub u64);
@@ -57,8 +57,8 @@ impl Mirrored for Address {
     const KIND: &'static str = "*";
 }
 
-/// Declares `NAME` as a structure that the device code has in `"FILE"`, under that name or as `"KIND"`; its fields are listed
-/// as there, `TYPE: FIELD, FIELD;`. What they mean stands there alone.
+/// Declares `NAME` for a structure of the device file `"FILE"`, named the same there or `"KIND"`. Fields are in its order, as
+/// `TYPE: FIELD, FIELD;`. Only the device code documents them.
 macro_rules! mirror {
     ($($(#[$meta:meta])* $name:ident $(= $kind:expr)?, in $file:literal {
         $($type:ty: $($field:ident),+;)*
@@ -76,7 +76,7 @@ macro_rules! mirror {
         }
 
         impl $name {
-            /// As both sides have it.
+            /// Layout of the structure on host and device.
             pub const LAYOUT: $crate::args::Layout = $crate::args::Layout {
                 name: <$name as $crate::args::Mirrored>::KIND,
                 file: $file,
@@ -91,16 +91,16 @@ macro_rules! mirror {
     )*};
 }
 
-/// What a kernel's second address is of.
+/// Memory at a kernel's second address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecondPointer {
-    /// Flags of the workspace, zero when it starts.
+    /// Flags in the workspace, cleared before the kernel starts.
     Flags,
-    /// Room of the workspace.
+    /// Saved data in the workspace.
     Kept,
-    /// The source; in place, the first address once more.
+    /// Source of the move; in place, it equals the first address.
     Source,
-    /// What changes places with what is at the first.
+    /// Block that is swapped with the block at the first address.
     Mirror,
 }
 
@@ -112,10 +112,10 @@ pub use structures::*;
 
 macro_rules! args {
     ($($(#[$meta:meta])* $variant:ident($type:ty) $(with $second:ident)?;)*) => {
-        /// A kernel's parameter. Its first field is the address of the matrix (out of place: of the destination), and where the
-        /// kernel takes a second address the next one is.
+        /// Parameter of a kernel. The first field is the address of the matrix, or of the destination out of place. If the
+        /// kernel takes a second address, the next field has it.
         #[derive(Clone, Copy, Debug, PartialEq)]
-        // A launch is copied as a whole, as the driver takes it.
+        // A launch is one plain value with its parameter, as the driver takes it.
         #[allow(clippy::large_enum_variant)]
         pub enum Args {
             $($(#[$meta])* $variant($type),)*
@@ -128,28 +128,28 @@ macro_rules! args {
         })*
 
         impl Args {
-            /// Every structure that a kernel takes.
+            /// Layouts of all kernel parameters.
             pub const LAYOUTS: &[Layout] = &[$(<$type>::LAYOUT,)*];
 
             #[cfg(test)]
             const SECONDS: &[Option<SecondPointer>] =
                 &[$([$(Some(SecondPointer::$second),)? None][0],)*];
 
-            /// The structure as the device code has it.
+            /// Returns the layout of the structure.
             pub fn layout(&self) -> Layout {
                 match self {
                     $(Args::$variant(_) => <$type>::LAYOUT,)*
                 }
             }
 
-            /// What the kernel takes beside the matrix.
+            /// Returns the memory at the kernel's second address, or `None` if it takes one address.
             pub fn second(&self) -> Option<SecondPointer> {
                 match self {
                     $(Args::$variant(_) => [$(Some(SecondPointer::$second),)? None][0],)*
                 }
             }
 
-            /// The structure with the matrix's address and, where the kernel takes one, the second.
+            /// Sets the first address and, if the kernel takes two, the second.
             #[must_use]
             pub fn at(mut self, first: u64, second: u64) -> Self {
                 let places = if self.second().is_some() { 2 } else { 1 };
@@ -163,7 +163,7 @@ macro_rules! args {
                 self
             }
 
-            /// What the device reads.
+            /// Returns the bytes that the device reads.
             pub fn bytes(&self) -> &[u8] {
                 match self {
                     $(Args::$variant(args) => bytemuck::bytes_of(args),)*
@@ -174,69 +174,69 @@ macro_rules! args {
 }
 
 args! {
-    /// `square_swap_*`.
+    /// Parameter of `square_swap_*`.
     Square(SquareArgs);
-    /// `square_swap_apart`.
+    /// Parameter of `square_swap_apart`.
     Apart(ApartArgs) with Mirror;
-    /// `cube_forward`, `cube_back`, `cube_cluster_*`.
+    /// Parameter of `cube_forward`, `cube_back`, `cube_cluster_*`.
     Cube(CubeArgs);
-    /// `tiles_*`.
+    /// Parameter of `tiles_*`.
     Tiles(TilesArgs);
-    /// `swap_axes_*`.
+    /// Parameter of `swap_axes_*`.
     SwapAxes(SwapAxesArgs);
-    /// `barrier_block`.
+    /// Parameter of `barrier_block`, `barrier_tile`.
     Block(BlockArgs) with Source;
-    /// `barrier_micro`, `barrier_few`.
+    /// Parameter of `barrier_micro`, `barrier_few`.
     Micro(MicroArgs);
-    /// `barrier_axes`.
+    /// Parameter of `barrier_axes`.
     Axes(AxesArgs);
-    /// `barrier_cluster_*`, `barrier_grid*`.
+    /// Parameter of `barrier_cluster_*`, `barrier_grid*`.
     Wide(WideArgs);
-    /// `slot_runs`, `slot_runs_back`.
+    /// Parameter of `slot_runs`, `slot_runs_back`.
     Runs(RunArgs) with Kept;
-    /// `slot_gather`, `slot_scatter`.
+    /// Parameter of `slot_gather`, `slot_scatter`.
     Gather(GatherArgs) with Kept;
-    /// `move_slots32_*`.
+    /// Parameter of `move_slots32_*`.
     MoveSlots32(MoveSlots32) with Flags;
-    /// `move_slots64_*`, `move_shared_slots`, `per_cycle_slots`.
+    /// Parameter of `move_slots64_*`, `move_shared_slots`, `per_cycle_slots`.
     MoveSlots64(MoveSlots64) with Flags;
-    /// `move_runs_*`.
+    /// Parameter of `move_runs_*`.
     MoveRuns(MoveRuns) with Flags;
-    /// `move_axes32_*`, `per_cycle_axes32`.
+    /// Parameter of `move_axes32_*`, `per_cycle_axes32`.
     MoveAxes32(MoveAxes32) with Flags;
-    /// `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
+    /// Parameter of `move_axes64_*`, `move_shared_axes`, `per_cycle_axes64`.
     MoveAxes64(MoveAxes64) with Flags;
-    /// `move_on_chip`.
+    /// Parameter of `move_on_chip`.
     OnChip(OnChipArgs);
-    /// `pad_slide`.
+    /// Parameter of `pad_slide`.
     Slide(SlideArgs) with Flags;
-    /// `pad_spread`.
+    /// Parameter of `pad_spread`.
     Spread(SpreadArgs) with Source;
-    /// `pad_rows_*`.
+    /// Parameter of `pad_rows_*`.
     Rows(RowsArgs);
-    /// `into_micro_*`, `into_lines_*`.
+    /// Parameter of `into_micro_*`, `into_lines_*`.
     Into(IntoArgs) with Source;
-    /// `into_units`.
+    /// Parameter of `into_units`.
     Units(UnitArgs) with Source;
-    /// `into_axes`, `barrier_cluster_axes_*`, `barrier_grid_axes`.
+    /// Parameter of `into_axes`, `barrier_cluster_axes_*`, `barrier_grid_axes`.
     AxesTile(AxesTileArgs) with Source;
-    /// `pitched_swap`.
+    /// Parameter of `pitched_swap`.
     UnitSwap(UnitSwapArgs);
-    /// `pitched_turn`.
+    /// Parameter of `pitched_turn`.
     UnitTurn(UnitTurnArgs) with Source;
-    /// `retile_*`.
+    /// Parameter of `retile_*`.
     Retile(RetileArgs);
-    /// `field_keep`, `field_gather`.
+    /// Parameter of `field_keep`, `field_gather`.
     FieldGather(FieldGatherArgs) with Kept;
-    /// `move_fields_1`.
+    /// Parameter of `move_fields_1`.
     MoveFields(MoveFields) with Flags;
-    /// `gaps_keep`, `gaps_restore`.
+    /// Parameter of `gaps_keep`, `gaps_restore`.
     Gaps(GapArgs) with Kept;
-    /// `scale_*`.
+    /// Parameter of `scale_*`.
     Scale(ScaleArgs);
 }
 
-/// The structures within those that kernels take.
+/// Layouts of the structures nested in kernel parameters.
 pub const PARTS: &[Layout] = &[
     Divisor32::LAYOUT,
     Divisor64::LAYOUT,
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(words(slide, 8)[..3], [7, 8, 0]);
         let rows = Args::from(RowsArgs::zeroed());
         assert_eq!(rows.second(), None);
-        assert_eq!(words(rows, 8)[..3], [7, 0, 0], "has one address alone");
+        assert_eq!(words(rows, 8)[..3], [7, 0, 0], "takes only one address");
         let moves = Args::from(MoveAxes32::zeroed());
         assert_eq!(moves.second(), Some(SecondPointer::Flags));
         assert_eq!(words(moves, 8)[..3], [7, 8, 0]);
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(words(into, 8)[..3], [7, 8, 0]);
     }
 
-    /// The other fields are left alone, in memory order.
+    /// Checks that fields other than addresses are unchanged and in memory order.
     #[test]
     fn bytes_are_the_structure() {
         let args = RowsArgs { cols: 3, held: 5, pad: 6, ..RowsArgs::zeroed() };

@@ -1,19 +1,19 @@
-//! The structures of `kernels/`, family by family.
+//! Structures of `kernels/`, by kernel family.
 
 use super::{Address, Divisor32, Divisor64, Mirrored};
 
-// Where super-elements go. Numbers of 32 bits count up to 2^31 of them.
+// Index maps of super-elements. 32-bit numbers count up to 2^31 super-elements.
 
-/// The maps by numbers of one width.
+/// Declares the index maps for numbers of one width.
 macro_rules! by_width {
     ($int:ident, $divisor:ident: $digit:ident, $axes:ident, $slots:ident) => {
         mirror! {
-            /// An axis as a digit.
+            /// Axis as a mixed-radix digit: its extent, and its stride on the other side of the index map.
             $digit = concat!("Digit<", stringify!($int), ">"), in "index.cuh" {
                 $divisor: by;
                 $int: stride;
             }
-            /// An array's axes in any order: digits from the last axis on, the first is what is left.
+            /// Index map of an axis permutation: digits from the last axis on; the remaining quotient is the first axis.
             $axes = concat!("Axes<", stringify!($int), ">"), in "index.cuh" {
                 [$digit; 7]: d;
                 $int: first;
@@ -21,7 +21,7 @@ macro_rules! by_width {
                 $divisor: instance, batch;
                 u64: unit_bytes;
             }
-            /// The slots of the aligned-slot route. The numbers count a matrix's elements.
+            /// Index map of aligned slots. Extents are in elements, `per_chunk` and `count` in slots.
             $slots = concat!("SlotMap<", stringify!($int), ">"), in "index.cuh" {
                 $int: rows, cols, slot, chunk, last_chunk, last_rows;
                 $divisor: rows_div, slot_div, last_rows_div, chunk_div, per_chunk, count;
@@ -39,7 +39,7 @@ by_width!(u32, Divisor32: Digit32, Axes32, SlotMap32);
 by_width!(u64, Divisor64: Digit64, Axes64, SlotMap64);
 
 mirror! {
-    /// `[rows][cols]` to `[cols][rows]` within one instance.
+    /// Index map from `[rows][cols]` to `[cols][rows]` within one instance.
     SmallSwap, in "index.cuh" {
         Divisor32: cols;
         u32: rows, unit_bytes;
@@ -47,7 +47,7 @@ mirror! {
 }
 
 mirror! {
-    /// Rows of square tiles, from one pitch to another.
+    /// Index map of the rows of square tiles, from one pitch to another.
     TileRunMap = "TileRuns", in "index.cuh" {
         Divisor32: from, side;
         u32: to, rows, cols, pad;
@@ -56,11 +56,11 @@ mirror! {
 }
 
 mirror! {
-    /// Slots of one field of records.
+    /// Positions of the slots of one record field.
     FieldSlot, in "index.cuh" {
         u32: first, place, last;
     }
-    /// The slot pass of records of any fields.
+    /// Index map of the slot pass of records with fields of any widths.
     FieldMap, in "index.cuh" {
         u32: fields, chunks, backward, unit_bytes;
         Divisor32: per_chunk;
@@ -75,13 +75,13 @@ impl Mirrored for [FieldSlot; MOST_FIELD_COLUMNS] {
 // Moves of super-elements along cycles.
 
 mirror! {
-    /// Flags of a whole launch.
+    /// Claim flags of a whole launch, in global memory.
     GlobalFlags, in "flags.cuh" {
         Address: words;
     }
 }
 
-/// One structure for each index map, whose template the device code has.
+/// Declares one structure per index map: an instance of the device template `MoveArgs`.
 macro_rules! by_map {
     ($($(#[$meta:meta])* $name:ident, $map:ident, $kind:literal;)*) => {
         mirror! {$(
@@ -103,16 +103,16 @@ by_map! {
     MoveSlots64, SlotMap64, "MoveArgs<SlotMap<u64>>";
     /// Moves of rows of tiles.
     MoveRuns, TileRunMap, "MoveArgs<TileRuns>";
-    /// Moves along any permutation of axes, 32-bit numbers.
+    /// Moves along an axis permutation, 32-bit numbers.
     MoveAxes32, Axes32, "MoveArgs<Axes<u32>>";
-    /// Moves along any permutation of axes, 64-bit numbers.
+    /// Moves along an axis permutation, 64-bit numbers.
     MoveAxes64, Axes64, "MoveArgs<Axes<u64>>";
     /// Moves of slots of records.
     MoveFields, FieldMap, "MoveArgs<FieldMap>";
 }
 
 mirror! {
-    /// PTTWAC with flags in shared memory.
+    /// PTTWAC with claim flags in shared memory.
     OnChipArgs, in "moves_on_chip.cu" {
         Address: data;
         u64: instances, instance_bytes;
@@ -124,26 +124,26 @@ mirror! {
 // Square matrices, square tiles and cubes.
 
 mirror! {
-    /// Pairs of tiles across the diagonal.
+    /// Swaps of tile pairs across the diagonal.
     SquareArgs, in "tiles.cu" {
         Address: data;
         u64: pitch, batch_bytes;
         u32: side, across, pairs, mid, group, pad;
         Factor: factor;
     }
-    /// Squares of a block, and of its mirror image elsewhere.
+    /// Swaps of the squares of a block with those of its mirror block, which may be on another GPU.
     ApartArgs, in "peer_squares.cu" {
         Address: block, mirror;
         u64: pitch;
         u32: side, across, squares, pairs, first, end, word, pad;
     }
-    /// Tiles of cubes, three at a time.
+    /// Rotations of cube tiles, three at a time.
     CubeArgs, in "cube.cuh" {
         Address: data;
         u64: batch_bytes;
         u32: side, across, orbits, group;
     }
-    /// Every tile where it lies.
+    /// Transpositions of square tiles, each in place.
     TilesArgs, in "tiles.cu" {
         Address: data;
         u64: pitch, panel_bytes;
@@ -152,16 +152,16 @@ mirror! {
     }
 }
 
-/// Digits of a [`SwapAxesArgs`]: the axes of a permutation, the words of an element, and of two axes that are split their parts.
+/// Maximum number of digits in [`SwapAxesArgs`]: the permuted axes, the words of an element, and the parts of two split axes.
 pub const MOST_TILE_DIGITS: usize = 16;
 
 mirror! {
-    /// A digit of a tile's rows, columns or number.
+    /// Digit of a row number, column number or tile number.
     TileDigit, in "swap_axes.cu" {
         u32: extent, before;
         u64: stride, partner;
     }
-    /// Axes that change places in pairs.
+    /// Swaps of tile pairs under an involutive axis permutation.
     SwapAxesArgs, in "swap_axes.cu" {
         Address: data;
         u64: bytes;
@@ -177,16 +177,16 @@ impl Mirrored for [TileDigit; MOST_TILE_DIGITS] {
 // Barrier-sync by a block, a cluster or the grid.
 
 mirror! {
-    /// Instances that follow one another.
+    /// Rows and words of the instances in one tile.
     Stack, in "region.cuh" {
         Divisor32: rows, instance;
     }
-    /// Order in which blocks take tiles: swaths of rows of tiles, column by column.
+    /// Order in which thread blocks take tiles: by swaths of tile rows, each column by column.
     TileOrder, in "tile_order.cuh" {
         Divisor32: matrix, swath;
         u32: down, high;
     }
-    /// Tiles of a batch of matrices, in place or into another buffer.
+    /// Tiles of a batch of matrices, transposed in place or into another buffer.
     BlockArgs, in "barrier.cu" {
         Address: to, from;
         u64: rows, cols, from_pitch, to_pitch, from_down, from_across, to_down, to_across, matrix_bytes;
@@ -195,7 +195,7 @@ mirror! {
         Divisor32: unit;
         Stack: stack;
     }
-    /// Instances in place, by vectors in registers.
+    /// Instances transposed in place, by vectors in registers.
     MicroArgs, in "barrier.cu" {
         Address: data;
         u64: instances;
@@ -203,14 +203,14 @@ mirror! {
         u64: row_bytes, column_bytes, panel_bytes, instance_bytes;
         Divisor32: vectors;
     }
-    /// Axes in any order, instances by a block.
+    /// Axis permutation in place, whole instances per thread block.
     AxesArgs, in "barrier_axes.cu" {
         Address: data;
         u64: instances, instance_bytes;
         u32: words, stacked, row, pitch, granule, pack;
         Axes32: source;
     }
-    /// An instance by several blocks, a rectangle each.
+    /// Transposition of an instance by several thread blocks, one rectangle each.
     WideArgs, in "wide_barrier.cuh" {
         Address: data;
         u64: instance_bytes;
@@ -220,25 +220,25 @@ mirror! {
 }
 
 impl Stack {
-    /// Instances of `rows` rows and `words` words.
+    /// Creates a stack of instances of `rows` rows and `words` words each.
     pub fn of(rows: u32, words: u32) -> Self {
         Stack { rows: Divisor32::new(rows), instance: Divisor32::new(words) }
     }
 }
 
-// Tiles of arrays whose axes change their order.
+// Tiles of arrays whose axes are permuted.
 
-/// Axes that a [`TileMap`] has: those of a permutation, and the words of an element.
+/// Maximum number of axes in a [`TileMap`]: the permuted axes and the words of an element.
 pub const TILE_AXES: usize = 9;
 
 mirror! {
-    /// An axis, and a tile's part of it.
+    /// Axis of an array, and the part of it in a tile.
     TileAxis, in "axes_tile.cuh" {
         Divisor32: group, groups;
         u64: from, to;
         u32: tiles, extent, last, along, rows, pad;
     }
-    /// How an array is cut into tiles, and how these lie on chip.
+    /// Division of an array into tiles, and their layout in shared memory.
     TileMap, in "axes_tile.cuh" {
         [TileAxis; TILE_AXES]: a;
         Divisor32: group;
@@ -246,7 +246,7 @@ mirror! {
         u32: axes, run_axes, across_axes, line_axis, line_step, run_step, rows, columns, run, pitch,
             granules, packs, held, across;
     }
-    /// Axes in any order, an instance by a group of blocks, in place or into another buffer.
+    /// Axis permutation of instances, in place or into another buffer, one tile per thread block.
     AxesTileArgs, in "axes_tile.cuh" {
         Address: to, from;
         u64: bytes, instance_bytes;
@@ -260,12 +260,12 @@ impl Mirrored for [TileAxis; TILE_AXES] {
 }
 
 impl TileMap {
-    /// The axes, from the result's last one on.
+    /// Returns the axes, from the result's last axis on.
     pub fn axes(&self) -> Vec<TileAxis> {
         self.a[..self.axes as usize].to_vec()
     }
 
-    /// Words of a tile that lie together in the result: a column, and the next ones where those follow it.
+    /// Returns the number of words of a tile that are contiguous in the result: a column, and the columns that continue it.
     pub fn stretch_words(&self) -> usize {
         let (axes, run_axes) = (self.axes(), self.run_axes as usize);
         let whole = |axis: &TileAxis| axis.tiles == 1;
@@ -274,7 +274,7 @@ impl TileMap {
         follow.fold(self.run as usize, |words, (_, axis)| words * axis.extent as usize)
     }
 
-    /// Bytes of a row of a tile.
+    /// Returns the bytes of a tile row.
     pub fn line_bytes(&self) -> usize {
         let first = self.axes().get(self.line_axis as usize).map_or(1, |axis| axis.extent);
         self.line_step as usize * first as usize
@@ -284,7 +284,7 @@ impl TileMap {
 // The gather pass of aligned slots.
 
 mirror! {
-    /// A run of chunks for each block.
+    /// Gather pass with a run of chunks per thread block.
     RunArgs, in "slot_runs.cu" {
         Address: data, kept;
         SlotMap64: slots;
@@ -292,7 +292,7 @@ mirror! {
         u32: runs, pitch, table, vectors;
         Divisor32: grain, per_column;
     }
-    /// A run of chunks for each team of blocks.
+    /// Gather pass with a run of chunks per team of thread blocks.
     GatherArgs, in "strip.cuh" {
         Address: data, kept;
         SlotMap64: slots;
@@ -302,16 +302,16 @@ mirror! {
     }
 }
 
-// From one place to another.
+// Moves out of place.
 
 mirror! {
-    /// Tiles of one form.
+    /// Transposition by equal tiles.
     IntoArgs, in "out_of_place.cu" {
         Address: to, from;
         u64: rows, cols, from_pitch, to_pitch, matrix_bytes, bytes;
         TileOrder: order;
     }
-    /// Long super-elements, straight across.
+    /// Permutation of long super-elements, without shared memory.
     UnitArgs, in "into_units.cu" {
         Address: to, from;
         u64: bytes;
@@ -322,26 +322,26 @@ mirror! {
     }
 }
 
-// Rows moved from one pitch to another, counted in bytes.
+// Moves of rows from one pitch to another; lengths are in bytes.
 
 mirror! {
-    /// Rows a pitch apart.
+    /// Rows of `cols` bytes, `pitch` bytes apart.
     Rows, in "pad.cu" {
         u64: cols, pitch;
     }
-    /// By data sliding. Rows without gaps are one unless they lie `apart`.
+    /// Data sliding in place. Rows without gaps count as one row, unless they are separate in shared memory (`apart`).
     SlideArgs, in "pad.cu" {
         Address: data, flags;
         u64: len;
         Rows: from, to;
         u32: block, blocks, up, apart;
     }
-    /// From rows that lie together to others elsewhere.
+    /// Copy of contiguous rows to rows with a pitch in another buffer.
     SpreadArgs, in "pad.cu" {
         Address: to, from;
         u64: rows, cols, pitch;
     }
-    /// A round.
+    /// One round of row moves.
     RowsArgs, in "pad.cu" {
         Address: data;
         u64: first, count, cols, from, to;
@@ -349,24 +349,24 @@ mirror! {
     }
 }
 
-// Rows a pitch apart: squares of elements of any size, and the contents of gaps.
+// Rows with a pitch: squares of elements of any size, and the contents of gaps.
 
 mirror! {
-    /// Pairs of tiles of elements of several words.
+    /// Swaps of tile pairs of multi-word elements.
     UnitSwapArgs, in "pitched_swap.cu" {
         Address: data;
         u64: pitch;
         u32: side, across, pairs, tile, row, pad;
         Divisor32: unit;
     }
-    /// A matrix of long elements, word by word.
+    /// Out-of-place transposition of long elements, word by word.
     UnitTurnArgs, in "pitched.cu" {
         Address: to, from;
         u64: words, from_pitch, to_pitch;
         Divisor64: row, unit;
         u32: word, pad;
     }
-    /// Contents of gaps that are saved, lengths in words.
+    /// Gap contents to save or restore; lengths are in words.
     GapArgs, in "pitched.cu" {
         Address: data, kept;
         u64: len, windows, cols, pitch, other_cols, total;
@@ -377,16 +377,16 @@ mirror! {
 
 // Records whose fields have any widths.
 
-/// Groups of fields that a kernel takes.
+/// Maximum number of field groups that a kernel takes.
 pub const MOST_FIELD_GROUPS: usize = 64;
 
 mirror! {
-    /// Fields of one width that follow one another in both layouts.
+    /// Fields of equal width that are consecutive in both layouts.
     FieldGroup, in "records.cuh" {
         Divisor32: width;
         u32: begin, place;
     }
-    /// Records between AoS and tiles.
+    /// Conversion of records between AoS and tiles.
     RetileArgs, in "retile.cu" {
         Address: data;
         u64: records;
@@ -400,16 +400,16 @@ impl Mirrored for [FieldGroup; MOST_FIELD_GROUPS] {
     const KIND: &'static str = "FieldGroup[64]";
 }
 
-/// Fields that kernels of aligned slots take.
+/// Maximum number of record fields that the aligned-slot kernels take.
 pub const MOST_FIELD_COLUMNS: usize = 64;
 
 mirror! {
-    /// A field of aligned slots, in bytes.
+    /// Record field of the gather pass; lengths are in bytes, `last` in slots.
     FieldColumn, in "fields.cu" {
         Divisor32: width;
         u32: begin, place, lead, last;
     }
-    /// The gather pass of fields' slots.
+    /// Gather pass of the slots of record fields.
     FieldGatherArgs, in "fields.cu" {
         Address: data, kept;
         u32: chunks, last_records, each, more, fields, backward, record, chunk, tiles, slot, table, held, pad, runs;
@@ -422,10 +422,10 @@ impl Mirrored for [FieldColumn; MOST_FIELD_COLUMNS] {
     const KIND: &'static str = "FieldColumn[64]";
 }
 
-// Numbers multiplied and conjugated.
+// Scaling and conjugation.
 
 mirror! {
-    /// Numbers in rows a pitch apart.
+    /// Scaling of numbers in rows with a pitch.
     ScaleArgs, in "scale.cu" {
         Address: data;
         u64: packs, pitch;
@@ -433,7 +433,7 @@ mirror! {
         Factor: factor;
         u32: wide, pad;
     }
-    /// What becomes of numbers; zeros where they stay as they are.
+    /// Factor and operation of scaling; all fields 0 leave numbers unchanged.
     Factor, in "scale.cuh" {
         u64: re, im;
         u32: does, pad;

@@ -1,5 +1,5 @@
-//! Axes in any order by tiles: in place over a cluster or the grid with a barrier, or into another buffer; long
-//! super-elements straight into another buffer.
+//! Axis permutations by tiles, in place with a barrier over a cluster or the grid, or out of place. Long super-elements are
+//! copied out of place without tiles.
 
 use turntile_perm::AxisPermutation;
 
@@ -12,26 +12,26 @@ use crate::family::Family;
 use crate::launch::widest_word;
 use crate::strategy::Scope;
 
-/// Bytes that a row of a tile and a column count more than they have, for sectors in part. (A guess.)
+/// Bytes added to the cost of a tile's row and of its column, for partial sectors (a guess).
 const BESIDE: [usize; 2] = [32, 64];
 
-/// The same of a tile that is one of many, for what every block computes first. (A guess.)
+/// Bytes added to the cost of a tile out of place, for its thread block's first computations (a guess).
 const ALONE: usize = 1024;
 
-/// Places on chip are numbers of 16 bits.
+/// Maximum bytes of a tile out of place: its offsets in shared memory are 16-bit numbers.
 const MOST_HELD: usize = 64 << 10;
 
-/// Bytes of a super-element that goes straight to its place, at least.
+/// Minimum bytes of a super-element that is copied without tiles.
 pub const LEAST_UNIT: usize = 32;
 
-/// Bytes of the result that a block of `into_units` writes, and of a granule.
+/// Bytes of the result per thread block of `into_units`, and bytes of a granule.
 const UNITS_PART: usize = 16 << 10;
 const GRANULE: usize = 16;
 
-/// Longest rows and columns that are tried.
+/// Maximum bytes of the rows and columns that are tried.
 const LONGEST: usize = 16 << 10;
 
-/// In place: an instance in the shared memories of a cluster, or a whole array in those of the grid.
+/// Returns the in-place launch: each instance in a cluster's shared memory, or one array in the grid's.
 pub fn wide(axes: &AxisPermutation, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (family, entry, most) = match scope {
@@ -47,7 +47,7 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: TargetParams) -> Lowered {
     if need > most * shared_bytes {
         return Err(too_long);
     }
-    // Instances begin where their length lets them.
+    // Instances of a batch are only as aligned as their length.
     let words = Words::of(&one, if instances > 1 { at.and(&[need]) } else { at })?;
     let fits = |tile: &Tile| tile.shared_bytes <= shared_bytes;
     let tile = words.split(BESIDE, most, shared_bytes, fits).ok_or(too_long)?;
@@ -68,7 +68,7 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: TargetParams) -> Lowered {
     }))
 }
 
-/// Into another buffer: a tile of at most `held` bytes to a block, in groups within `near` bytes.
+/// Returns the out-of-place launch: a tile of at most `held` bytes per thread block, in groups within `near` bytes.
 pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: TargetParams) -> Lowered {
     let words = Words::of(axes, at)?;
     let most = held.min(MOST_HELD).min(at.limits.shared_bytes);
@@ -83,7 +83,7 @@ pub fn into(axes: &AxisPermutation, [held, near]: [usize; 2], at: TargetParams) 
     Ok(launch.with(AxesTileArgs { bytes, instance_bytes: bytes, tiles, map, ..zeroed() }))
 }
 
-/// Into another buffer: super-elements in the order of the result.
+/// Returns the out-of-place launch that copies whole super-elements in the order of the result.
 pub fn units(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (unit_bytes, bytes) = (axes.unit() * at.elem_bytes, axes.len() * at.elem_bytes);
     if unit_bytes < LEAST_UNIT {
@@ -91,7 +91,7 @@ pub fn units(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     }
     let word = widest_word(&[unit_bytes, at.alignment]);
     let source = axes32(&digits(&axes.without_unit().inverse()), 1, unit_bytes)?;
-    // The first granule may begin before the result.
+    // The first granule may start before the result.
     let blocks = (bytes + GRANULE - word).div_ceil(UNITS_PART);
     let size = Size { blocks, threads: 256, shared_bytes: 0 };
     Ok(at.launch((Family::IntoUnits, word, "into_units"), size)?.with(UnitArgs {

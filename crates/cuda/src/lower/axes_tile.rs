@@ -1,4 +1,4 @@
-//! Tiles of arrays whose axes change their order: which part of each axis a tile has, and how it lies on chip.
+//! Tiles of arrays whose axes are permuted: the part of each axis in a tile, and its layout in shared memory.
 
 use turntile_perm::{AxisPermutation, StridedAxis};
 
@@ -7,45 +7,45 @@ use crate::args::{Divisor32, TILE_AXES, TileAxis, TileMap};
 use crate::banks::WARP;
 use crate::error::LowerError;
 
-/// Bytes that are read and written at a time.
+/// Bytes per read and write access.
 const GRANULE: usize = 16;
 
-/// Lanes that write one column side by side, at most: a line of 128 bytes.
+/// Maximum number of lanes that write one column together: a cache line of 128 bytes.
 const WIDE: usize = 8;
 
-/// Bytes of a column that are enough: shorter ones are written in part.
+/// Preferred minimum bytes of a column: shorter columns write partial cache lines.
 const COLUMN_BYTES: usize = 128;
-/// Tables have a place for each word of a column, and for each column as much as this many. They take divisions: patches of
-/// images went from 17% of a copy to 72 when their columns were cut (floats, H200).
+/// Cost of a column's table entry, relative to a word's. Entries take divisions: image patches rose from 17% to 72% of a copy
+/// when their columns were cut (floats, H200).
 const COLUMN_COST: usize = 4;
 
-/// An array in words, its axes from the result's last one on, with strides in bytes.
+/// Array of words, its axes from the result's last axis on, with strides in bytes.
 #[derive(Clone, Debug)]
 pub struct Words {
     axes: Vec<StridedAxis>,
-    /// The same axes from the source's last one on.
+    /// Indices of the axes from the source's last axis on.
     by_source: Vec<usize>,
     pub word: usize,
     alignment: usize,
 }
 
-/// A tile: its part of each axis, and what that comes to.
+/// Tile: its part of each axis, and the resulting sizes.
 #[derive(Clone, Debug)]
 pub struct Tile {
-    /// Of each axis of the array.
+    /// Extents of the tile along the axes of the array.
     parts: Vec<usize>,
-    /// Axes that a row has, from the source's last one on, and a column, from the result's.
+    /// Number of axes in a row, from the source's last axis on, and in a column, from the result's.
     line_axes: usize,
     run_axes: usize,
-    /// Rows, and bytes of each.
+    /// Number of rows, and bytes of each.
     rows: usize,
     line: usize,
-    /// Columns, and words of each.
+    /// Number of columns, and words of each.
     columns: usize,
     run: usize,
     granules: usize,
     packs: usize,
-    /// What lies together in the result, a column or several, and granules of each.
+    /// Number of contiguous runs in the result, of one or more columns, and granules of each.
     stretches: usize,
     stretch_packs: usize,
     pitch: usize,
@@ -55,7 +55,7 @@ pub struct Tile {
 }
 
 impl Words {
-    /// Of all of it, a batch as one axis more.
+    /// Creates the array of words; a batch is one more axis.
     pub fn of(axes: &AxisPermutation, at: TargetParams) -> Lowered<Self> {
         let (word, unit) = at.words(axes.unit());
         let units = axes.without_unit();
@@ -73,12 +73,12 @@ impl Words {
         Ok(Words { axes: strided, by_source, word, alignment: at.alignment })
     }
 
-    /// Words of a granule.
+    /// Returns the words of a granule.
     fn pack(&self) -> usize {
         GRANULE / self.word
     }
 
-    /// Takes more of each axis in turn until what lies together has so many words.
+    /// Extends `parts` axis by axis in `order`, until their contiguous run has about `words` words.
     fn grow(&self, parts: &mut [usize], order: impl Iterator<Item = usize>, words: usize) {
         let mut run = 1;
         for k in order {
@@ -87,7 +87,7 @@ impl Words {
             }
             let extent = self.axes[k].extent;
             let want = words.div_ceil(run);
-            // A little more is the whole of it.
+            // Take the whole axis if at least two thirds are wanted.
             let part = if 2 * extent <= 3 * want {
                 extent
             } else {
@@ -103,7 +103,7 @@ impl Words {
         }
     }
 
-    /// How many axes in that order lie together: all of each but of the last.
+    /// Returns the number of first axes in `order` whose parts are one contiguous run: all of each axis except the last.
     fn together(&self, parts: &[usize], order: impl Iterator<Item = usize>) -> usize {
         let mut count = 0;
         for k in order {
@@ -118,13 +118,14 @@ impl Words {
         count
     }
 
-    /// What tiles of these parts come to, where places on chip take so many bytes.
+    /// Returns the tile of these parts, or `None` if an axis is in neither rows nor columns. Shared-memory offsets take
+    /// `place_bytes` bytes.
     pub fn tile(&self, parts: Vec<usize>, place_bytes: usize) -> Option<Tile> {
         let line_axes = self.together(&parts, self.by_source.iter().copied());
         let together = self.together(&parts, 0..parts.len());
         let in_line = |k: usize| self.by_source[..line_axes].contains(&k);
         let all = || (0..parts.len()).map(|k| (k, parts[k]));
-        // Columns have what rows do not.
+        // Columns contain the axes that rows do not.
         let least = all().filter(|&(k, part)| part > 1 && !in_line(k)).map(|(k, _)| k + 1).max();
         let least = least.unwrap_or(1);
         if least > together {
@@ -140,7 +141,7 @@ impl Words {
             all().filter(|&(k, _)| of(k)).map(|(_, part)| part).product()
         };
         let (rows, line) = (product(&|k| !in_line(k)), product(&in_line) * self.word);
-        // Whether every row, and every column, of every tile begins with a granule.
+        // `true` if every row, or column, of every tile starts at a granule.
         let begins = |inside: &dyn Fn(usize) -> bool, stride: &dyn Fn(&StridedAxis) -> usize| {
             let step = |(k, part): (usize, usize)| {
                 let axis = &self.axes[k];
@@ -156,7 +157,7 @@ impl Words {
             (bytes + if begins { 0 } else { GRANULE - self.word }).div_ceil(GRANULE)
         };
         let granules = lies_in(line, begins(&in_line, &|axis| axis.src_stride));
-        // Of columns of so many axes: how many, words and granules of each.
+        // For columns of `axes` axes: their number, and words and granules of each.
         let cut = |axes: usize| {
             let run = product(&|k| k < axes);
             let begins = begins(&|k| k < axes, &|axis| axis.dst_stride);
@@ -192,8 +193,8 @@ impl Words {
         })
     }
 
-    /// The tile that moves fewest bytes, each row counted as `row` bytes more, each column as `column` and each tile as
-    /// `alone`, of those that `fits` accepts, with rows and columns of up to `most` bytes.
+    /// Returns the tile that moves the fewest bytes and that `fits` accepts. A row costs `row` more bytes, a contiguous run of
+    /// columns `column`, a tile `alone`. Rows and columns of up to `most` bytes are tried.
     pub fn best(
         &self,
         [row, column, alone]: [usize; 3],
@@ -220,9 +221,9 @@ impl Words {
             .min_by_key(cost)
     }
 
-    /// The tile that moves fewest bytes, rows and columns counted as in [`best`](Self::best), of those that cut the array into
-    /// at most `blocks` and that `fits` accepts. Of two axes a part, all of what lies behind one in the source and of what
-    /// lies behind the other in the result.
+    /// Returns the tile that moves the fewest bytes and that `fits` accepts, with at most `blocks` tiles. Rows and columns cost
+    /// as in [`best`](Self::best). Two axes are cut. Axes after one of them in the source, or after the other in the result,
+    /// are whole; others have extent 1.
     pub fn split(
         &self,
         [row, column]: [usize; 2],
@@ -235,10 +236,10 @@ impl Words {
                 + tile.stretches * (tile.stretch_packs * GRANULE + column)
         };
         let count = self.axes.len();
-        // All of the first `line` axes of the source and of the first `run` of the result.
+        // The last `line` axes of the source and the last `run` axes of the result are whole.
         let parts = |[line, run]: [usize; 2], cuts: [usize; 2]| {
             let mut parts = vec![1; count];
-            // Whole granules, unless what lies behind the axis is.
+            // Cut at whole granules, unless steps along the axis are whole granules.
             let cut = |k: usize, behind: usize, into: usize| {
                 let extent = self.axes[k].extent;
                 let step = if behind.is_multiple_of(self.pack()) { 1 } else { self.pack() };
@@ -259,7 +260,7 @@ impl Words {
             let words: usize = parts.iter().product();
             tiles <= blocks && words * self.word <= most_bytes
         };
-        // Cuts of which no other is as many and finer.
+        // Pairs whose product is at most `blocks`; neither number can grow.
         let cuts = || {
             let first = (1..=blocks).filter(move |&n| blocks / (blocks / n) == n);
             first.map(move |n| [n, blocks / n])
@@ -273,7 +274,7 @@ impl Words {
             .min_by_key(cost)
     }
 
-    /// Tiles of a group along each axis: of those that lie within `near` bytes, in the source and in the result.
+    /// Returns the number of tiles per group along each axis: tiles within `near` bytes in source and result.
     fn group(&self, tile: &Tile, near: usize) -> Vec<usize> {
         let mut group = vec![1; self.axes.len()];
         let mut grow = |order: &mut dyn Iterator<Item = usize>,
@@ -282,7 +283,7 @@ impl Words {
                 let (axis, part) = (&self.axes[k], tile.parts[k]);
                 let tiles = axis.extent.div_ceil(part);
                 let want = near.div_ceil(part * stride(axis)).clamp(1, tiles);
-                // Groups of even length.
+                // Groups of nearly equal length.
                 group[k] = group[k].max(tiles.div_ceil(tiles.div_ceil(want)));
                 if want < tiles {
                     return;
@@ -294,7 +295,7 @@ impl Words {
         group
     }
 
-    /// The tiles as the device has them, in groups within `near` bytes, and how many blocks those are.
+    /// Returns the tiles as the device's structure, in groups within `near` bytes, and the number of thread blocks.
     pub fn map(&self, tile: &Tile, near: usize) -> Lowered<(TileMap, usize)> {
         let group = self.group(tile, near);
         let (mut of_group, mut blocks) = (1usize, 1usize);
@@ -353,7 +354,7 @@ impl Words {
     }
 }
 
-/// Where a row lies on chip: one granule more after as many rows as a granule has words.
+/// Returns the offset of a row in shared memory: one granule of padding follows every `pack` rows, if `pack` exceeds 1.
 fn row_at(row: usize, pitch: usize, pack: usize) -> usize {
     row * pitch + if pack > 1 { row / pack * GRANULE } else { 0 }
 }

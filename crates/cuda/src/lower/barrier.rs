@@ -1,4 +1,4 @@
-//! Barrier-synchronised transposition by single blocks.
+//! Barrier-sync of transpositions at block scope.
 
 use turntile_perm::Elementary;
 
@@ -10,27 +10,27 @@ use super::tiles;
 use crate::args::{BlockArgs, Divisor32, MicroArgs, Stack, zeroed};
 use crate::family::Family;
 
-/// Bytes that small instances are stacked to in a block by micro-blocks: 100000 of 64x48 floats at 73% of copy with
-/// 24 KB, at 89 with 48 or 96.
+/// Bytes of small instances that a thread block holds and moves by micro-blocks. 100000 instances of 64x48 floats ran at
+/// 73% of a copy with 24 KB, and at 89% with 48 or 96 KB.
 const MICRO_STACK_BYTES: usize = 48 << 10;
 
-/// Bytes of the adjacent tiles of a block (0210!), for runs of memory longer than one tile's.
+/// Bytes of the adjacent tiles of a thread block (0210!), whose contiguous runs are longer than those of one tile.
 const BESIDE_BYTES: usize = 56 << 10;
 
-/// The kernel of two to four rows.
+/// Name of the kernel for instances of two to four rows or columns.
 pub const FEW: &str = "barrier_few";
 
-/// Whether an instance is two to four rows of whole vectors of narrow words, or as many columns.
+/// Returns `true` if an instance is two to four rows, or columns, of whole vectors of 1- or 2-byte words.
 fn few(e: &Elementary, word: usize) -> bool {
     let [least, most] = [e.rows.min(e.cols), e.rows.max(e.cols)];
     let vectors = (most * word).is_multiple_of(VECTOR_BYTES);
     word < 4 && e.mid == 1 && e.unit == 1 && (2..=4).contains(&least) && vectors
 }
 
-/// Returns the launch in which a block holds a whole instance, or several small ones: matrices, or squares that are adjacent
-/// in a row.
+/// Returns the launch in which a thread block holds one instance, or several small ones: contiguous matrices, or squares
+/// adjacent in a row.
 pub fn block(e: Elementary, at: TargetParams) -> Lowered {
-    // A super-element of the size of a word is a word.
+    // A super-element as large as a word is a word.
     let (e, word) = at.in_words(e);
     if let Some(call) = tiles::in_place(e, word, at)? {
         return Ok(call);
@@ -57,18 +57,18 @@ pub fn block(e: Elementary, at: TargetParams) -> Lowered {
     }
 }
 
-/// Instances as a block holds them.
+/// Instances of one thread block.
 struct OnChip {
     e: Elementary,
     word: usize,
     stacked: usize,
-    /// Stacked instances are square tiles of one panel; else they follow one another.
+    /// Stacked instances are square tiles of one panel; otherwise they are contiguous.
     side_by_side: bool,
     row_bytes: usize,
     column_bytes: usize,
 }
 
-/// A kernel that moves instances by vectors, and its parameters.
+/// Kernel that moves instances by vectors, and its parameters.
 struct Held {
     entry: &'static str,
     threads: usize,
@@ -81,33 +81,33 @@ impl OnChip {
         self.stacked * self.e.rows * self.e.cols * self.e.unit * self.word
     }
 
-    /// For words of 8 and 16 bytes more threads: 1 word in 16 each measured best.
+    /// Returns the number of threads per block. For words of 8 and 16 bytes, 1.5 times the usual number measured best.
     fn threads(&self) -> usize {
         let bytes = self.bytes();
         if self.word <= 4 { threads_for(bytes, 1024) } else { threads_for(bytes * 3 / 2, 1024) }
     }
 
-    /// By micro-blocks, where rows and columns are whole ones and everything aligns.
+    /// Returns the micro-block kernel if rows and columns are whole, aligned micro-blocks, and words are not faster.
     fn micro(&self, at: TargetParams) -> Option<Held> {
         let vector = vector_bytes(self.word);
         let micro = vector / self.word;
         let whole = self.e.rows.is_multiple_of(micro) && self.e.cols.is_multiple_of(micro);
-        // Words of 8 and 16 bytes pass shared memory as fast on their own. Small tiles whose rows straddle
-        // sectors too: T = 100 ran at 64% by micro-blocks and 74% by words, T = 200, of which an H200's
-        // multiprocessor holds only one, at 84% and 65%.
+        // Words of 8 and 16 bytes gain nothing from micro-blocks. Small tiles whose rows straddle sectors are slower:
+        // T = 100 ran at 64% by micro-blocks and 74% by words. T = 200 ran at 84% and 65%: a multiprocessor of an H200 holds
+        // only one.
         let narrow = self.word <= 4;
         let straddles = self.side_by_side && !(self.e.cols * self.word).is_multiple_of(64);
         let sectors = !straddles || self.bytes() / self.stacked > BESIDE_BYTES;
-        // A column of one vector is half a sector, written as such: 4x320 floats ran at 52% of copy, by
-        // words, in runs, at 68%.
+        // A column of one vector is written as half a sector: 4x320 floats ran at 52% of a copy, and at 68% by words,
+        // which are written in longer runs.
         let columns = self.e.rows > micro;
         (self.e.unit == 1 && narrow && sectors && columns && whole && at.alignment >= vector)
             .then_some(())?;
         let stacked = if self.side_by_side { 1 } else { self.stacked };
         let bytes = self.bytes() / self.stacked * stacked;
         let (rows, cols) = (self.e.rows / micro, self.e.cols / micro);
-        // Swaths 4 micro-blocks high: as fast as 8 where two blocks share a multiprocessor, and 8 to
-        // 14 points faster where they do not (instances beyond half of shared memory).
+        // Swaths of at most 4 rows of micro-blocks: as fast as 8 rows if two thread blocks share a multiprocessor, and 8 to
+        // 14 points faster if not (instances larger than half of shared memory).
         let down = rows.ilog2().min(2);
         let places = stacked * (rows.div_ceil(1 << down) << down) * cols;
         let threads = threads_for(bytes, 512);
@@ -116,8 +116,8 @@ impl OnChip {
         Some(Held { entry: "barrier_micro", threads, shared_bytes, down })
     }
 
-    /// By vectors, where narrow words lie in two to four rows of whole vectors, or in as many columns. Rows, once turned,
-    /// pass through as many vectors a thread.
+    /// Returns the kernel for two to four rows or columns of whole vectors of narrow words. If an instance has fewer rows than
+    /// columns, each thread stores its transposed vectors in `rows` vectors of shared memory.
     fn few(&self, at: TargetParams) -> Option<Held> {
         let threads = threads_for(self.bytes(), 512);
         let turned =
@@ -127,7 +127,7 @@ impl OnChip {
         is_few.then_some(Held { entry: FEW, threads, shared_bytes, down: 0 })
     }
 
-    /// Returns the launch of a kernel that moves vectors, `stacked` instances to a block.
+    /// Returns the launch of a kernel that moves vectors, with `stacked` instances per thread block.
     fn in_vectors(&self, stacked: usize, held: Held, at: TargetParams) -> Lowered {
         let Elementary { batch, rows, mid, cols, .. } = self.e;
         let (bytes, instances) = (rows * cols * self.word, batch * mid);
@@ -150,7 +150,7 @@ impl OnChip {
         }))
     }
 
-    /// Returns the launch that moves single words, rows padded against bank conflicts if they fit.
+    /// Returns the launch that moves single words. Rows are padded against bank conflicts if shared memory fits them.
     fn in_words(&self, at: TargetParams) -> Lowered {
         let Elementary { batch, rows, mid, cols, unit } = self.e;
         let aligned = |quantities: [usize; 2]| {
@@ -160,12 +160,12 @@ impl OnChip {
         let unit_bytes = unit * self.word;
         let wide_loads = aligned([cols * unit_bytes, self.row_bytes]);
         let wide_stores = aligned([rows * unit_bytes, self.column_bytes]);
-        // Several instances are adjacent in a row, or contiguous and count as one with all their rows.
+        // Several instances are adjacent in a row, or contiguous and count as one matrix with all their rows.
         let (across, down) = if self.side_by_side { (self.stacked, 1) } else { (1, self.stacked) };
         let (tile_rows, tile_cols) = (down * rows, across * cols);
         let row = tile_cols * unit_bytes;
         let contiguous = mid == 1 && unit == 1;
-        // Narrow words in rows that are not whole granules of 4 bytes: everything as one run.
+        // Narrow words in rows that are not whole granules of 4 bytes: all instances are loaded as one run.
         let run_loads = contiguous && self.word < 4 && !wide_loads;
         let runs = run_loads || (contiguous && self.stacked > 1);
         let padded = pitch(row, self.word);

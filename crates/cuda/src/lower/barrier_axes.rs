@@ -1,4 +1,4 @@
-//! Barrier-sync at block scope, axes in any order.
+//! Barrier-sync of axis permutations at block scope.
 
 use turntile_perm::AxisPermutation;
 
@@ -7,15 +7,15 @@ use super::maps::{self, AxisDigit};
 use crate::args::{AxesArgs, zeroed};
 use crate::family::Family;
 
-/// Bytes that addresses within runs of whole words stray from a multiple of.
+/// Bytes of shared memory by which a run may shift to keep its address modulo 16.
 const SKEW: usize = 16;
 
-/// A block holds a whole instance, or several small ones.
+/// Returns the launch in which a thread block holds one instance, or several small ones.
 pub fn block(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(axes.unit());
     let instances = axes.batch();
     let bytes = axes.len() / instances.max(1) * at.elem_bytes;
-    // More than a block holds need not be counted in words.
+    // Reject instances that do not fit before counting words.
     shared(bytes, at.limits)?;
     let stacked = (STACK_BYTES / bytes.max(1)).clamp(1, instances.max(1));
     let digits = of_words(axes, unit);
@@ -43,44 +43,44 @@ pub fn block(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     }))
 }
 
-/// The axes of the result from the last one on, words of a super-element before all, each with the words that it counts
-/// in the source.
+/// Returns the extents of the result's axes, from the last one on, with their strides in the source in words. The words of a
+/// super-element come first.
 fn of_words(axes: &AxisPermutation, unit: usize) -> Vec<AxisDigit> {
     let words = (unit > 1).then_some((unit, 1));
     let whole = maps::digits(&axes.without_unit().inverse()).into_iter();
     words.into_iter().chain(whole.map(|(extent, stride)| (extent, stride * unit))).collect()
 }
 
-/// Words that a thread writes at a time: 16 bytes where most packs lie within the result's last axis.
+/// Returns the words per write access: 16 bytes if most packs are within the result's last axis, otherwise at least 4 bytes.
 fn pack(digits: &[AxisDigit], word: usize) -> usize {
     let (wide, narrow) = (16 / word, 4usize.div_ceil(word));
     let &(last, _) = digits.first().unwrap_or(&(1, 0));
     if last.is_multiple_of(wide) || last >= 2 * wide { wide } else { narrow }
 }
 
-/// Bytes that the result's last axis steps over, beside a super-element's words.
+/// Returns the stride in the source, in bytes, of the result's last axis; the words of a super-element are not an axis.
 fn row_of(digits: &[AxisDigit], word: usize, unit: usize) -> usize {
     let last = digits.get(usize::from(unit > 1));
     last.map_or(unit, |&(_, words)| words) * word
 }
 
-/// How instances lie on chip.
+/// Layout of instances in shared memory.
 struct Held {
-    /// Bytes that lie together, and from one such run to the next.
+    /// Bytes of a contiguous run, and from one run to the next.
     row: usize,
     pitch: usize,
-    /// Bytes that they are read by; 0 for one run whatever its address.
+    /// Bytes per read; 0 to read everything as one run of any address.
     granule: usize,
     shared_bytes: usize,
 }
 
 impl Held {
-    /// `bytes` bytes in runs of `row`, so that reading along what steps over them meets no bank twice where there is
-    /// room to pad them.
+    /// Creates the layout of `bytes` bytes in runs of `row` bytes. If they fit, padded runs avoid bank conflicts of reads
+    /// that step from run to run.
     fn new(row: usize, bytes: usize, word: usize, at: TargetParams) -> Self {
         let granule = if word < 4 { 4 } else { 16 };
         if at.alignment < granule || !row.is_multiple_of(granule) {
-            // The run begins where its address stands to 16.
+            // The run keeps its address modulo 16.
             let skew = if at.alignment >= SKEW && bytes.is_multiple_of(SKEW) { 0 } else { SKEW };
             return Held { row, pitch: row, granule: 0, shared_bytes: bytes + skew };
         }
@@ -90,7 +90,7 @@ impl Held {
         Held { row, pitch, granule, shared_bytes: bytes / row * pitch }
     }
 
-    /// Where on chip the byte at `offset` of the instances lies, a multiple of a run or within the first.
+    /// Returns the offset in shared memory of byte `offset`, which is a multiple of a run or in the first run.
     fn place(&self, offset: usize) -> usize {
         offset / self.row * self.pitch + offset % self.row
     }

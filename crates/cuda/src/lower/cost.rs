@@ -1,4 +1,4 @@
-//! What the cost of a launch is looked up by: an operation, and the quantities that decide its speed.
+//! Keys of the cost tables: the operation of a launch, and the quantities that decide its speed.
 
 use turntile_perm::{AlignedSlots, Elementary, FieldSlots, PitchedRows};
 use turntile_plan::{Direction, StageMap};
@@ -12,18 +12,18 @@ use crate::launch::{CheckedLaunch, widest_word};
 use crate::names::{Operation, Quantity as Q};
 use crate::strategy::{Scope, Tiling};
 
-/// Bytes of a sector of a cache's line, and of a bank of shared memory.
+/// Bytes of a sector of a cache line, and of a bank of shared memory.
 const SECTOR_BYTES: usize = 32;
 const BANK_BYTES: usize = 4;
 
-/// What is looked up in a table.
+/// Key of a cost table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     pub operation: Operation,
     pub quantities: Quantities,
 }
 
-/// The quantities of a launch, 1 where one does not matter.
+/// Quantities of a launch; a quantity that does not matter is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantities([f64; Q::NAMES.len()]);
 
@@ -34,7 +34,7 @@ impl Default for Quantities {
 }
 
 impl Quantities {
-    /// Those that every launch has.
+    /// Returns the quantities that every launch has.
     pub fn new(shape: &StageMap, call: &CheckedLaunch, at: TargetParams) -> Self {
         let busy = (f64::from(call.groups) / at.limits.units as f64).min(1.0);
         let unit_bytes = shape.unit() * at.elem_bytes;
@@ -47,12 +47,12 @@ impl Quantities {
             .with(Q::Busy, busy)
     }
 
-    /// In the order of their names.
+    /// Returns all quantities in the order of their names.
     pub fn all(&self) -> &[f64] {
         &self.0
     }
 
-    /// Of that operation.
+    /// Returns the key of `operation` with these quantities.
     pub fn of(self, operation: Operation) -> Cost {
         Cost { operation, quantities: self }
     }
@@ -70,21 +70,23 @@ impl Quantities {
         self.with(name, u8::from(yes))
     }
 
-    /// A block that has a multiprocessor to itself, because of what it holds, does not overlap reading and writing.
+    /// Sets the fraction of shared memory that a thread block uses. One that fills a multiprocessor does not overlap loads and
+    /// stores.
     pub fn hold(self, bytes: usize, at: TargetParams) -> Self {
         self.with(Q::Held, bytes as f64 / at.limits.shared_bytes as f64)
     }
 
-    /// A block takes as long for a tile beyond the edge, and longer if it does not move vectors.
+    /// Returns the key of a tile swap. Partial tiles at the edge take the time of whole ones; accesses other than vectors
+    /// take longer.
     pub fn swap(self, e: &Elementary, call: &CheckedLaunch, at: TargetParams) -> Cost {
         let across = match call.params {
             Args::Square(args) => args.across,
             Args::SwapAxes(args) => args.across,
             _ => 1,
         };
-        // Share of the tiles' sides that is inside the matrix; small squares leave most of a block idle.
+        // Fraction of the tiles' sides inside the matrix; small squares leave most of a thread block idle.
         let side = match call.params {
-            // Of the two tiles in shared memory.
+            // The side of each of the two tiles in shared memory.
             Args::Square(_) if across == 1 => {
                 (call.shared_bytes as usize / (2 * call.word)).isqrt()
             }
@@ -99,7 +101,7 @@ impl Quantities {
             .of(Operation::Swap)
     }
 
-    /// The share of tiles' sides that lies within a cube, and how its rows lie.
+    /// Returns the key of a cube rotation: the fraction of the tiles' sides inside the cube, and the alignment of its rows.
     pub fn cube(self, e: &Elementary, tile: usize, call: &CheckedLaunch) -> Cost {
         let side = e.rows.min(e.cols);
         let used = side as f64 / side.next_multiple_of(tile) as f64;
@@ -108,13 +110,13 @@ impl Quantities {
         self.with(Q::Used, used).straddle(side * call.word).of(operation)
     }
 
-    /// How runs of so many bytes lie in lines.
+    /// Sets how many of cache line and sector do not divide a run of `bytes` bytes.
     fn straddle(self, bytes: usize) -> Self {
         let straddles = |parts: usize| u8::from(!bytes.is_multiple_of(parts));
         self.with(Q::Straddle, straddles(LINE) + straddles(SECTOR_BYTES))
     }
 
-    /// Rows of a tile, and whether they are whole vectors.
+    /// Returns the key of a swap of axes: rows of a tile, bytes of a row, and whether rows are whole vectors.
     pub fn swap_axes(self, call: &CheckedLaunch) -> Cost {
         let Args::SwapAxes(args) = call.params else { return self.of(Operation::SwapAxes) };
         self.is(Q::Vectors, call.entry == "swap_axes_vectors")
@@ -123,7 +125,7 @@ impl Quantities {
             .of(Operation::SwapAxes)
     }
 
-    /// Whether threads write whole vectors, all of a vector's words as far apart.
+    /// Returns the key of `barrier_axes`: whether threads write whole vectors, whose words have one stride in the source.
     pub fn block_axes(self, call: &CheckedLaunch) -> Cost {
         let Args::Axes(args) = call.params else { return self.of(Operation::BlockAxes) };
         let (last, pack) = (args.source.d[0].by.divisor, args.pack.max(1));
@@ -131,7 +133,7 @@ impl Quantities {
         self.is(Q::Vectors, vectors).of(Operation::BlockAxes)
     }
 
-    /// Tiles side by side.
+    /// Returns the key of a transposition of adjacent square tiles.
     pub fn tiles(self, e: &Elementary, operation: Operation, at: TargetParams) -> Cost {
         let row_bytes = e.rows * at.elem_bytes;
         self.hold(e.cols * row_bytes, at).bytes(Q::RowBytes, row_bytes).of(operation)
@@ -160,7 +162,7 @@ impl Quantities {
         }
     }
 
-    /// Runs of slots: a matrix's row, and a column of a chunk.
+    /// Sets the contiguous runs of a slot gather: a row of the matrix, and a column of a chunk.
     pub fn slots(self, slots: &AlignedSlots, direction: Direction, at: TargetParams) -> Self {
         let word = widest_word(&[at.elem_bytes, at.alignment]);
         self.bytes(Q::RowBytes, slots.cols() * at.elem_bytes)
@@ -169,8 +171,8 @@ impl Quantities {
             .is(Q::Backward, direction == Direction::Backward)
     }
 
-    /// Even shares of chunks, a block's part of a chunk, what both ends of a strip's rows waste, and what slows
-    /// lanes down.
+    /// Sets the balance of the teams' shares, a thread block's part of a chunk, the granule at the ends of a strip's rows,
+    /// and causes of slow or idle lanes.
     pub fn teams(
         self,
         batch: usize,
@@ -195,11 +197,11 @@ impl Quantities {
             .is(Q::Alike, whole_rows)
     }
 
-    /// Of super-elements along cycles, by words of at most so many bytes.
+    /// Sets the quantities of moves along cycles, by words of at most `most` bytes.
     pub fn cycles(self, shape: &StageMap, most: usize, at: TargetParams) -> Self {
         let unit = shape.unit();
         let unit_bytes = unit * at.elem_bytes;
-        // Short runs share their lines with others'.
+        // Runs of at most half a cache line share it with other runs.
         let run_bytes = if unit_bytes <= LINE / 2 { 0 } else { unit_bytes };
         self.bytes(Q::UnitBytes, unit_bytes)
             .bytes(Q::UnitWord, widest_word(&[unit_bytes]).min(most))
@@ -207,7 +209,7 @@ impl Quantities {
             .bytes(Q::Units, shape.batch() * shape.instance_len().div_ceil(unit))
     }
 
-    /// Whether rows that slide begin with whole vectors: for how many of source and result they do not.
+    /// Sets for how many of source and result (0 to 2) rows do not start at whole vectors.
     pub fn slide(self, shape: &StageMap, at: TargetParams) -> Self {
         let Some(slide) = shape.slide() else { return self };
         let granule = |rows: PitchedRows| {
@@ -219,7 +221,7 @@ impl Quantities {
         self.with(Q::Straddle, between as u8)
     }
 
-    /// Bytes of a tile, and of a field of it on an average, which lie together.
+    /// Sets the bytes of a tile of records, and the average bytes of a field in it, which are contiguous.
     pub fn fields(self, slots: &FieldSlots, direction: Direction, at: TargetParams) -> Self {
         let (fields, tile) = (slots.schema().count(), slots.tile().max(1));
         let bytes = tile * slots.schema().words() * at.elem_bytes;
@@ -228,7 +230,7 @@ impl Quantities {
             .is(Q::Backward, direction == Direction::Backward)
     }
 
-    /// Matrices from one place to another.
+    /// Returns the key of an out-of-place transposition.
     pub fn into(
         self,
         e: &Elementary,
@@ -238,7 +240,7 @@ impl Quantities {
         at: TargetParams,
     ) -> Cost {
         let elem_bytes = e.unit * at.elem_bytes;
-        // Small matrices, of which several share a block.
+        // Several small matrices of a batch share a thread block.
         let part = if e.batch > 1 { e.rows * e.cols * elem_bytes } else { usize::MAX };
         self.bytes(Q::ElemBytes, elem_bytes)
             .is(Q::SeveralWords, elem_bytes != word)
@@ -256,7 +258,7 @@ impl Quantities {
             })
     }
 
-    /// How long a tile's rows and columns are, and whether they begin and end with whole vectors.
+    /// Sets the bytes of a tile's rows and of its runs in the result, and whether rows and columns are whole vectors.
     pub fn tiled_axes(self, call: &CheckedLaunch) -> Self {
         let Args::AxesTile(AxesTileArgs { map, .. }) = call.params else { return self };
         let (line, run) = (map.line_bytes(), map.run as usize * call.word);

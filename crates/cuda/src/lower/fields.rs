@@ -1,4 +1,4 @@
-//! The gather pass of records to columns and back by aligned slots. Kernels count in bytes.
+//! Gather pass of aligned slots between records and columns, forward and backward. Kernels count in bytes.
 
 use turntile_perm::FieldSlots;
 use turntile_plan::Direction;
@@ -12,28 +12,28 @@ use crate::strategy::Strategy;
 
 /// Bytes of the widest access.
 const PACK: usize = 16;
-/// Longest slot, in bytes: an access for each lane of a warp. Longer ones move no faster by much (`moves.csv`).
+/// Maximum bytes of a slot: one access per lane of a warp. Longer slots are hardly faster (`moves.csv`).
 pub const SLOT_BYTES: usize = 512;
-/// Chunks on chip: one is read while another is written, which needs the one beside it.
+/// Chunks in shared memory: one is read while another is written, which also needs its neighbour.
 const HELD: usize = 3;
 const THREADS: usize = 256;
-/// Groups that share a multiprocessor at most, as the kernels' registers are counted.
+/// Maximum number of thread blocks per multiprocessor, which the kernels' registers allow.
 const MOST_GROUPS: usize = 4;
-/// Shared memory of a multiprocessor that each group takes for the system.
+/// Bytes of shared memory that the system reserves per thread block.
 const RESERVED_BYTES: usize = 1 << 10;
 
-/// Bytes of a chunk of which as many groups as can share a multiprocessor hold all that they need, padded rows too.
+/// Returns the bytes of a chunk at which four thread blocks share a multiprocessor, padding of rows included.
 pub const fn chunk_bytes(shared_bytes: usize) -> usize {
     shared_bytes / MOST_GROUPS / HELD / 9 * 8 - 512
 }
 
-/// How chunks lie on chip.
+/// Layout of chunks in shared memory.
 struct OnChip {
-    /// Bytes of the table, of a chunk, and behind every row of it.
+    /// Bytes of the table, of a chunk, and of the padding after every row.
     table: usize,
     held: usize,
     pad: usize,
-    /// Packs of a row.
+    /// 16-byte packs in a row.
     row: usize,
 }
 
@@ -42,9 +42,9 @@ impl OnChip {
         let fields = slots.schema();
         let (record, bytes) =
             (fields.words() * at.elem_bytes, slots.chunk() * fields.words() * at.elem_bytes);
-        // Neighbouring packs of a column of records step over rows of at least four records, of whole packs. Odd numbers of
-        // packs meet other banks. Of single bytes lanes take all fields in turn, sixteen records on in each: rows of eight packs
-        // and more are enough. Slots, and fields of tiles, are read as they lie.
+        // A row is at least four records, in whole packs, and neighbouring packs of a field step over one row. An odd number
+        // of packs avoids bank conflicts. If all fields are single bytes, lanes alternate between fields, 16 records apart in
+        // each: rows of at least 8 packs suffice. Slots, and fields of tiles, are read without padding.
         let least = PACK >> record.trailing_zeros().min(2);
         let single = record == fields.count() && record.is_multiple_of(2);
         let packs = if single { 8usize.next_multiple_of(record) } else { record * least / PACK };
@@ -55,25 +55,25 @@ impl OnChip {
         OnChip { table: fields.count() * size_of::<FieldColumn>(), held, pad, row }
     }
 
-    /// With what a read of four bytes may reach behind the last.
+    /// Returns the bytes of shared memory, including what a 4-byte read may reach after the last chunk.
     fn bytes(&self) -> usize {
         self.table + HELD * self.held + PACK
     }
 }
 
-/// Records of the last chunk.
+/// Returns the number of records in the last chunk.
 fn last_records(slots: &FieldSlots) -> usize {
     slots.chunk_records(slots.chunks() - 1).1
 }
 
-/// Bytes kept of every field where a run begins, and the last chunk.
+/// Returns the bytes of workspace: a slot per field for every run and the end, and the last chunk.
 fn kept_bytes(slots: &FieldSlots, runs: usize, at: TargetParams) -> usize {
     let fields = slots.schema();
     let words = (runs + 1) * fields.count() * slots.slot() + last_records(slots) * fields.words();
     words.saturating_mul(at.elem_bytes)
 }
 
-/// Rejects slots and addresses that are not multiples of 16 bytes, slots that are too long, and gathers by sections.
+/// Rejects slots and addresses that are not multiples of 16 bytes, long slots, too many fields, and gathers by sections.
 pub fn check(slots: &FieldSlots, at: TargetParams) -> Lowered<()> {
     let slot_bytes = slots.slot() * at.elem_bytes;
     let suits = slot_bytes.is_multiple_of(PACK)
@@ -84,7 +84,7 @@ pub fn check(slots: &FieldSlots, at: TargetParams) -> Lowered<()> {
     if suits { Ok(()) } else { Err(LowerError::NoKernel) }
 }
 
-/// A way that fills the device, and others of half as many runs each, which keep less.
+/// Returns the strategy that fills the device, then others, each with half the runs of the one before: they save fewer bytes.
 pub fn strategies(slots: &FieldSlots, direction: Direction, at: TargetParams) -> Vec<Strategy> {
     let bytes = OnChip::new(slots, direction, at).bytes();
     let each = at.limits.unit_shared_bytes / (bytes + RESERVED_BYTES);
@@ -95,7 +95,7 @@ pub fn strategies(slots: &FieldSlots, direction: Direction, at: TargetParams) ->
         .collect()
 }
 
-/// The gather pass: what runs share is kept, then a block goes down each of `runs` runs of chunks.
+/// Returns two launches: one saves the bytes that runs share; in the other, a thread block gathers each of `runs` runs.
 pub fn gather(
     slots: &FieldSlots,
     direction: Direction,
@@ -106,7 +106,7 @@ pub fn gather(
     let (fields, tile, last) = (slots.schema(), slots.tile().max(1), slots.chunks() - 1);
     let on_chip = OnChip::new(slots, direction, at);
     let bytes = |words: usize| field(words.saturating_mul(at.elem_bytes));
-    // The last chunk is counted in 32 bits, too.
+    // Bytes of the last chunk are counted in 32 bits.
     bytes(last_records(slots).saturating_mul(fields.words()))?;
     let mut params = FieldGatherArgs {
         chunks: field(last)?,
@@ -128,7 +128,7 @@ pub fn gather(
         tile_bytes: Divisor32::new(bytes(tile * fields.words())?),
         ..zeroed()
     };
-    // As the kernels search them.
+    // The order in which the kernels search fields.
     let mut order: Vec<usize> = (0..fields.count()).collect();
     if direction == Direction::Backward {
         order.sort_by_key(|&f| fields.begin_in(slots.tile(), f));

@@ -1,4 +1,4 @@
-//! What a launch depends on, and how launches are put together.
+//! Construction of launches, and the limits that they must meet.
 
 use turntile_perm::Elementary;
 
@@ -8,40 +8,40 @@ use crate::family::Family;
 use crate::launch::{CheckedLaunch, DeviceLimits, Launch, WorkspacePart, widest_word};
 use crate::strategy::Scope;
 
-/// What lowering returns.
+/// Result of lowering.
 pub type Lowered<T = CheckedLaunch> = Result<T, LowerError>;
 
-/// What a launch depends on beside the stage's shape and its way.
+/// Inputs of lowering in addition to the stage's shape and strategy.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetParams<'a> {
     /// Bytes of an element.
     pub elem_bytes: usize,
-    /// What the memory's address is a multiple of, in bytes: a power of two up to 16.
+    /// Alignment of the data address in bytes: a power of two, at most 16.
     pub alignment: usize,
-    /// The device.
+    /// Limits of the device.
     pub limits: &'a DeviceLimits,
 }
 
 impl TargetParams<'_> {
-    /// As aligned as all of these, too.
+    /// Reduces the alignment to the largest one that also divides all `quantities`, in bytes.
     pub fn and(self, quantities: &[usize]) -> Self {
         TargetParams { alignment: widest_word(quantities).min(self.alignment), ..self }
     }
 
-    /// The widest word that super-elements of `unit` elements are moved by, in bytes, and how many of them they have.
+    /// Returns the bytes of the widest word that moves super-elements of `unit` elements, and the words of each.
     pub(super) fn words(self, unit: usize) -> (usize, usize) {
         let bytes = unit * self.elem_bytes;
         let word = widest_word(&[bytes, self.alignment]);
         (word, bytes / word)
     }
 
-    /// The same transposition of words, and their bytes.
+    /// Returns the transposition with `unit` counted in words, and the bytes of a word.
     pub(super) fn in_words(self, e: Elementary) -> (Elementary, usize) {
         let (word, unit) = self.words(e.unit);
         (Elementary { unit, ..e }, word)
     }
 
-    /// Whether the device has a barrier over so many blocks.
+    /// Checks that the device supports a barrier over `scope`.
     pub(super) fn barrier(self, scope: Scope) -> Lowered<()> {
         match scope {
             Scope::Grid if !self.limits.cooperative => {
@@ -55,7 +55,7 @@ impl TargetParams<'_> {
         }
     }
 
-    /// `blocks` blocks of a kernel, if the device can launch so many and has as much shared memory.
+    /// Creates a launch; rejects too many thread blocks and too much shared memory.
     pub(super) fn launch(
         self,
         (family, word, entry): (Family, usize, &'static str),
@@ -67,14 +67,14 @@ impl TargetParams<'_> {
     }
 }
 
-/// Blocks of a launch, threads of each, and bytes that each has on chip.
+/// Number of thread blocks, threads per block, and bytes of shared memory per block.
 pub struct Size {
     pub blocks: usize,
     pub threads: usize,
     pub shared_bytes: usize,
 }
 
-/// A launch without its parameter.
+/// Launch whose parameter is not yet set.
 pub struct LaunchBuilder {
     family: Family,
     word: usize,
@@ -91,12 +91,12 @@ impl LaunchBuilder {
         LaunchBuilder { cluster: cluster as u32, ..self }
     }
 
-    /// With this parameter, and no workspace.
+    /// Completes the launch with a parameter, without workspace.
     pub fn with(self, params: impl Into<Args>) -> CheckedLaunch {
         self.using(WorkspacePart::None, params)
     }
 
-    /// With this parameter and a part of the workspace.
+    /// Completes the launch with a parameter and a part of the workspace.
     pub fn using(self, workspace: WorkspacePart, params: impl Into<Args>) -> CheckedLaunch {
         let LaunchBuilder { family, word, entry, groups, threads, shared_bytes, cluster } = self;
         let params = params.into();
@@ -114,10 +114,10 @@ impl LaunchBuilder {
     }
 }
 
-/// Bytes that small instances are stacked to in a block, word by word: 16 to 64 KB measured alike on an H200.
+/// Bytes of small instances that a thread block holds and moves word by word. 16 to 64 KB measured alike on an H200.
 pub const STACK_BYTES: usize = 24 << 10;
 
-/// `blocks` as a launch takes them.
+/// Converts a number of thread blocks to a grid size, at most `i32::MAX`.
 pub fn groups(blocks: usize) -> Lowered<u32> {
     if blocks <= i32::MAX as usize {
         Ok(blocks as u32)
@@ -126,7 +126,7 @@ pub fn groups(blocks: usize) -> Lowered<u32> {
     }
 }
 
-/// `bytes` of shared memory as a launch takes them.
+/// Converts `bytes` of shared memory to 32 bits; rejects more than the device's limit.
 pub fn shared(bytes: usize, limits: &DeviceLimits) -> Lowered<u32> {
     if bytes <= limits.shared_bytes {
         Ok(bytes as u32)
@@ -135,33 +135,33 @@ pub fn shared(bytes: usize, limits: &DeviceLimits) -> Lowered<u32> {
     }
 }
 
-/// An extent as a 32-bit field.
+/// Converts an extent to a 32-bit field; larger extents have no kernel.
 pub fn field(extent: usize) -> Lowered<u32> {
     u32::try_from(extent).map_err(|_| LowerError::NoKernel)
 }
 
-/// Bytes between rows on chip: an odd number of granules where `row_bytes` are whole granules, and
-/// of 4-byte banks where not.
+/// Returns the bytes from row to row in shared memory: `row_bytes`, rounded up to an odd number of granules of at least
+/// 4 bytes.
 pub fn pitch(row_bytes: usize, granule: usize) -> usize {
     let granule = granule.max(4);
     let granules = row_bytes.div_ceil(granule);
     (granules | 1) * granule
 }
 
-/// Flags of `kernels/region.cuh`: contiguous instances are written as one run; a tile is a row of squares in place.
+/// Flags of `kernels/region.cuh`. `RUNS`: contiguous instances are written as one run. `SQUARES`: a tile is a row of squares.
 pub const RUNS: u32 = 4;
 pub const SQUARES: u32 = 16;
 
-/// Returns the other flags of `kernels/region.cuh`: whether narrow words are loaded and stored by 4 bytes, and whether
-/// instances are stored and loaded as one run.
+/// Returns the other flags of `kernels/region.cuh`: narrow words are loaded, and stored, 4 bytes at a time; instances are
+/// stored, and loaded, as one run.
 pub fn region_flags([wide_loads, wide_stores, runs, run_loads]: [bool; 4]) -> u32 {
     let [wide_loads, wide_stores, runs, run_loads] =
         [wide_loads, wide_stores, runs, run_loads].map(u32::from);
     wide_loads | wide_stores << 1 | runs << 2 | run_loads << 3
 }
 
-/// Returns the order in which blocks take `down` by `across` tiles per matrix in swaths of `swath` rows of tiles, and the
-/// number of blocks.
+/// Returns the order in which thread blocks take `down` by `across` tiles per matrix, in swaths of `swath` tile rows, and
+/// the number of blocks.
 pub fn tile_order(
     batch: usize,
     [down, across]: [usize; 2],
@@ -184,13 +184,13 @@ pub fn tile_order(
 /// Bytes of the widest access.
 pub const VECTOR_BYTES: usize = 16;
 
-/// Vectors of a micro-block's row are this long; see `kernels/micro.cuh`.
+/// Returns the bytes of a vector in a micro-block's row (`kernels/micro.cuh`).
 pub fn vector_bytes(word: usize) -> usize {
     if word == 1 { 8 } else { 16 }
 }
 
-/// Threads so that each holds about 200 bytes: measured best on an H200 for instances of 50 KB (256
-/// threads) and 110 KB (512); 1024 threads lost 8 points on both.
+/// Returns the number of threads per block, 64 to `most`: one per 200 bytes. On an H200, this measured best for
+/// instances of 50 KB (256 threads) and 110 KB (512); 1024 threads lost 8 points on both.
 pub fn threads_for(bytes: usize, most: usize) -> usize {
     (bytes / 200).next_multiple_of(32).clamp(64, most)
 }

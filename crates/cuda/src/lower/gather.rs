@@ -1,4 +1,4 @@
-//! The gather pass of aligned slots.
+//! Lowering of the gather pass of aligned slots.
 
 use turntile_perm::{AlignedSlots, SlotOrder};
 use turntile_plan::Direction;
@@ -12,13 +12,13 @@ use crate::family::Family;
 use crate::launch::{WorkspacePart, widest_word};
 use crate::strategy::{Scope, Strategy};
 
-/// The kernels' blocks wait for each other, and know slots column by column.
+/// Rejects devices without a barrier over the grid, and slots in row order.
 fn check(slots: &AlignedSlots, at: TargetParams) -> Lowered<()> {
     at.barrier(Scope::Grid)?;
     if slots.order() == SlotOrder::Rows { Err(LowerError::NoKernel) } else { Ok(()) }
 }
 
-/// The ways to share out the pass; none without a barrier over the grid.
+/// Returns the strategies for the pass; none without a barrier over the grid.
 pub fn strategies(slots: &AlignedSlots, batch: usize, at: TargetParams) -> Vec<Strategy> {
     if check(slots, at).is_err() {
         return Vec::new();
@@ -29,7 +29,7 @@ pub fn strategies(slots: &AlignedSlots, batch: usize, at: TargetParams) -> Vec<S
     found
 }
 
-/// A run of chunks for each of `count` blocks.
+/// Returns the launch in which each of `count` thread blocks gathers one run of chunks.
 pub fn by_runs(
     batch: usize,
     slots: AlignedSlots,
@@ -67,7 +67,7 @@ pub fn by_runs(
     Ok(launch.using(kept, params))
 }
 
-/// A team of `blocks` blocks for each run, `count` blocks in all.
+/// Returns the launch of `count` thread blocks in teams of `blocks`, which gather runs of chunks.
 pub fn by_teams(
     batch: usize,
     slots: AlignedSlots,

@@ -1,4 +1,4 @@
-//! Matrices transposed into another buffer.
+//! Out-of-place transposition of matrices.
 
 use turntile_perm::Elementary;
 
@@ -12,16 +12,15 @@ use crate::error::LowerError;
 use crate::family::Family;
 use crate::strategy::Tiling;
 
-/// Bytes of a word, side of the tiles of [`Tiling::Micro`]. Words of 8 and 16 bytes pass as fast by lines.
+/// Bytes of a word, side of a tile of [`Tiling::Micro`], kernel. Words of 8 and 16 bytes are as fast by lines.
 const MICRO: [(usize, usize, &str); 3] =
     [(1, 128, "into_micro_128"), (2, 128, "into_micro_128"), (4, 64, "into_micro_64")];
 
-/// A word's bytes, those of a column and of a row of a tile of [`Tiling::Lines`], and the kernel.
+/// Bytes of a word, bytes of a column and of a row of a tile of [`Tiling::Lines`], kernel.
 ///
-/// f32, 16381 x 20011, an H200: columns aligned to 32 bytes 83% of a copy, to 64 83, to 128 79, unaligned 71;
-/// rows of 64, 128, 256 bytes 77, 83, 72; columns of 256 and 512 bytes 81, 83. With the rest of each
-/// line asked for ahead of its use: 86 (rows of 256 bytes: 77). Words of 8 and 16 bytes: rows of 256 bytes
-/// 92-94, of 128 bytes 88 and 83.
+/// Percent of a copy for 16381 x 20011 f32 on an H200: columns aligned to 32 bytes 83, to 64 83, to 128 79, unaligned 71;
+/// rows of 64, 128, 256 bytes 77, 83, 72; columns of 256 and 512 bytes 81, 83. With the rest of each line prefetched: 86
+/// (rows of 256 bytes: 77). Words of 8 and 16 bytes: rows of 256 bytes 92-94, of 128 bytes 88 and 83.
 const LINES: [(usize, [usize; 2], &str); 5] = [
     (1, [256, 128], "into_lines_256_128"),
     (2, [512, 128], "into_lines_512_128"),
@@ -30,38 +29,39 @@ const LINES: [(usize, [usize; 2], &str); 5] = [
     (16, [512, 256], "into_lines_512_256"),
 ];
 
-/// Bytes that columns of [`Tiling::Lines`] align to.
+/// Bytes to which columns of [`Tiling::Lines`] are aligned.
 const SECTOR: usize = 32;
 
-/// Bytes of a tile of [`Tiling::Band`] and of the matrices of a block of [`Tiling::Stack`].
+/// Bytes of a tile of [`Tiling::Band`], and of the matrices in a thread block of [`Tiling::Stack`].
 const TILE_BYTES: usize = 24 << 10;
 
-/// The same where neither rows nor columns are long runs of memory: 61 x 2 000 003 f32 at 82% of a copy, 74
-/// with tiles half as large; 10007 x 9973 of 12 bytes at 71 and 67.
+/// Bytes of a tile of [`Tiling::Band`] if the shorter side has at least 24 elements. 61 x 2 000 003 f32 ran at 82% of a
+/// copy, and at 74% with tiles half as large; 10007 x 9973 elements of 12 bytes at 71% and 67%.
 const LARGE_TILE_BYTES: usize = 48 << 10;
 
-/// A side up to so many words is short: tiles have it whole.
+/// Maximum number of columns that a tile of [`Tiling::Band`] contains whole.
 const SHORT_WORDS: usize = 48;
 
-/// The same for columns, which are then written as one run (61 of them: by lines 72%, 101: 88 and so 43).
+/// Maximum number of rows that a tile of [`Tiling::Band`] contains whole; its columns are then one run. 61 rows ran at 72%
+/// of a copy by lines; 101 rows ran at 88% by lines and at 43% by such tiles.
 const SHORT_ROWS: usize = 80;
 
-/// Side and entry point.
+/// Returns side and entry point of the tiles of [`Tiling::Micro`].
 fn micro(word: usize) -> Option<(usize, &'static str)> {
     MICRO.iter().find(|tile| tile.0 == word).map(|tile| (tile.1, tile.2))
 }
 
-/// What to move, in words.
+/// Matrices to transpose, in words.
 #[derive(Clone, Copy, Debug)]
 struct Words<'a> {
     batch: usize,
     rows: usize,
     cols: usize,
-    /// Words of an element.
+    /// Words per element.
     unit: usize,
     word: usize,
     at: TargetParams<'a>,
-    /// Bytes from row to row before and after, where rows do not lie together.
+    /// Bytes from row to row in source and result, if rows are not contiguous.
     pitches: Option<[usize; 2]>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
             Some([from, to]) => (self.rows * from).max(self.cols * to),
         }
     }
-    /// Bytes of the source, from its first to its last.
+    /// Returns the bytes from the source's first to its last.
     fn source_bytes(&self) -> usize {
         match self.pitches {
             None => self.batch * self.matrix_bytes(),
@@ -93,7 +93,7 @@ impl<'a> Words<'a> {
     fn column_bytes(&self) -> usize {
         self.rows * self.unit_bytes()
     }
-    /// Whether rows and columns are whole vectors, where they ought to be.
+    /// Returns `true` if a micro-block kernel exists and rows, columns and addresses are aligned to vectors.
     fn vectors(&self) -> bool {
         let vector = vector_bytes(self.word);
         self.unit == 1
@@ -104,7 +104,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// All tilings that there are kernels of for an elementary transposition.
+/// Returns the tilings that have kernels for an elementary transposition.
 pub fn tilings(e: &Elementary, at: TargetParams) -> Vec<Tiling> {
     let words = Words::of(e, at);
     let all = [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack];
@@ -112,29 +112,29 @@ pub fn tilings(e: &Elementary, at: TargetParams) -> Vec<Tiling> {
 }
 
 impl Tiling {
-    /// Rows of tiles that a swath has: 32 are 1 to 3 points faster than 1 where columns begin between
-    /// sectors, and up to 5 slower for micro-blocks.
+    /// Returns the tile rows of a swath. 32 rows are 1 to 3 points faster than 1 if columns start between sectors, and up to
+    /// 5 points slower for micro-blocks.
     pub fn swath(self) -> usize {
         if self == Tiling::Lines { 32 } else { 1 }
     }
 
-    /// Its kernel.
+    /// Returns the name of its kernel.
     pub fn entry(self, word: usize) -> &'static str {
         match self {
             Tiling::Micro => micro(word).map_or("", |tile| tile.1),
             Tiling::Lines => LINES[word.ilog2() as usize].2,
             Tiling::Band | Tiling::Stack if word >= 8 => "barrier_tile",
             Tiling::Band | Tiling::Stack => "barrier_block",
-            // Of `permutation.rs`.
+            // Lowered in `axes.rs`.
             Tiling::Units | Tiling::Axes { .. } => "",
         }
     }
 }
 
-/// The launch that transposes by `tiling`, in swaths of `swath` rows of tiles.
+/// Returns the launch that transposes by `tiling`, in swaths of `swath` tile rows.
 ///
 /// # Errors
-/// [`LowerError`], where that tiling cannot.
+/// [`LowerError`], if the tiling does not support the matrix.
 pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: TargetParams) -> Lowered {
     let words = Words::of(e, at);
     if !words.has(tiling) {
@@ -143,11 +143,11 @@ pub fn call(tiling: Tiling, swath: usize, e: &Elementary, at: TargetParams) -> L
     words.call(tiling, swath)
 }
 
-/// The launch that transposes a matrix whose rows lie `pitches` bytes apart before and after. Both places, and both
-/// pitches, are as aligned as `at` says.
+/// Returns the launch that transposes a matrix with rows `pitches` bytes apart in source and result. Both buffers
+/// and both pitches must be aligned to `at.alignment`.
 ///
 /// # Errors
-/// [`LowerError`]: more blocks or more on chip than there can be.
+/// [`LowerError`], if the launch needs too many thread blocks or too much shared memory.
 pub fn pitched([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowered {
     let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
     let words = Words { pitches: Some(pitches), ..Words::of(&e, at) };
@@ -192,13 +192,13 @@ impl Words<'_> {
         }
     }
 
-    /// Rows, columns, bytes from row to row of the source and of the destination, bytes of a matrix.
+    /// Returns rows, columns, bytes from row to row of the source and of the result, and bytes of a matrix.
     fn extents(&self) -> [u64; 5] {
         let [from, to] = self.pitches.unwrap_or([self.row_bytes(), self.column_bytes()]);
         [self.rows, self.cols, from, to, self.matrix_bytes()].map(|extent| extent as u64)
     }
 
-    /// Tiles of one form, so many down and across a matrix.
+    /// Returns the launch of equal tiles, `tiles` down and across a matrix.
     fn one_form(
         &self,
         tiling: Tiling,
@@ -224,23 +224,23 @@ impl Words<'_> {
     fn lines(&self, swath: usize) -> Lowered {
         let (_, [column, row], _) = LINES[self.word.ilog2() as usize];
         let [rows, cols, sector] = [column, row, SECTOR].map(|bytes| bytes / self.word);
-        // The last sector of a column may begin `sector - 1` words above the tile's first row.
+        // Columns start up to `sector - 1` words above the tile's first row.
         let tiles = [(self.rows + sector - 1).div_ceil(rows), self.cols.div_ceil(cols)];
-        // As `into_lines` has them: words of a lane's pack, and rows and their pitch on chip.
+        // Equal to those of `into_lines`: words per lane, rows, and their pitch in shared memory.
         let (pack, high) = (rows / WARP, rows + sector - 1);
         let (granule, lead) = if self.word < 4 { (4, 1) } else { (self.word, 0) };
         let pitch = ((row / granule + lead) | 1) * granule;
         self.one_form(Tiling::Lines, tiles, swath, high.div_ceil(pack) * pack * pitch)
     }
 
-    /// Elements of a tile of [`Tiling::Band`] down and across: a short side is whole.
+    /// Returns rows and columns of a tile of [`Tiling::Band`] in elements. It contains a short side whole.
     fn band_tile(&self) -> [usize; 2] {
         let short = self.rows.min(self.cols);
         let bytes = if short >= 24 { LARGE_TILE_BYTES } else { TILE_BYTES };
         let elements = (bytes / self.unit_bytes()).max(1);
         let long = |short: usize, length: usize| {
             let most = (elements / short).max(1);
-            // Whole warps of whole lines, where there are so many.
+            // From 64 on, a multiple of 64: whole warps and lines.
             let round = if most >= 64 { most / 64 * 64 } else { most };
             round.min(length)
         };
@@ -287,7 +287,7 @@ impl Words<'_> {
         }))
     }
 
-    /// The batch as one matrix with all rows, several matrices to a tile.
+    /// Returns the launch for a batch as one matrix with all rows; a tile is several matrices.
     fn stack(&self) -> Lowered {
         let stacked = (TILE_BYTES / self.matrix_bytes().max(1)).clamp(1, self.batch.max(1));
         let lines = stacked * self.rows;
@@ -319,8 +319,8 @@ impl Words<'_> {
         }))
     }
 
-    /// How a tile lies on chip: its rows follow one another in memory where it is as wide as the
-    /// matrix (`together`, first), its columns where it is as high (second).
+    /// Returns the layout of a tile in shared memory. `rows_together`: the tile is as wide as the matrix, so its rows are
+    /// contiguous in the source. `columns_together`: it is as high, so its columns are contiguous in the result.
     fn held(&self, [rows, cols]: [usize; 2], [rows_together, columns_together]: [bool; 2]) -> Held {
         let narrow = self.word < 4 && self.unit == 1;
         let granules = |tile: usize, side: usize| {
@@ -349,8 +349,8 @@ impl Words<'_> {
         Held { pitch, shared_bytes: rows * pitch, wide }
     }
 
-    /// What the first warps' accesses to a tile with such a pitch cost: reading down columns and, where
-    /// rows are stored in granules of `granule` bytes, storing them.
+    /// Returns the bank conflicts of the first 8 warps with this pitch. They read down columns and, if `granule` is not 0,
+    /// store rows in granules of `granule` bytes.
     fn bank_cost(&self, [rows, cols]: [usize; 2], pitch: usize, granule: usize) -> BankConflicts {
         let mut cost = BankConflicts::default();
         for warp in 0..8 {

@@ -1,4 +1,4 @@
-//! Index maps of the device code.
+//! Conversion of index maps to the structures of the device code.
 
 use turntile_perm::{AlignedSlots, AxisPermutation, FieldSlots, TileRows};
 use turntile_plan::Direction;
@@ -10,18 +10,18 @@ use crate::args::{
 };
 use crate::error::LowerError;
 
-/// Most axes that kernels take.
+/// Maximum number of axes that kernels take.
 const MOST_AXES: usize = 8;
 
-/// An axis: its extent, and its stride in the result.
+/// Extent of an axis, and its stride on the other side of the index map.
 pub type AxisDigit = (usize, usize);
 
-/// Returns the axes of the source, the last one first.
+/// Returns the axes of the source, the last one first, with their strides in the result.
 pub fn digits(axes: &AxisPermutation) -> Vec<AxisDigit> {
     axes.strided_axes().rev().map(|axis| (axis.extent, axis.dst_stride)).collect()
 }
 
-/// Axes as digits, the last axis first. The first axis needs no division.
+/// Declares the conversion of axes, the last one first, to digits. The first axis needs no division.
 macro_rules! axes_map {
     ($name:ident, $map:ident, $digit:ident, $number:ty, $divisor:ident) => {
         pub fn $name(digits: &[AxisDigit], batch: usize, unit_bytes: usize) -> Lowered<$map> {
@@ -50,7 +50,7 @@ macro_rules! axes_map {
 axes_map!(axes32, Axes32, Digit32, u32, Divisor32);
 axes_map!(axes64, Axes64, Digit64, u64, Divisor64);
 
-/// Aligned slots of a batch of matrices.
+/// Declares the conversion of the aligned slots of a batch.
 macro_rules! slot_map {
     ($name:ident, $map:ident, $number:ty, $divisor:ident) => {
         pub fn $name(
@@ -87,7 +87,7 @@ macro_rules! slot_map {
 slot_map!(slots32, SlotMap32, u32, Divisor32);
 slot_map!(slots64, SlotMap64, u64, Divisor64);
 
-/// Rows of square tiles between two pitches.
+/// Converts the index map of the rows of square tiles between two pitches.
 pub fn tile_rows(runs: &TileRows, unit_bytes: usize) -> Lowered<TileRunMap> {
     let [from, to] = runs.pitches();
     Ok(TileRunMap {
@@ -101,7 +101,7 @@ pub fn tile_rows(runs: &TileRows, unit_bytes: usize) -> Lowered<TileRunMap> {
     })
 }
 
-/// Aligned slots of records.
+/// Converts the index map of the aligned slots of records.
 pub fn field_slots(
     slots: &FieldSlots,
     direction: Direction,

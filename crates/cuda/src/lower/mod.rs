@@ -1,26 +1,26 @@
-//! From a stage, as data, to a launch, as data: its kernel, its geometry, its parameters.
+//! Lowering of a stage to kernel launches as plain data: kernel, launch geometry, parameter.
 //!
 //! | stage and method | kernels |
 //! |---|---|
-//! | square, adjacent squares, tile-swap | `tiles`: `square_swap_*`; small ones of any alignment `swap_axes` |
-//! | axes that change places in pairs, tile-swap | `swap_axes` |
+//! | square, adjacent squares, tile-swap | `tiles`: `square_swap_*`; small unaligned squares `swap_axes` |
+//! | involutive axis permutations, tile-swap | `swap_axes` |
 //! | squares between GPUs | `peer_squares` |
-//! | cubes, tile-swap | `cube`; by clusters `cube_cluster` |
+//! | cubes, tile-swap | `cube`; over clusters `cube_cluster` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
-//! | any axes that fit a block, barrier | `barrier_axes` |
+//! | other axis permutations that fit a thread block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
-//! | any other axes, the same | `cluster_axes`, `grid_axes` |
+//! | other axis permutations, barrier over a cluster or the grid | `cluster_axes`, `grid_axes` |
 //! | records between AoS and tiles, barrier | `retile` |
-//! | slot gather, a block a run; a team a run | `slot_runs`; `slot_gather` |
-//! | fields' slots gathered, a block a run, and PTTWAC | `fields` |
-//! | PTTWAC, flags in device memory: axes; slots | `moves`; `moves_slots` |
+//! | slot gather, one block per run; one team per run | `slot_runs`; `slot_gather` |
+//! | slots of record fields: gather, PTTWAC | `fields` |
+//! | PTTWAC, flags in global memory: axes; slots | `moves`; `moves_slots` |
 //! | rows of tiles between pitches, PTTWAC | `moves_runs` |
 //! | PTTWAC, flags in shared memory | `moves_on_chip` |
 //! | P-IPT | `per_cycle` |
-//! | rows, slide | `pad` |
-//! | columns cut off | `out_of_place` or `pitched`, `pad` |
-//! | out of place, matrices; any axes; long super-elements | `out_of_place`, `barrier`; `into_axes`; `into_units` |
-//! | leading dimensions, gaps kept; scaled | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
+//! | slide | `pad` |
+//! | cut, join | `out_of_place` or `pitched`, `pad` |
+//! | out of place: matrices; axes; long super-elements | `out_of_place`, `barrier`; `into_axes`; `into_units` |
+//! | leading dimensions, saved gaps; scaling | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
 pub(crate) mod axes;
 mod axes_tile;
@@ -63,10 +63,10 @@ pub use tiles::Squares;
 pub(crate) use tiles::{LINE, apart, cube_tiles};
 pub(crate) use wide::grid_register_bytes;
 
-/// The launches that move `shape` in `strategy`: one, or for rows that are padded in rounds one for each.
+/// Returns the launches that execute the stage `shape` by `strategy`, in order. Most stages take one launch.
 ///
 /// # Errors
-/// [`LowerError`], when no kernel does it on the device.
+/// [`LowerError`], if no kernel does so on the device.
 pub fn lower(
     shape: &StageMap,
     strategy: Strategy,
@@ -75,7 +75,7 @@ pub fn lower(
     lowered(shape, strategy, at).map(|(calls, _)| calls)
 }
 
-/// The same, with what their cost is looked up by; none where a table has no such operation.
+/// Returns the launches of a stage and the key of their cost, or `None` if cost tables have no such operation.
 pub(crate) fn lowered(
     shape: &StageMap,
     strategy: Strategy,

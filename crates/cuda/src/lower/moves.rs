@@ -15,13 +15,13 @@ use crate::launch::{WorkspacePart, widest_word};
 
 /// Threads per block.
 const THREADS: usize = 256;
-/// Number of super-elements from which 64 bits number them. Below, 32 bits leave room for the search for start candidates.
+/// Number of super-elements from which 64-bit numbers are used. Below it, 32 bits also fit the sums of the candidate search.
 const FEW: usize = 1 << 31;
-/// Most accesses per lane of `move_on_chip`.
+/// Maximum number of accesses per lane of `move_on_chip`.
 const ON_CHIP_HELD: usize = 4;
 
-/// Kernel that carries super-elements in registers: most accesses per lane, blocks per multiprocessor, entry point. The
-/// device code is compiled for that number of blocks.
+/// Kernel that carries super-elements in registers: maximum accesses per lane, thread blocks per multiprocessor, entry point.
+/// The device code is compiled for that number of blocks.
 type Held = (usize, usize, &'static str);
 
 const SLOTS32: &[Held] =
@@ -33,12 +33,12 @@ const AXES64: &[Held] = &[(1, 6, "move_axes64_1")];
 const RUNS: &[Held] = &[(1, 8, "move_runs_1"), (4, 4, "move_runs_4")];
 const FIELDS: &[Held] = &[(1, 8, "move_fields_1")];
 
-/// Threads that move one super-element of `vectors` accesses together.
+/// Returns the number of threads that move one super-element of `vectors` accesses.
 fn lanes(vectors: usize) -> usize {
     vectors.next_power_of_two().min(32)
 }
 
-/// The first kernel whose registers fit a super-element.
+/// Returns the first kernel whose registers fit a super-element.
 fn in_registers(kernels: &[Held], vectors: usize) -> Option<Held> {
     kernels.iter().copied().find(|(each, ..)| each * lanes(vectors) >= vectors)
 }
@@ -54,7 +54,7 @@ struct Moved<'a> {
     map: Map<'a>,
 }
 
-/// Index map.
+/// Index map of super-elements.
 enum Map<'a> {
     /// Slots of a batch of matrices.
     Slots(usize, AlignedSlots, Direction),
@@ -66,7 +66,7 @@ enum Map<'a> {
     Fields(&'a FieldSlots, Direction),
 }
 
-/// Number of 32-bit words that store one flag per super-element.
+/// Returns the number of 32-bit words that store one flag per super-element.
 pub fn flag_words(units: usize) -> usize {
     units.div_ceil(32)
 }
@@ -128,12 +128,12 @@ impl<'a> Moved<'a> {
             }
     }
 
-    /// Blocks of `threads` threads, enough for all super-elements, at most `most`.
+    /// Returns the number of blocks of `threads` threads for all super-elements, at most `most`.
     fn blocks(&self, threads: usize, most: usize) -> usize {
         self.units.div_ceil(threads / lanes(self.vectors())).clamp(1, most)
     }
 
-    /// The kernel's parameter, with 32-bit numbers if `narrow`.
+    /// Returns the kernel's parameter, with 32-bit numbers if `narrow`.
     fn params(&self, narrow: bool) -> Lowered<Args> {
         let (units, lanes) = (self.units as u64, lanes(self.vectors()) as u32);
         let (vectors, word) = (field(self.vectors())?, self.word as u32);
@@ -167,7 +167,7 @@ impl<'a> Moved<'a> {
     }
 }
 
-/// PTTWAC with flags in device memory: in registers if a super-element fits, otherwise in shared memory.
+/// Returns the launch of PTTWAC with flags in global memory. Registers carry a super-element if it fits, else shared memory.
 pub fn global(shape: &StageMap, at: TargetParams) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (vectors, narrow) = (moved.vectors(), moved.narrow());
@@ -200,7 +200,7 @@ pub fn global(shape: &StageMap, at: TargetParams) -> Lowered {
     Ok(launch.using(flags, moved.params(narrow)?))
 }
 
-/// PTTWAC with flags in shared memory, one block per instance.
+/// Returns the launch of PTTWAC with flags in shared memory, one thread block per instance.
 pub fn on_chip(e: Elementary, threads: usize, at: TargetParams) -> Lowered {
     let (instance_bytes, unit_bytes) = (e.instance_len() * at.elem_bytes, e.unit * at.elem_bytes);
     let (word, vectors) = at.words(e.unit);
@@ -229,7 +229,7 @@ pub fn on_chip(e: Elementary, threads: usize, at: TargetParams) -> Lowered {
     }))
 }
 
-/// P-IPT, one worker per cycle.
+/// Returns the launch of P-IPT, one worker per cycle.
 pub fn per_cycle(shape: &StageMap, at: TargetParams) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (entry, narrow) = match moved.map {

@@ -1,4 +1,4 @@
-//! Rows moved from one pitch to another.
+//! Lowering of row moves from one pitch to another.
 
 use turntile_perm::row_slide::SlideRound;
 use turntile_perm::{PitchedRows, RowSlide};
@@ -9,15 +9,15 @@ use crate::error::LowerError;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, DeviceLimits, WorkspacePart, widest_word};
 
-/// Bytes of a block that slides: with what a kernel has besides, and rows that lie apart, they fit 48 KiB.
+/// Maximum bytes of a data-sliding block. With the kernel's other shared memory and the padding of rows, they fit 48 KiB.
 const SLIDE_BYTES: usize = (48 << 10) - 768;
 
-/// Bytes of a block that suits the device: whole vectors, so that blocks begin as aligned as the matrix.
+/// Returns the bytes of a data-sliding block on the device: whole vectors, so that blocks are as aligned as the matrix.
 pub fn slide_block(limits: &DeviceLimits) -> usize {
     SLIDE_BYTES.min(limits.shared_bytes.max(16)) / 16 * 16
 }
 
-/// Threads of a block, and bytes of rows that all of them move, as `kernels/pad.cu` has them.
+/// Threads per block, and bytes from which a whole block moves one row, as in `kernels/pad.cu`.
 const THREADS: usize = 512;
 const LONG_ROW: usize = 4096;
 
@@ -34,11 +34,11 @@ fn in_bytes(slide: RowSlide, at: TargetParams) -> Lowered<RowSlide> {
     slide.scaled(at.elem_bytes).ok_or(LowerError::NoKernel)
 }
 
-/// By data sliding, blocks of `block` bytes.
+/// Returns the launch of data sliding by blocks of `block` bytes.
 pub fn slide(slide: RowSlide, block: usize, at: TargetParams) -> Lowered {
     let slide = in_bytes(slide, at)?;
     let blocks = slide.blocks(block);
-    // Rows without gaps are one, but long ones that begin anywhere lie apart on chip: whole vectors are then read.
+    // Rows without gaps count as one. Long unaligned rows are separate in shared memory, so that whole vectors are read.
     let bytes = [slide.cols(), slide.from().pitch(), slide.to().pitch(), at.alignment];
     let whole = widest_word(&bytes) == VECTOR_BYTES;
     let apart = slide.cols() >= LONG_ROW && !whole;
@@ -61,9 +61,9 @@ pub fn slide(slide: RowSlide, block: usize, at: TargetParams) -> Lowered {
     Ok(launch("pad_slide", blocks, held, at)?.using(flags, params))
 }
 
-/// Rows, in bytes, that lie together elsewhere copied to their places.
+/// Returns the launch that copies contiguous rows from another buffer to the rows `to`, in bytes.
 pub fn spread(to: PitchedRows, at: TargetParams) -> Lowered {
-    // A warp a row, or a block: see the kernel.
+    // A warp per row, or a thread block per long row, as in the kernel.
     let each = if to.cols() >= LONG_ROW { 1 } else { THREADS / 32 };
     let blocks = to.rows().div_ceil(each).min(at.limits.units * 8);
     Ok(launch("pad_spread", blocks, 0, at)?.with(SpreadArgs {
@@ -74,7 +74,7 @@ pub fn spread(to: PitchedRows, at: TargetParams) -> Lowered {
     }))
 }
 
-/// By a launch for each round, in order.
+/// Returns the launches of the rounds in order, one per round.
 pub fn rows(slide: RowSlide, least: usize, at: TargetParams) -> Lowered<Vec<CheckedLaunch>> {
     let slide = in_bytes(slide, at)?;
     let held = at.limits.shared_bytes / 16 * 16;

@@ -1,4 +1,4 @@
-//! Rows a pitch apart: squares of elements of any size, long elements transposed, columns cut off, gaps saved and restored.
+//! Rows with a pitch: squares of elements of any size, transposition of long elements, cut columns, saved gaps.
 
 use turntile_perm::{Elementary, LeadingDims, PitchedRows};
 use turntile_plan::{Direction, SavedGaps, StageMap};
@@ -11,24 +11,24 @@ use crate::error::LowerError;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, WorkspacePart};
 
-/// Least bytes of an element that is swapped in place: it is a long run of memory itself.
+/// Minimum bytes of a long element. It is a long contiguous run, so that its moves need no shared memory.
 const LONG_BYTES: usize = 384;
 
-/// Elements along a side of a tile of such elements.
+/// Elements along the side of a tile of long elements.
 const LONG_TILE: usize = 8;
 
-/// Bytes of two tiles of shorter elements.
+/// Bytes of shared memory for two tiles of shorter elements.
 const TILES_BYTES: usize = 32 << 10;
 
-/// Most elements of a tile's side, and threads of a block, as `kernels/pitched_swap.cu` and `kernels/pitched.cu` have them.
+/// Maximum elements of a tile's side, and threads per block, as in `kernels/pitched_swap.cu` and `kernels/pitched.cu`.
 const MOST_TILE: usize = 64;
 const THREADS: usize = 256;
 const GAP_THREADS: usize = 512;
 
-/// Words of kept gaps that are worth a block.
+/// Number of saved gap words per thread block, unless that takes too many blocks.
 const GAP_SHARE: usize = 16 << 10;
 
-/// Bytes of a piece that is worth a block, where columns are copied.
+/// Minimum bytes of a piece of a column; pieces are copied by separate thread blocks.
 const PIECE_BYTES: usize = 4096;
 
 fn launch(
@@ -40,8 +40,8 @@ fn launch(
     at.launch((Family::Pitched, word, entry), size)
 }
 
-/// A square of `side` by `side` elements whose rows lie `pitch` bytes apart, transposed where it lies by pairs of tiles;
-/// of words by tiles of `tile` a side.
+/// Returns the launch that transposes a square of `side` by `side` elements in place by tile pairs, with rows `pitch` bytes
+/// apart. Elements of one word use tiles of side `tile`.
 fn swap(side: usize, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(1);
     if unit == 1 {
@@ -49,12 +49,12 @@ fn swap(side: usize, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
         return tiles::pitched_swap(e, pitch, tile, at);
     }
     let long = at.elem_bytes >= LONG_BYTES;
-    // Whole eights of rows, where there are so many: runs then end where sectors do.
+    // A multiple of 8 rows, so that runs end at sectors.
     let held = (TILES_BYTES / 2 / at.elem_bytes.min(LONG_BYTES)).isqrt() / 8 * 8;
     let held = held.clamp(8, MOST_TILE);
     let tile = if long { LONG_TILE } else { held }.min(side.max(1));
     let row = if long { 0 } else { on_chip_pitch(tile * at.elem_bytes, word) };
-    // The words of a tile's row are counted in 32 bits, and by a block's threads beyond.
+    // The kernel counts the words of a tile's row, and up to `THREADS` more, in 32 bits.
     field(tile.saturating_mul(unit).saturating_add(THREADS))?;
     let across = side.div_ceil(tile);
     let pairs = across.checked_mul(across + 1).ok_or(LowerError::NoKernel)? / 2;
@@ -71,8 +71,8 @@ fn swap(side: usize, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     }))
 }
 
-/// A matrix transposed from one place to another, its rows `pitches` bytes apart before and after. Both places, and both
-/// pitches, are as aligned as `at` says.
+/// Returns the launch that transposes a matrix out of place, with rows `pitches` bytes apart in source and result.
+/// Both buffers and both pitches must be aligned to `at.alignment`.
 fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowered {
     let (_, unit) = at.words(1);
     if unit == 1 || at.elem_bytes < LONG_BYTES {
@@ -81,7 +81,7 @@ fn turn([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowe
     turn_words([rows, cols], pitches, at)
 }
 
-/// Transposes long elements into another buffer, word by word.
+/// Returns the launch that transposes multi-word elements into another buffer, word by word.
 fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -> Lowered {
     let (word, unit) = at.words(1);
     let words = rows * cols * unit;
@@ -98,7 +98,8 @@ fn turn_words([rows, cols]: [usize; 2], pitches: [usize; 2], at: TargetParams) -
     }))
 }
 
-/// Equal pitches: the square that source and result share where it lies, then the [remainder](LeadingDims::remainder).
+/// Returns the launches for equal pitches. First the square that source and result share is transposed in place, then the
+/// [remainder](LeadingDims::remainder) out of place.
 pub fn turn_in_place(
     leading: &LeadingDims,
     tile: usize,
@@ -116,7 +117,7 @@ pub fn turn_in_place(
     square.into_iter().chain(rest).collect()
 }
 
-/// Transposed into the workspace, and copied out row by row.
+/// Returns the launches that transpose into the workspace and copy the rows to the result.
 pub fn through(leading: &LeadingDims, at: TargetParams) -> Lowered<Vec<CheckedLaunch>> {
     let (source, result) = (leading.source(), leading.result());
     let pitches = [source.pitch(), result.cols()].map(|pitch| pitch * at.elem_bytes);
@@ -125,12 +126,13 @@ pub fn through(leading: &LeadingDims, at: TargetParams) -> Lowered<Vec<CheckedLa
     Ok(vec![turn, spread(out, at)?])
 }
 
-/// Where columns that are cut off lie, so many bytes from the matrix's start: before, and after.
+/// Returns the offsets of the cut columns from the start of the matrix, in bytes: before and after the cut.
 pub fn cut_places(rows: PitchedRows, elem_bytes: usize) -> [usize; 2] {
     [rows.cols() * elem_bytes, rows.len() * elem_bytes]
 }
 
-/// Columns cut off, or put back: they are in the workspace while the others slide, by blocks of `block` bytes.
+/// Returns the launches that cut columns, or join them if backward. The columns are in the workspace while the others slide by
+/// blocks of `block` bytes.
 pub fn cut(
     rows: PitchedRows,
     direction: Direction,
@@ -148,12 +150,12 @@ pub fn cut(
         pitches.reverse();
     }
     let all = at.and(&[pitches[0], pitches[1], in_bytes.cols()]);
-    // How tiles of several words lie best on chip takes longer to find than it saves.
+    // For elements of several words, the search for the best tile layout takes longer than it saves.
     let turned = match all.words(1) {
         (_, 1) => into::pitched(sides, pitches, all)?,
         _ => turn_words(sides, pitches, all)?,
     };
-    // Columns in equal pieces, one for every multiprocessor where that can be.
+    // Columns in equal pieces, if possible one per multiprocessor.
     let most = (at.limits.units / columns).min(column / PIECE_BYTES).max(1);
     let parts = (1..=most).rev().find(|&parts| column.is_multiple_of(parts)).unwrap_or(1);
     let pieces = PitchedRows::new(columns * parts, column / parts, column / parts);
@@ -165,7 +167,7 @@ pub fn cut(
     Ok(calls)
 }
 
-/// Saves the contents of a matrix's gaps to the workspace, or restores them.
+/// Returns the launch that saves the contents of gaps to the workspace, or restores them if backward.
 pub fn gaps(gaps: &SavedGaps, direction: Direction, at: TargetParams) -> Lowered {
     let (word, unit) = at.words(1);
     let total = gaps.count() * unit;

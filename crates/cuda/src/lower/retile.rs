@@ -1,4 +1,4 @@
-//! Records between AoS and tiles by barrier-sync at block scope.
+//! Conversion of records between AoS and tiles by barrier-sync at block scope.
 
 use turntile_perm::{LayoutChange, RecordSchema};
 
@@ -8,12 +8,12 @@ use crate::error::LowerError;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, widest_word};
 
-/// Bytes that small tiles are stacked to in a block: several blocks share a multiprocessor.
+/// Maximum bytes of several small tiles in a thread block, so that several blocks share a multiprocessor.
 const BLOCK_BYTES: usize = 24 << 10;
 /// Bytes of the widest access.
 const PACK: usize = 16;
 
-/// A block holds a tile, or several small ones.
+/// Returns the launch in which a thread block converts one tile, or several small ones.
 pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> {
     let (fields, [aos, tile]) = (retile.schema(), sides(retile));
     if aos > 1 {
@@ -21,13 +21,13 @@ pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> 
     }
     let (records, record_bytes) = (fields.records(), fields.words() * at.elem_bytes);
     let tile = tile.max(1).min(records.max(1));
-    // More than a block holds need not be counted in words.
+    // Reject tiles that do not fit before counting words.
     let tile_bytes = tile.saturating_mul(record_bytes);
     shared(tile_bytes, at.limits)?;
     let word = word(fields, at);
     let group = groups(fields, aos, at.elem_bytes, word)?;
     let tiles = records.div_ceil(tile);
-    // As many tiles as make whole packs, if they are few: blocks then begin where packs do.
+    // A multiple of the number of tiles that fill whole packs, if it fits: thread blocks then start at packs.
     let whole = PACK / widest_word(&[tile_bytes]);
     let most = (BLOCK_BYTES / tile_bytes).clamp(1, tiles.max(1));
     let stacked = if most >= whole { most / whole * whole } else { most };
@@ -35,14 +35,14 @@ pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> 
     let bytes = block.min(records) * record_bytes;
     let aligned =
         at.alignment >= PACK && (tiles <= stacked || (stacked * tile_bytes).is_multiple_of(PACK));
-    // Bytes of fields of other widths take other times: lanes have packs of one field and several tiles. Else the packs of a
-    // field step over rows of records. Rows are to be an odd number of packs apart.
+    // Byte fields of different widths take different times, so the lanes of a warp take packs of one field from several tiles.
+    // Otherwise the packs of a field step over rows of records. An odd number of packs should separate rows.
     let slabs = word == 1 && group.len() > 1 && tile.is_multiple_of(PACK);
     let row_packs = if slabs { tile * record_bytes / PACK } else { words };
     let padding = bytes / (row_packs * PACK) * PACK;
     let table = (group.len() * size_of::<FieldGroup>()).next_multiple_of(PACK);
     let held = table + bytes + if aligned { 0 } else { PACK };
-    // Narrow words are read by four bytes, which may end behind the last.
+    // Narrow words are read 4 bytes at a time, which may cross the end.
     let held = held + if word < 4 { 4 } else { 0 };
     let pads = aligned && row_packs.is_multiple_of(2) && held + padding <= at.limits.shared_bytes;
     let size = Size {
@@ -76,18 +76,18 @@ pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> 
     Ok(launch.with(params))
 }
 
-/// Records of the shorter tiles and of the longer; of those of one, AoS is the shorter.
+/// Returns the records per tile of both layouts, the shorter tile first. AoS is shorter than tiles of one record.
 fn sides(retile: &LayoutChange) -> [usize; 2] {
     [retile.from().min(retile.to()), retile.from().max(retile.to())]
 }
 
-/// Bytes of the words that there are kernels for and every field is made of.
+/// Returns the bytes of a word, 4 if every field and the alignment are multiples of that, otherwise 1.
 fn word(fields: &RecordSchema, at: TargetParams) -> usize {
     let widths = fields.widths().fold(0, |all, width| all | width);
     if widest_word(&[widths * at.elem_bytes, at.alignment]) < 4 { 1 } else { 4 }
 }
 
-/// The fields in groups of one width that follow one another in both layouts, counted in words.
+/// Returns the fields in groups of equal width that are consecutive in both layouts, in words.
 fn groups(
     fields: &RecordSchema,
     aos: usize,

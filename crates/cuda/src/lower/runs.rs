@@ -1,48 +1,48 @@
-//! How the groups of a GPU share out a gather pass of aligned slots whose chunks each of them can hold
-//! (`kernels/slot_runs.cu`): every group walks down a run of chunks, three of them on chip.
+//! Gather pass of aligned slots by thread blocks that hold whole chunks (`kernels/slot_runs.cu`). Every block gathers a
+//! run of consecutive chunks, with three of them in shared memory.
 
 use turntile_perm::AlignedSlots;
 
 use crate::launch::DeviceLimits;
 use crate::strategy::Strategy;
 
-/// Longest slot of a chunk that a block holds, in bytes: longer ones move no faster by much (`moves.csv`).
+/// Maximum bytes of a slot of a chunk that a thread block holds. Longer slots are hardly faster (`moves.csv`).
 pub const SLOT_BYTES: usize = 512;
-/// Chunks on chip: one is read while another is written, and slots end in the chunk after theirs.
+/// Chunks in shared memory: one is read while another is written, and slots end in the next chunk.
 const CHUNKS_HELD: usize = 3;
-/// Threads of a group.
+/// Threads per block.
 pub const THREADS: usize = 256;
-/// Groups that share a multiprocessor at most: their 64 registers a thread fill it.
+/// Maximum number of thread blocks per multiprocessor: with 64 registers per thread they fill it.
 const MOST_GROUPS: usize = 4;
-/// Shared memory of a multiprocessor that each group takes for the system.
+/// Bytes of shared memory that the system reserves per thread block.
 const RESERVED_BYTES: usize = 1 << 10;
 
-/// Bytes between rows on chip: an odd number of words, or of banks of 4 bytes, so that reading down
-/// a column meets no bank twice; rows of narrow words as they are in memory.
+/// Returns the bytes from row to row in shared memory: an odd number of words, so that reads down a column have no bank
+/// conflicts. Rows of 1- and 2-byte words are not padded.
 pub fn pitch(slots: &AlignedSlots, elem_bytes: usize) -> usize {
     let row_bytes = slots.cols() * elem_bytes;
     let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
     if word < 4 { row_bytes } else { ((row_bytes / word) | 1) * word }
 }
 
-/// Bytes of the table of columns: where their slots begin.
+/// Returns the bytes of the table of columns, which locates the first slot of each.
 pub fn table_bytes(slots: &AlignedSlots) -> usize {
     (slots.cols() * 4).next_multiple_of(16)
 }
 
-/// Shared memory of a group.
+/// Returns the bytes of shared memory of a thread block.
 pub fn on_chip_bytes(slots: &AlignedSlots, elem_bytes: usize) -> usize {
     table_bytes(slots) + CHUNKS_HELD * slots.chunk() * pitch(slots, elem_bytes)
 }
 
-/// Workspace: the first `slot - 1` rows of every run, and the last chunk.
+/// Returns the bytes of workspace: the first `slot - 1` rows of every run, and the last chunk.
 pub fn kept_bytes(slots: &AlignedSlots, elem_bytes: usize, runs: usize) -> usize {
     let (_, last_rows) = slots.chunk_rows(slots.chunks() - 1);
     (runs * (slots.slot() - 1) + last_rows).saturating_mul(slots.cols() * elem_bytes)
 }
 
-/// A way that fills the device, and others of half as many runs each, which keep fewer rows; none
-/// where a group cannot hold three chunks.
+/// Returns the strategy that fills the device, then others, each with half the runs of the one before: they save fewer rows.
+/// Returns none if a thread block cannot hold three chunks.
 pub fn strategies(slots: &AlignedSlots, elem_bytes: usize, limits: &DeviceLimits) -> Vec<Strategy> {
     let bytes = on_chip_bytes(slots, elem_bytes);
     if bytes > limits.shared_bytes {
@@ -56,8 +56,8 @@ pub fn strategies(slots: &AlignedSlots, elem_bytes: usize, limits: &DeviceLimits
         .collect()
 }
 
-/// Slots of a column in a chunk, a power of two, so that as many groups as can share a multiprocessor
-/// do; 2 where only larger shares fit, and 0 where none does.
+/// Returns the slots of a column in a chunk: the largest power of two at which four thread blocks share a multiprocessor.
+/// Returns 2 if only one block fits, 0 if none.
 pub fn chunk_slots(slot: usize, cols: usize, elem_bytes: usize, limits: &DeviceLimits) -> usize {
     let held = |groups: usize| {
         let bytes = (limits.shared_bytes + RESERVED_BYTES) / groups;

@@ -1,4 +1,4 @@
-//! Numbers multiplied and conjugated.
+//! Scaling and conjugation of numbers.
 
 use turntile_perm::PitchedRows;
 
@@ -8,16 +8,16 @@ use crate::error::LowerError;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, Launch, widest_word};
 
-/// The numbers that there are kernels for.
+/// Number types with scaling kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScalarKind {
     /// `f32`.
     F32,
     /// `f64`.
     F64,
-    /// A complex one of two `f32`, the real part first.
+    /// Complex number of two `f32`, the real part first.
     C32,
-    /// The same of two `f64`.
+    /// Complex number of two `f64`, the real part first.
     C64,
 }
 
@@ -26,12 +26,12 @@ impl ScalarKind {
     pub const ALL: [ScalarKind; 4] =
         [ScalarKind::F32, ScalarKind::F64, ScalarKind::C32, ScalarKind::C64];
 
-    /// Bytes of one.
+    /// Returns the bytes of a number.
     pub fn bytes(self) -> usize {
         self.real_bytes() * if self.is_complex() { 2 } else { 1 }
     }
 
-    /// Bytes of a real one, or of a part of a complex one.
+    /// Returns the bytes of a real number, or of one part of a complex number.
     pub fn real_bytes(self) -> usize {
         match self {
             ScalarKind::F32 | ScalarKind::C32 => 4,
@@ -39,7 +39,7 @@ impl ScalarKind {
         }
     }
 
-    /// Whether its conjugate is another number.
+    /// Returns `true` for complex types.
     pub fn is_complex(self) -> bool {
         matches!(self, ScalarKind::C32 | ScalarKind::C64)
     }
@@ -54,27 +54,27 @@ impl ScalarKind {
     }
 }
 
-/// What becomes of numbers.
+/// Operation on numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scaling {
-    /// They become zeros, whatever they are; none is read.
+    /// Sets numbers to zero without reading them.
     Zeros,
-    /// They are conjugated, or not, then multiplied, or not: by IEEE 754's products, rounded once, a complex one being
-    /// `(ac − bd) + (ad + bc)i` of those. A conjugate turns a sign bit and nothing else.
+    /// Conjugates numbers, then multiplies them; both are optional. IEEE 754 products and sums are rounded separately. A
+    /// complex product is `(ac − bd) + (ad + bc)i`. Conjugation only flips a sign bit.
     By {
-        /// The factor's real and imaginary part, each a number of the elements' kind.
+        /// Real and imaginary part of the factor, each exact in the elements' type; `None`: no multiplication.
         alpha: Option<[f64; 2]>,
-        /// Whether they are conjugated; real ones are their own conjugates.
+        /// Conjugation, which leaves real numbers unchanged.
         conjugated: bool,
     },
 }
 
-/// Bytes of a vector, threads of a block, and accesses of one of these at least.
+/// Bytes of a vector, threads per block, and minimum accesses per thread.
 const VECTOR: usize = 16;
 const THREADS: usize = 256;
 const EACH: usize = 2;
 
-/// What is done, as `kernels/scale.cuh` has it.
+/// Bits of `Factor::does`, as in `kernels/scale.cuh`.
 const MULTIPLIES: u32 = 1;
 const CONJUGATES: u32 = 2;
 const ZEROS: u32 = 4;
@@ -93,7 +93,8 @@ fn factor(number: ScalarKind, scaling: Scaling) -> Factor {
     Factor { re: re.to_bits(), im: im.to_bits(), does: does | complex, ..zeroed() }
 }
 
-/// Where `call` makes words that are whole numbers change places in a square, the same with these scaled on the way.
+/// Returns `call` with scaling added, if it swaps tiles of squares with one number per word and `scaling` is not
+/// [`Scaling::Zeros`].
 pub fn scaled_square(
     call: &CheckedLaunch,
     number: ScalarKind,
@@ -105,7 +106,7 @@ pub fn scaled_square(
     whole.then_some(CheckedLaunch(Launch { params, ..call.0 }))
 }
 
-/// All of some rows of numbers.
+/// Returns the launch that scales all numbers of `rows`.
 pub fn scale(number: ScalarKind, rows: PitchedRows, scaling: Scaling, at: TargetParams) -> Lowered {
     let bytes = rows.scaled(number.bytes()).ok_or(LowerError::NoKernel)?;
     let wide = widest_word(&[at.alignment, bytes.pitch(), bytes.cols()]) >= VECTOR;

@@ -1,4 +1,4 @@
-//! Involutive permutations of axes: tiles that are swapped in pairs.
+//! Involutive axis permutations by swaps of tile pairs.
 
 use turntile_perm::{AxisPermutation, Elementary, StridedAxis, TilePairs};
 
@@ -7,8 +7,8 @@ use crate::args::{MOST_TILE_DIGITS, SwapAxesArgs, TileDigit, zeroed};
 use crate::error::LowerError;
 use crate::family::Family;
 
-/// Bytes of a tile by those of a word: where rows and columns are whole vectors, and where not. Best of 12 to 40 KB for axes
-/// of 20, 22, 23, 37, 53, 64, 113 and 128, on an H200 (`benches/records/h200/swap_axes.csv`).
+/// Bytes of a word, and bytes of a tile with rows and columns of whole vectors, and of other tiles. Best of 12 to 40 KB for
+/// axes of 20, 22, 23, 37, 53, 64, 113 and 128 on an H200 (`benches/records/h200/swap_axes.csv`).
 const TILE_BYTES: [(usize, [usize; 2]); 5] = [
     (1, [40_000, 40_000]),
     (2, [33_000, 33_000]),
@@ -16,17 +16,18 @@ const TILE_BYTES: [(usize, [usize; 2]); 5] = [
     (8, [29_000, 29_000]),
     (16, [26_000, 26_000]),
 ];
-/// Threads by the bytes that a block holds at most, from the same measurements: some 1500 to a multiprocessor.
+/// Maximum bytes of shared memory per block, and threads, measured with `TILE_BYTES`: about 1500 threads per multiprocessor.
 const THREADS: [(usize, usize); 3] = [(28 << 10, 256), (45 << 10, 384), (usize::MAX, 512)];
-/// Kernel that moves rows of any alignment.
+/// Name of the kernel that moves rows of any alignment.
 const GRANULES: &str = "swap_axes_granules";
 /// Bytes of a granule.
 const GRANULE: usize = 16;
-/// Tiles across a group, and across a square from which groups are worth it (six axes of 20 floats: 68% and in groups 76).
+/// Tiles across a group, and tiles across a square from which groups are used. Six axes of 20 floats ran at 68% of a copy, and
+/// at 76% with groups.
 const GROUP: usize = 4;
 const GROUPED_FROM: usize = 32;
 
-/// An array whose axes change places in pairs, or stay.
+/// Returns the launch that swaps pairs of axes of an array.
 pub fn swap(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let (word, words) = at.words(axes.unit());
     let axes = in_words(axes, words)?;
@@ -80,7 +81,8 @@ pub fn swap(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     }))
 }
 
-/// Square matrices of words in place, rows of a matrix `pitch` bytes apart, any alignment: tiles of `tile` by `tile` words.
+/// Returns the launch that transposes square matrices of words in place by tiles of `tile` by `tile` words. Rows are `pitch`
+/// bytes apart, with any alignment.
 pub fn squares(e: Elementary, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     let Elementary { batch, rows: side, mid, .. } = e;
     let (word, tile) = (at.elem_bytes, tile.min(side));
@@ -117,7 +119,7 @@ pub fn squares(e: Elementary, pitch: usize, tile: usize, at: TargetParams) -> Lo
     }))
 }
 
-/// Granules of a row of a tile, and bytes of shared memory of two tiles with their tables.
+/// Returns the granules of a tile's row, and the bytes of shared memory of two tiles with their tables.
 fn granules_of([rows, cols]: [usize; 2], word: usize) -> (usize, usize) {
     let row = (GRANULE - word + cols * word).div_ceil(GRANULE);
     let tile = rows * row + rows / (GRANULE / word) + 1;
@@ -125,14 +127,14 @@ fn granules_of([rows, cols]: [usize; 2], word: usize) -> (usize, usize) {
     (row, (tables + 2 * tile) * GRANULE)
 }
 
-/// Tiles across a group, blocks of a square of tiles, and the launch's size.
+/// Tiles across a group, thread blocks per square of tiles, and size of the launch.
 struct Order {
     group: usize,
     blocks: usize,
     size: Size,
 }
 
-/// Returns the order of `squares` squares of `across` by `across` tiles, two tiles to a block.
+/// Returns the order of `squares` squares of `across` by `across` tiles, two tiles per thread block.
 fn order(across: usize, squares: usize, shared_bytes: usize) -> Order {
     let group = if across >= GROUPED_FROM { GROUP } else { 1 };
     let groups = across.div_ceil(group);
@@ -143,7 +145,7 @@ fn order(across: usize, squares: usize, shared_bytes: usize) -> Order {
     Order { group, blocks, size }
 }
 
-/// The same permutation of words, of which a super-element has so many.
+/// Returns the permutation with the `words` words of a super-element as the last axis.
 fn in_words(axes: &AxisPermutation, words: usize) -> Lowered<AxisPermutation> {
     let units = axes.without_unit();
     let mut extents = units.extents().to_vec();
@@ -153,7 +155,7 @@ fn in_words(axes: &AxisPermutation, words: usize) -> Lowered<AxisPermutation> {
     AxisPermutation::new(&extents, &order).map_err(|_| LowerError::NoKernel)
 }
 
-/// The digits as the device has them.
+/// Converts digits to the device's structure.
 fn numbered(digits: &[StridedAxis]) -> impl Iterator<Item = Lowered<TileDigit>> + '_ {
     digits.iter().scan(1, |before, digit| {
         let tile = || {

@@ -1,5 +1,5 @@
-//! How the groups of a GPU share out a gather pass of aligned slots (`kernels/slot_gather.cu`): teams of
-//! groups side by side walk down runs of chunks, every group with its strip of columns.
+//! Gather pass of aligned slots by teams of thread blocks (`kernels/slot_gather.cu`). A team gathers runs of consecutive
+//! chunks; each of its blocks has a strip of columns.
 
 use turntile_perm::AlignedSlots;
 use turntile_plan::Direction;
@@ -7,35 +7,35 @@ use turntile_plan::Direction;
 use crate::launch::DeviceLimits;
 use crate::strategy::Strategy;
 
-/// Threads of a group.
+/// Threads per block.
 pub const THREADS: usize = 1024;
-/// Bytes from one team's count to the next.
+/// Bytes from one team's counter in the workspace to the next.
 const COUNT_BYTES: usize = 128;
-/// Rows of a strip from so many bytes on are moved by 16: shorter ones lose too much room to alignment.
+/// Minimum bytes of a strip's row that is moved 16 bytes at a time. Shorter rows lose too much shared memory to alignment.
 const VECTOR_ROW_BYTES: usize = 128;
-/// Shared memory of the barriers between the warps of a group.
+/// Bytes of shared memory for the barriers between the warps of a thread block.
 const SIGNAL_BYTES: usize = 192;
 
-/// How rows lie on chip: `pitch` bytes apart and `granule` more after every `2^period` of them, each at the place
-/// within a granule that it has in memory.
+/// Layout of rows in shared memory: `pitch` bytes apart, and `granule` more after every `2^period` rows. A row has the same
+/// offset within a granule as in global memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLayout {
-    /// Bytes moved at a time.
+    /// Bytes per access.
     pub granule: usize,
-    /// Bytes between rows.
+    /// Bytes from row to row.
     pub pitch: usize,
-    /// Logarithm of the rows of a period.
+    /// Base-2 logarithm of the rows in a period.
     pub period: u32,
 }
 
-/// A period longer than any ring: the shift takes every number of a row to zero.
+/// Period longer than any ring: every row number, shifted by it, is 0.
 const NO_PERIOD: u32 = 31;
 
 impl RowLayout {
-    /// For `bytes` of every row of `row_bytes`, so that lanes that read down a column, four bytes of it each, meet a bank
-    /// as rarely as can be: never twice where their rows differ in their places within 16 bytes or granules are banks.
+    /// Creates the layout for `bytes` bytes of every row of `row_bytes` bytes. Lanes read down a column, 4 bytes each, with
+    /// few bank conflicts: none if their rows have different offsets modulo 16 or granules are banks.
     fn new(row_bytes: usize, bytes: usize, word: usize) -> Self {
-        // Rows of a lane, and rows until places within a granule repeat.
+        // Rows per lane, and rows until offsets within a granule repeat.
         let pack = (4 / word).max(1);
         let (granule, repeat) = match word {
             16 => (16, 1),
@@ -49,34 +49,34 @@ impl RowLayout {
         }
     }
 
-    /// Rows of a ring are a multiple of this: whole periods.
+    /// Returns the number of rows that divides a ring: a period.
     fn round(&self) -> usize {
         if self.period == NO_PERIOD { 1 } else { 1 << self.period }
     }
 }
 
-/// Teams of groups, a strip of columns for each group, and what a group holds.
+/// Teams of thread blocks, with the columns and shared memory of each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Teams {
-    /// How many.
+    /// Number of teams.
     pub count: usize,
-    /// Groups of a team, side by side.
+    /// Thread blocks per team.
     pub blocks: usize,
-    /// Runs of a matrix, each for a team.
+    /// Runs per matrix, each for one team.
     pub runs: usize,
     /// Columns of a strip.
     pub cols: usize,
-    /// Chunks on chip.
+    /// Chunks in shared memory.
     pub depth: usize,
-    /// Their rows and those after them.
+    /// Rows in shared memory: those of the chunks and the rows after them.
     pub ring_rows: usize,
-    /// How they lie.
+    /// Layout of the rows.
     pub layout: RowLayout,
 }
 
 impl Teams {
-    /// `teams` teams, or somewhat fewer, of `blocks` groups on `batch` matrices of elements of `elem_bytes` bytes
-    /// moved by words of `word` bytes; `None` where one chunk is more than `group_bytes` on chip.
+    /// Creates at most `teams` teams of `blocks` thread blocks for `batch` matrices, with elements of `elem_bytes` bytes and
+    /// words of `word` bytes. Returns `None` if one chunk exceeds `group_bytes` bytes of shared memory.
     pub fn new(
         slots: &AlignedSlots,
         batch: usize,
@@ -90,7 +90,7 @@ impl Teams {
         let layout = RowLayout::new(slots.cols() * elem_bytes, cols * elem_bytes, word);
         DEPTHS
             .map(|depth| {
-                // Of several chunks the last, which may be longer, takes the room of two.
+                // The last chunk may be longer; if `depth` exceeds 1, it takes the space of two.
                 let rows = (depth * slots.chunk()).max(slots.longest_chunk());
                 let ring_rows = (rows + slots.slot() - 1).next_multiple_of(layout.round());
                 Teams { count: teams, blocks, runs, cols, depth, ring_rows, layout }
@@ -99,19 +99,19 @@ impl Teams {
             .find(|these| these.on_chip_bytes() + SIGNAL_BYTES <= group_bytes)
     }
 
-    /// On-chip bytes of a group: the table of its columns and the ring.
+    /// Returns the bytes of shared memory of a thread block: the table of its columns and the ring.
     pub fn on_chip_bytes(&self) -> usize {
         let RowLayout { granule, pitch, period } = self.layout;
         let table = (4 * (self.cols + 1)).next_multiple_of(16);
         table + self.ring_rows * pitch + (self.ring_rows >> period) * granule
     }
 
-    /// Warps of a group that read `slots`; one waits, and the others of 32 write. Those that move single words need more
-    /// turns than those that move rows.
+    /// Returns the number of warps of a thread block that read `slots`. One warp waits, and the rest of the 32 write. Single
+    /// words take longer than whole rows.
     ///
-    /// With 8, 12, 16 and 20 of them, backward 22, 24 and 26 too, % of copy on an H200 (16381x20011 floats, chunks of 64 rows;
-    /// 40009x10007, of 128 and of 16; 16381x20011, of 128, two of them on chip; 20011x20011 words of 2 bytes and 40009x20011
-    /// of 1, chunks of 128 and 256; 40009x10007 floats in chunks of 8 rows, which leave lanes idle; elements of 12 bytes):
+    /// Percent of a copy on an H200 with 8, 12, 16 and 20 reading warps, backward also with 22, 24 and 26. Shapes, with rows
+    /// per chunk: 16381x20011 floats (64); 40009x10007 floats (128, 16); 16381x20011 floats (128, two chunks on chip);
+    /// 20011x20011 words of 2 bytes (128); 40009x20011 of 1 byte (256); 40009x10007 floats (8: lanes are idle); 12 bytes.
     ///
     /// | | forward | backward |
     /// |---|---|---|
@@ -142,8 +142,8 @@ impl Teams {
         }
     }
 
-    /// Bytes in memory that are kept for a run: forward the `slot - 1` rows after the run before, with room to
-    /// lie within 16 bytes as they did.
+    /// Returns the bytes of workspace per run: forward, the `slot - 1` rows after the previous run, and 16 bytes or more to
+    /// keep their address modulo 16; backward, only the latter.
     pub fn run_bytes(slots: &AlignedSlots, elem_bytes: usize, direction: Direction) -> usize {
         let rows = match direction {
             Direction::Forward => slots.slot() - 1,
@@ -152,7 +152,7 @@ impl Teams {
         (rows * slots.cols()).saturating_mul(elem_bytes).saturating_add(16).next_multiple_of(16)
     }
 
-    /// Workspace: what is kept for every run, and the teams' counts.
+    /// Returns the bytes of workspace: for every team, a counter and the saved bytes of a run.
     pub fn kept_bytes(
         &self,
         slots: &AlignedSlots,
@@ -164,18 +164,18 @@ impl Teams {
     }
 }
 
-/// Whether columns of a chunk keep all lanes of a warp busy: those of 16 words, of 4 bytes or more, two at a time.
+/// Returns `true` if columns of a chunk keep all lanes of a warp busy. Columns of 16 lanes are moved two at a time.
 pub fn fills_warps(slots: &AlignedSlots, word: usize) -> bool {
     let lanes = slots.chunk() / (4 / word).max(1);
     lanes == 16 || lanes >= 32
 }
 
-/// Chunks on chip, best first: with two, waiting for the team shows (100003x5003 floats, forward: 66-74% of
-/// copy, with three 84, with four 88); with one, for the widest matrices, reading and writing take turns.
+/// Chunks in shared memory, best first. 100003x5003 floats, forward, ran at 66-74% of a copy with two chunks, at 84% with
+/// three and at 88% with four. With one, for the widest matrices, reading and writing alternate.
 const DEPTHS: [usize; 4] = [4, 3, 2, 1];
 
-/// Ways that fill the device, with as many teams as can hold three chunks (or, where not even a team of all groups
-/// can, two or one), and with half as many, down to one: fewer keep fewer rows and have narrower strips.
+/// Returns strategies that fill the device. The first has the most teams that can hold three chunks (two or one, if a team of
+/// all blocks cannot). Each other has half the teams of the one before: it saves fewer rows and has narrower strips.
 pub fn strategies(
     slots: &AlignedSlots,
     batch: usize,
@@ -186,7 +186,7 @@ pub fn strategies(
     let with = |teams: usize, blocks: usize| {
         Teams::new(slots, batch, (elem_bytes, word), (teams, blocks), limits.shared_bytes)
     };
-    // Narrower strips hold more chunks.
+    // Blocks with narrower strips hold more chunks.
     let least = |depth: usize| {
         let holds = |&blocks: &usize| with(1, blocks).is_some_and(|s| s.depth >= depth);
         let fewer = partition_point(limits.units, |blocks| !holds(&blocks));
@@ -198,7 +198,7 @@ pub fn strategies(
     let most = (limits.units / least).min(slots.chunks().saturating_mul(batch)).max(1);
     std::iter::successors(Some(most), |teams| Some(teams / 2).filter(|&teams| teams > 0))
         .filter_map(|teams| {
-            // A strip of at least a column for every group.
+            // At least one column per thread block.
             let blocks = (limits.units / teams).min(slots.cols());
             let these = with(teams, blocks)?;
             Some(Strategy::Teams { groups: these.count * these.blocks, blocks })
@@ -206,7 +206,7 @@ pub fn strategies(
         .collect()
 }
 
-/// How many of the numbers `1..=most` come before the first for which `before` does not hold.
+/// Returns the number of values in `1..=most` that precede the first for which `before` is `false`.
 fn partition_point(most: usize, before: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -220,7 +220,7 @@ fn partition_point(most: usize, before: impl Fn(usize) -> bool) -> usize {
 mod tests {
     use super::*;
 
-    /// What the ways come to.
+    /// Returns the teams of all strategies.
     fn all(slots: &AlignedSlots, batch: usize, elem_bytes: usize) -> Vec<Teams> {
         let word = (elem_bytes & elem_bytes.wrapping_neg()).min(16);
         let of = |strategy| match strategy {
@@ -259,8 +259,8 @@ mod tests {
         }
     }
 
-    /// As the kernel's readers wait: for the chunk `depth` before, and before a last one that is longer than the
-    /// others for the next one too. What is on chip then and not yet written must fit beside what is read.
+    /// Checks that chunks not yet written and the chunk that is read fit the ring. Before they read a chunk, the kernel's
+    /// readers wait for the chunk `depth` before it; if it is a longer last chunk, also for the next.
     fn nothing_is_overwritten(slots: &AlignedSlots, these: &Teams) {
         let (depth, chunks) = (these.depth, slots.chunks());
         assert!(these.ring_rows.is_multiple_of(these.layout.round()));
@@ -297,12 +297,12 @@ mod tests {
             nothing_is_overwritten(&slots, &these);
         }
         let slots = AlignedSlots::new(400_009, 400_009, 16, 16).unwrap();
-        assert!(all(&slots, 1, 4).is_empty(), "no room for one");
+        assert!(all(&slots, 1, 4).is_empty(), "one chunk does not fit");
     }
 
     #[test]
     fn columns_meet_few_banks_twice() {
-        // Lanes of a warp read 4 bytes each of a column; with rows of an odd number of words no two meet.
+        // Lanes of a warp read 4 bytes each of a column. If rows have an odd number of words, no two use one bank.
         for (word, cols, most) in [
             (4, 601, 1),
             (4, 602, 2),

@@ -1,4 +1,4 @@
-//! Square tiles, and tiles of cubes.
+//! Lowering of moves by square tiles, and by tiles of cubes.
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use crate::family::Family;
 use crate::launch::{CheckedLaunch, widest_word};
 use crate::strategy::Scope;
 
-/// A kernel, and the words that it is compiled for, in bytes.
+/// Kernel, and the words that it is compiled for, in bytes.
 type Compiled = (&'static str, &'static [usize]);
 
-/// Sides of tiles, what swaps two of them, and what transposes one where it lies.
+/// Side of a tile, kernel that swaps two tiles, and kernel that transposes one in place.
 const SIDES: [(usize, Compiled, Compiled); 4] = [
     (16, ("square_swap_16", &[16]), ("tiles_16", &[16])),
     (32, ("square_swap_32", &[8]), ("tiles_32", &[4, 8, 16])),
@@ -23,40 +23,40 @@ const SIDES: [(usize, Compiled, Compiled); 4] = [
     (128, ("square_swap_128", &[1, 2, 4]), ("tiles_128", &[1, 2, 4, 8])),
 ];
 
-/// What swaps two tiles of that side, and what transposes one, where there are such kernels for the word.
+/// Returns the kernel that swaps two tiles of this side and the one that transposes one, if compiled for the word.
 fn entries(word: usize, tile: usize) -> [Option<&'static str>; 2] {
     let compiled = |(entry, words): Compiled| words.contains(&word).then_some(entry);
     let row = SIDES.iter().find(|row| row.0 == tile);
     row.map_or([None; 2], |&(_, swap, in_place)| [swap, in_place].map(compiled))
 }
 
-/// Sides and threads of tiles that are moved in granules, as `kernels/granules.cuh` has them, for words of so many bytes.
+/// Bytes of a word, side of a tile that is moved in granules, and threads per block, as in `kernels/granules.cuh`.
 const GRANULES: [(usize, usize, usize); 4] =
     [(1, 208, 512), (2, 120, 512), (4, 108, 512), (8, 62, 256)];
 /// Bytes of a granule.
 const GRANULE: usize = 16;
-/// Tiles in granules that a matrix has across, at least: fewer leave multiprocessors idle.
+/// Minimum number of granule tiles across a matrix: fewer leave multiprocessors idle.
 const LEAST_ACROSS: usize = 16;
-/// Bytes of a line, of which neighbouring tiles have parts unless rows are whole lines.
+/// Bytes of a cache line. Neighbouring tiles share lines unless rows are whole lines.
 pub const LINE: usize = 128;
-/// Tiles across a group, and bytes of a row of tiles and its mirror image from which groups are worth it (H200, floats:
-/// 10000x10000 76% and in groups 82, 23000x23000 66 and 80; 5000x5000 85 and 85, 4100x4100 86 and 82).
+/// Tiles across a group, and bytes of a row of tiles with its mirror image from which groups are used. Percent of a copy
+/// without and with groups (H200, floats): 10000x10000 76, 82; 23000x23000 66, 80; 5000x5000 85, 85; 4100x4100 86, 82.
 const GROUP: usize = 8;
 const GROUPED_FROM: usize = 3 << 20;
 
-/// Threads of a tile, and tiles of a block, as `kernels/tiles.cuh` has them.
+/// Returns the threads per tile and the tiles per thread block, as in `kernels/tiles.cuh`.
 fn geometry(word: usize, tile: usize) -> (usize, usize) {
     let side = tile * word / vector_bytes(word);
     let threads = (side * side).min(256);
     (threads, 256 / threads)
 }
 
-/// Threads that swap two tiles: the 1024 micro-blocks of 128 x 128 floats are too many for fewer.
+/// Returns the number of threads that swap two tiles: 1024 for the 1024 micro-blocks of 128 x 128 floats.
 fn swap_threads(word: usize, tile: usize) -> usize {
     if (word, tile) == (4, 128) { 1024 } else { geometry(word, tile).0 }
 }
 
-/// Side, threads and bytes on chip of tiles that are moved in granules; `None` for words that have none.
+/// Returns side, threads and bytes of shared memory of tiles moved in granules; `None` if the word has no such tiles.
 fn granules(word: usize) -> Option<(usize, usize, usize)> {
     let &(_, tile, threads) = GRANULES.iter().find(|row| row.0 == word)?;
     let row = (GRANULE - word + tile * word).div_ceil(GRANULE);
@@ -64,17 +64,17 @@ fn granules(word: usize) -> Option<(usize, usize, usize)> {
     Some((tile, threads, 2 * held * GRANULE))
 }
 
-/// Side of the tiles of squares whose rows have any alignment and that are too small for tiles of [`GRANULES`].
+/// Returns the side of tiles for squares of any alignment that are too small for granule tiles.
 pub const fn small_tile(word: usize) -> usize {
     if word <= 4 { 64 } else { 32 }
 }
 
-/// Square matrices in place by pairs of tiles, adjacent in a row or contiguous.
+/// Returns the launch that transposes square matrices, adjacent in a row or contiguous, in place by tile pairs.
 pub fn swap(e: Elementary, tile: usize, at: TargetParams) -> Lowered {
     pitched_swap(e, e.mid * e.cols * at.elem_bytes, tile, at)
 }
 
-/// Square matrices in place by pairs of tiles, rows `pitch` bytes apart.
+/// Returns the launch that transposes square matrices in place by tile pairs, with rows `pitch` bytes apart.
 pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: TargetParams) -> Lowered {
     if e.rows != e.cols || e.unit != 1 {
         return Err(LowerError::NoKernel);
@@ -86,13 +86,13 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: TargetParams) 
         e.rows >= LEAST_ACROSS * tile && shared <= at.limits.shared_bytes
     });
     let lines = pitch.is_multiple_of(LINE) && (e.mid == 1 || row.is_multiple_of(LINE));
-    // Tiles of 32 words of 8 bytes have short rows: where lines are shared, those in granules are longer.
+    // Tiles of 32 words of 8 bytes have short rows. If tiles share lines, granule tiles, with longer rows, are used.
     let vectors = aligned && (word != 8 || lines || in_granules.is_none());
     let (entry, tile, threads, shared_bytes) = match (entries(word, tile)[0], in_granules) {
         (Some(entry), _) if vectors => {
             (entry, tile, swap_threads(word, tile), 2 * tile * tile * word)
         }
-        // Rows that do not align to vectors.
+        // Rows of any alignment.
         (_, Some((tile, threads, shared))) => ("square_swap_granules", tile, threads, shared),
         _ => return swap_axes::squares(e, pitch, small_tile(word), at),
     };
@@ -115,7 +115,7 @@ pub fn pitched_swap(e: Elementary, pitch: usize, tile: usize, at: TargetParams) 
     }))
 }
 
-/// Granules of a tile's row, tiles on chip (two pairs), and blocks a multiprocessor, of blocks that lie apart.
+/// Granules of a tile's row, tiles in shared memory (two pairs), and thread blocks per multiprocessor of `square_swap_apart`.
 const APART_ROW: usize = 16;
 const APART_HELD: usize = 4;
 const APART_BLOCKS: usize = 2;
@@ -131,8 +131,10 @@ pub struct Squares {
     pub pitch: usize,
 }
 
-/// Blocks of these squares of words, and their mirror images elsewhere: the first half of the pairs of tiles, the second, and all
-/// of a block that is its own. Rows must be whole granules, both places as aligned, and of several squares each as large as a tile.
+/// Returns three launches. Two swap a block of squares of words with its mirror block, half of the tile pairs each; the third
+/// transposes a block that is its own mirror block.
+///
+/// Rows must be whole granules, and both blocks aligned to granules. Several squares must each be at least a tile.
 pub fn apart(squares: Squares, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> {
     let ((word, unit), side) = (at.words(1), squares.side);
     let bytes = |words: usize| words.checked_mul(word).ok_or(LowerError::NoKernel);
@@ -148,7 +150,7 @@ pub fn apart(squares: Squares, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> 
     let shared_bytes = APART_HELD * APART_ROW * GRANULE * tile;
     let part = |pairs: usize, part: fn(usize) -> Range<usize>| {
         let all = (down * beside).checked_mul(pairs).ok_or(LowerError::NoKernel)?;
-        // Numbers of pairs are counted on by all blocks, beyond the last.
+        // The kernel steps pair numbers by the grid size, beyond the last pair.
         groups(all)?;
         let Range { start, end } = part(all);
         let blocks = (end - start).clamp(1, at.limits.units * APART_BLOCKS);
@@ -171,7 +173,7 @@ pub fn apart(squares: Squares, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> 
     Ok([part(all, |all| 0..all / 2)?, part(all, |all| all / 2..all)?, part(own, |all| 0..all)?])
 }
 
-/// 0210!: every tile where it lies; `None` where the tile or the alignment has no kernel of its own.
+/// Returns the launch of 0210!, every tile in place, or `None` if the tile or the alignment has no separate kernel.
 pub fn in_place(e: Elementary, word: usize, at: TargetParams) -> Lowered<Option<CheckedLaunch>> {
     let (side, mid) = (e.rows, e.mid);
     let [_, entry] = entries(word, side);
@@ -194,20 +196,20 @@ pub fn in_place(e: Elementary, word: usize, at: TargetParams) -> Lowered<Option<
     })))
 }
 
-/// Tiles of cubes, and what moves three of them, as `kernels/cube.cu` and `kernels/cube_cluster.cu` have it.
+/// Tiles of cubes, and the kernels that rotate three of them (`kernels/cube.cu`, `kernels/cube_cluster.cu`).
 pub struct CubeTiles {
     pub side: usize,
-    /// Blocks that share them: a cluster, or one that has them in registers.
+    /// Thread blocks that share three tiles: a cluster, or 1 with the tiles in registers.
     pub blocks: usize,
     threads: usize,
     shared_bytes: usize,
     /// Tiles across a group.
     group: usize,
-    /// The first axis becomes the last, and back.
+    /// Kernels that make the first axis the last, and the last the first.
     entries: [&'static str; 2],
 }
 
-/// For words of so many bytes, first those that are held in registers (docs/lab/gpu.md, cubes over clusters).
+/// Returns the tiles for words of `word` bytes: in registers, then over clusters (docs/lab/gpu.md, "Cubes over clusters").
 pub fn cube_tiles(word: usize) -> impl Iterator<Item = CubeTiles> {
     let [alone, side] = match word {
         1 | 2 => [32, 64],
@@ -239,7 +241,8 @@ pub fn cube_tiles(word: usize) -> impl Iterator<Item = CubeTiles> {
     [in_registers, by_clusters].into_iter()
 }
 
-/// Three tiles of a cube change places: `n x n²` or `n² x n` matrices of single words whose rows of `n` are whole vectors.
+/// Returns the launch that transposes `n x n²` or `n² x n` matrices of words by rotating three tiles at a time. Rows of `n`
+/// words must be whole vectors.
 pub fn rotate(e: Elementary, tile: usize, at: TargetParams) -> Lowered {
     let side = e.cube_side().filter(|_| e.unit == 1).ok_or(LowerError::NoKernel)?;
     let (word, words) = at.words(1);
@@ -254,7 +257,7 @@ pub fn rotate(e: Elementary, tile: usize, at: TargetParams) -> Lowered {
     };
     let across = side.div_ceil(tile);
     let group = if across >= 2 * tiles.group { tiles.group } else { 1 };
-    // Of the groups of an orbit the one whose first number is least stands for it: squares of 1 to those across.
+    // The group with the least first number represents its orbit: 1² + 2² + ... + `most`² groups.
     let most = across.div_ceil(group);
     let orbits = most * (most + 1) * (2 * most + 1) / 6 * group.pow(3);
     let [forward, back] = tiles.entries;

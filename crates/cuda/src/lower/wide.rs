@@ -9,25 +9,24 @@ use crate::family::Family;
 use crate::launch::DeviceLimits;
 use crate::strategy::Scope;
 
-/// Kernels over a cluster and over the grid: for words, and for narrow words loaded by 4 bytes.
+/// Kernels over a cluster and over the grid: for words, and for narrow words loaded 4 bytes at a time.
 const CLUSTER: [&str; 2] = ["barrier_cluster", "barrier_cluster_wide"];
 const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
 
-/// Threads of a block of the grid and registers of 4 bytes that each holds data in; see
-/// `kernels/grid_barrier.cu`.
+/// Threads per block of the grid kernel, and 4-byte registers per thread that hold data (`kernels/grid_barrier.cu`).
 const GRID_THREADS: usize = 512;
 const GRID_REGISTERS: usize = 88;
 
-/// Registers of a thread that the kernel was compiled with: 512 threads of so many fill a multiprocessor's.
+/// Registers per thread that the grid kernel is compiled for: 512 threads use all 65536 of a multiprocessor.
 const GRID_COMPILED: usize = 128;
 
-/// Bytes of registers that a block of the grid holds data in; none where it would spill them.
+/// Returns the bytes of registers in which a block of the grid kernel holds data; 0 if registers would spill.
 pub(crate) fn grid_register_bytes(limits: &DeviceLimits) -> usize {
     let fits = limits.registers >= GRID_THREADS * GRID_COMPILED;
     if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
 }
 
-/// A matrix cut into `down x across` rectangles, a block each.
+/// Split of a matrix into `down x across` rectangles, one per thread block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Split {
     down: usize,
@@ -38,9 +37,10 @@ struct Split {
     shared_rows: usize,
 }
 
-/// The split that moves fewest bytes, each run of a row or a column counted as 64 bytes more: into at most `blocks` rectangles,
-/// of which rows beyond those in shared memory lie in `register_bytes` bytes of registers. And whether narrow words are loaded
-/// and stored by 4 bytes: where rows and columns align to them, rectangles begin at multiples of them too.
+/// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more.
+/// Rows that exceed shared memory are in `register_bytes` bytes of registers.
+///
+/// Also returns whether narrow words are loaded and stored 4 bytes at a time; rectangles then start at multiples of 4 bytes.
 fn rectangles(
     e: Elementary,
     word: usize,
@@ -75,7 +75,7 @@ fn rectangles(
     Ok((split.ok_or(LowerError::OnChip { need, have })?, wide))
 }
 
-/// An instance across the shared memories of a cluster, or all of a matrix across those of the grid and its registers.
+/// Returns the launch: each instance in a cluster's shared memory, or one matrix in the grid's shared memory and registers.
 pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (e, word) = at.in_words(e);
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(grid_register_bytes(&half), 0);
     }
 
-    /// The thesis's six shapes in f32 fit an H200, and a shape of primes as large.
+    /// Checks that the thesis's six shapes in f32, and an equally large shape of primes, fit an H200.
     #[test]
     fn matrices_of_52_mb_fit_the_chip() {
         for (rows, cols) in [

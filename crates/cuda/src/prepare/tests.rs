@@ -1,4 +1,4 @@
-//! What is refused of plans, ways and memory, and what is launched of plans.
+//! Tests of rejected plans, strategies and buffers, and of the launches of plans.
 
 use super::*;
 use crate::GpuDevice;
@@ -12,7 +12,7 @@ fn plan() -> Plan {
     Planner::new(GpuDevice::h200()).plan(&problem).unwrap()
 }
 
-/// Of a plan in place that takes 100 bytes of workspace at least.
+/// Returns the launches of an in-place plan, changed to need at least 100 bytes of workspace.
 fn with_flags() -> Work {
     let mut work = Work::of_plan(&plan()).unwrap();
     work.calls[0].0.workspace = crate::launch::WorkspacePart::Flags(100);
@@ -72,7 +72,7 @@ fn out_of_place_there_is_a_source() {
     assert_eq!(endless.laid_out(512).1, u64::MAX);
 }
 
-/// Of two works on the same memory the stricter counts, in each respect.
+/// Checks that two works on the same memory need the maximum of their requirements.
 #[test]
 fn works_that_follow_one_another_need_what_either_needs() {
     let e = |rows| Elementary { batch: 1, rows, mid: 1, cols: 64, unit: 1 };
@@ -96,7 +96,7 @@ fn works_that_follow_one_another_need_what_either_needs() {
     }
 }
 
-/// Whatever a plan says that somebody changed, no launch leaves the matrix.
+/// Checks that changed plans are rejected, so that no launch accesses memory outside the matrix.
 #[test]
 fn plans_put_together_by_hand_are_checked() {
     let good = plan();
@@ -107,7 +107,7 @@ fn plans_put_together_by_hand_are_checked() {
     let mut other = good.clone();
     other.phases[0].stages[0].implementation.method = Method::Shares;
     assert!(matches!(refused(&other), CudaError::Flawed(InvalidPlan::Method { number: 1, .. })));
-    // As long, but of another shape; of wider elements; at an address less aligned.
+    // Launches for another shape of equal length, for narrower elements, and for a larger alignment than the plan's.
     let geometry = |plan: &Plan| {
         let refused = refused(plan);
         assert!(
@@ -131,7 +131,7 @@ fn plans_put_together_by_hand_are_checked() {
         refused(&elsewhere),
         CudaError::Flawed(InvalidPlan::Method { number: 1, .. })
     ));
-    // By another method that does the shape.
+    // Another method that supports the shape.
     let mut otherwise = good.clone();
     otherwise.phases[0].stages[0].implementation.method = Method::PIpt;
     geometry(&otherwise);
@@ -166,8 +166,8 @@ fn ways_of_no_device_are_refused() {
     assert!(matches!(answer, Err(CudaError::Flawed(InvalidPlan::Overflow { .. }))), "{answer:?}");
 }
 
-/// Of aligned slots, `T - 1` rows for each team, backwards none, with a few bytes; for each block that runs alone as many, and
-/// the rows of the last chunk.
+/// Checks the workspace of aligned slots. Teams save `T - 1` rows per team forward, none backward, plus at most 160 bytes per
+/// team. Runs save `T - 1` rows per block and the rows of the last chunk, forward and backward.
 #[test]
 fn slots_take_workspace_by_the_documented_formulas() {
     let (slot, cols) = (64, 150);
@@ -191,7 +191,8 @@ fn slots_take_workspace_by_the_documented_formulas() {
     }
 }
 
-/// A kernel that was loaded for a launch is for others that need no more: of blocks that wait for each other, no more of them.
+/// Checks that a loaded kernel is reused only for launches that do not need more. If blocks wait for each other, more blocks are
+/// more.
 #[test]
 fn no_more_blocks_are_at_work_together_than_had_room() {
     let call = |batch, rows, scope| {
@@ -211,7 +212,7 @@ fn no_more_blocks_are_at_work_together_than_had_room() {
     }
 }
 
-/// Of an alignment, the power of two counts: a multiple of 24 is one of 8.
+/// Checks that the largest power of two in an alignment is used: a multiple of 24 is a multiple of 8.
 #[test]
 fn alignments_are_powers_of_two() {
     let e = Elementary { batch: 1, rows: 64, mid: 1, cols: 64, unit: 1 };
@@ -243,7 +244,7 @@ fn a_host_plan_is_refused() {
     assert_eq!(Work::of_plan(&plan), Err(CudaError::NotForGpu { device: "host".into() }));
 }
 
-/// What an offer says is what is run, for every offer of every preset.
+/// Checks that every implementation of every preset is executed exactly as offered.
 #[test]
 fn offers_say_what_is_launched() {
     let problem = Problem::new(4096, 1024, 4).unwrap();
@@ -270,7 +271,7 @@ fn offers_say_what_is_launched() {
     }
 }
 
-/// A second plan is for less aligned memory, of the same problem.
+/// Checks that a second plan, for less aligned memory, must solve the same problem.
 #[test]
 fn a_second_plan_is_of_the_same_problem() {
     let planner = Planner::new(GpuDevice::h200());
@@ -283,5 +284,5 @@ fn a_second_plan_is_of_the_same_problem() {
     let answer = first.same_problem(&work(201, 4));
     assert!(matches!(answer, Err(CudaError::OtherProblem { .. })), "{answer:?}");
     let single = first.one_by_one().next().unwrap();
-    assert!(single.same_problem(&first).is_err(), "single launches are of no problem");
+    assert!(single.same_problem(&first).is_err(), "single launches do not have a problem");
 }

@@ -12,13 +12,13 @@ use turntile_plan::{Direction, StageMap};
 /// Both directions.
 pub const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// Bytes of elements.
+/// Element sizes in bytes.
 pub const ELEMENTS: [usize; 7] = [1, 2, 4, 8, 16, 12, 24];
 
-/// The same of what goes to another place.
+/// Element sizes in bytes, for out-of-place stages.
 pub const ELEMENTS_ELSEWHERE: [usize; 10] = [1, 2, 4, 8, 16, 3, 12, 24, 40, 300_000];
 
-/// What goes to another place: matrices, rows and columns.
+/// Matrices for out-of-place stages: number of matrices, rows and columns.
 pub const MATRICES: [(usize, usize, usize); 15] = [
     (1, 1, 1),
     (1, 7, 5),
@@ -37,12 +37,12 @@ pub const MATRICES: [(usize, usize, usize); 15] = [
     (1, 160_000, 160_000),
 ];
 
-/// The least alignment that elements of so many bytes have, and the best.
+/// Returns the alignment that elements of `elem` bytes have by their size, and 16.
 pub fn alignments(elem: usize) -> [usize; 2] {
     [(elem & elem.wrapping_neg()).min(16), 16]
 }
 
-/// A device that has no barriers beyond a block, and little memory on chip.
+/// A device without barriers over several blocks, and with little shared memory.
 pub const OLD: DeviceLimits = DeviceLimits {
     units: 13,
     shared_bytes: 48 << 10,
@@ -51,27 +51,29 @@ pub const OLD: DeviceLimits = DeviceLimits {
     ..DeviceLimits::H200
 };
 
-/// On an H200.
+/// Returns target parameters for an H200.
 pub fn at(elem_bytes: usize, alignment: usize) -> TargetParams<'static> {
     TargetParams { elem_bytes, alignment, limits: &DeviceLimits::H200 }
 }
 
-/// `[batch][rows][mid][cols][unit]` to `[batch][cols][mid][rows][unit]`.
+/// Returns the stage from `[batch][rows][mid][cols][unit]` to `[batch][cols][mid][rows][unit]`.
 pub fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
     Elementary { batch, rows, mid, cols, unit }.into()
 }
 
-/// `batch` times `rows x cols` tiles of `m x n`, moved and transposed at once: 1010!.
+/// Returns the stage 1010!: `batch` times `rows x cols` tiles of `m x n`, moved and transposed in
+/// one pass.
 pub fn turned(batch: usize, [rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> StageMap {
     axes(&[batch, rows, cols, m, n], &[0, 2, 1, 4, 3])
 }
 
-/// Axes in an order of their own.
+/// Returns the stage that permutes axes by `order`.
 pub fn axes(extents: &[usize], order: &[usize]) -> StageMap {
     StageMap::Axes(AxisPermutation::new(extents, order).unwrap())
 }
 
-/// Extents and orders of two to `rank` axes and of at most `elements` elements, drawn with a fixed sequence of Knuth's.
+/// Returns `count` random extents and orders of 2 to `rank` axes and at most `elements` elements,
+/// from a fixed sequence of Knuth's.
 pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec<usize>)> {
     let mut state = 1u64;
     let mut below = |n: usize| {
@@ -87,7 +89,7 @@ pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec
         let mut order: Vec<usize> = Vec::new();
         (0..rank).for_each(|axis| order.insert(below(axis + 1), axis));
         let axes = AxisPermutation::new(&extents, &order);
-        // As many as kernels take.
+        // Kernels take at most 8 axes.
         let few = axes.is_ok_and(|axes| axes.extents().len() <= 8);
         if few && extents.iter().product::<usize>() <= elements {
             found.push((extents, order));
@@ -96,10 +98,11 @@ pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec
     found
 }
 
-/// A block an instance.
+/// One block per instance.
 pub const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 
-/// Every way in place that there are kernels for, with what it takes; slots are gathered by each of `groups` blocks.
+/// Returns every in-place strategy, with parameters. Slots are gathered with each number of blocks
+/// in `groups`.
 pub fn ways(groups: &[usize]) -> Vec<Strategy> {
     let mut ways = vec![
         Strategy::OnChipMoves { threads: 128 },
@@ -119,20 +122,21 @@ pub fn ways(groups: &[usize]) -> Vec<Strategy> {
     ways
 }
 
-/// Every tiling from one place to another, in swaths of so many rows of tiles.
+/// Returns every out-of-place tiling, in swaths of `swath` rows of tiles.
 pub fn elsewhere(swath: usize) -> [Strategy; 5] {
     [Tiling::Micro, Tiling::Lines, Tiling::Band, Tiling::Stack, Tiling::Units]
         .map(|tiling| Strategy::OutOfPlace { tiling, swath })
 }
 
-/// Axes in any order, from one place to another, by large tiles and by small ones, and long super-elements.
+/// Out-of-place strategies for axes in any order: large tiles, small tiles, and long
+/// super-elements.
 pub const AXES_ELSEWHERE: [Strategy; 3] = [
     Strategy::OutOfPlace { tiling: Tiling::AXES[0], swath: 1 },
     Strategy::OutOfPlace { tiling: Tiling::Axes { held: 4 << 10, near: 1 << 10 }, swath: 1 },
     Strategy::OutOfPlace { tiling: Tiling::Units, swath: 1 },
 ];
 
-/// Shapes of every form, of a few elements to more than 2^32.
+/// Returns shapes of every form, from a few elements to more than 2^32.
 pub fn shapes() -> Vec<StageMap> {
     let mut shapes: Vec<StageMap> = [
         [1, 1, 1, 1, 1],
@@ -146,24 +150,24 @@ pub fn shapes() -> Vec<StageMap> {
         [4, 10, 1, 30, 2048],
         [1, 4000, 1, 3000, 1],
         [1, 1 << 17, 1, 1 << 16, 1],
-        // Planes and pixels.
+        // Planes and pixels of images.
         [50, 3, 1, 784, 1],
         [5, 4096, 1, 4, 1],
-        // An instance of any extents, and small ones by micro-blocks.
+        // Instances of any extents, and small ones in micro-blocks.
         [3, 6, 2, 10, 1],
         [50, 64, 1, 48, 1],
         [2, 100, 1, 90, 1],
-        // Super-elements of a few words, and of as many as registers hold.
+        // Super-elements of a few words, and of the most words that registers hold.
         [2, 9, 1, 5, 7],
         [1, 30, 1, 20, 48],
         [1, 30, 1, 20, 100],
-        // Tiles that have kernels of their own.
+        // Square tiles that have a kernel.
         [2, 16, 1, 16, 1],
         [2, 32, 3, 32, 1],
         [1, 128, 1, 128, 1],
-        // Tiles in granules, in groups.
+        // Tiles moved in granules, in groups.
         [1, 4001, 1, 4001, 1],
-        // 2^32 super-elements of several words.
+        // 2^33 and 2^32 super-elements of several words.
         [1, 1 << 17, 1, 1 << 16, 3],
         [1, 1 << 17, 1, 1 << 15, 100],
     ]
@@ -171,7 +175,8 @@ pub fn shapes() -> Vec<StageMap> {
     .to_vec();
     shapes.push(turned(2, [9, 7], [5, 4]));
     shapes.extend([
-        // Four axes and more of which no two stay together: on chip, several to a block, with runs, by 64-bit numbers.
+        // Four or more axes of which no two stay adjacent: in shared memory, several instances per
+        // block, with runs, with 64-bit indices.
         axes(&[6, 5, 4, 3], &[2, 3, 1, 0]),
         axes(&[50, 6, 5, 4, 3], &[0, 3, 4, 2, 1]),
         axes(&[9, 8, 16, 7, 12], &[2, 3, 1, 0, 4]),
@@ -182,20 +187,21 @@ pub fn shapes() -> Vec<StageMap> {
         axes(&[5, 3, 4, 6, 3000], &[3, 1, 0, 2, 4]),
         axes(&[1 << 9, 300, 1 << 10, 50], &[3, 1, 0, 2]),
         axes(&[1 << 9, 300, 1 << 10, 50, 99], &[3, 1, 0, 2, 4]),
-        // Axes that change places in pairs, in vectors and in granules.
+        // Axes that swap in pairs, in vectors and in granules.
         axes(&[64, 48, 64, 48], &[2, 3, 0, 1]),
         axes(&[9, 7, 70, 7, 70], &[0, 3, 4, 1, 2]),
-        // Cubes, both ways.
+        // Cubes, in both directions.
         swap([1, 40, 1, 1600, 1]),
         swap([2, 2304, 1, 48, 1]),
-        // Squares side by side, with a mid of their own, beyond what a block holds.
+        // Adjacent squares with a middle axis, too large for a block.
         swap([2, 300, 3, 300, 1]),
         swap([1, 301, 2, 301, 1]),
     ]);
     for (from, to) in [(4900, 5000), (5000, 4900)] {
         shapes.push(RowSlide::new(5000, 4900, from, to).unwrap().into());
     }
-    // Records of equal fields and of others, with a short last tile, and in tiles that a block does not hold.
+    // Records with equal and different fields, with a short last tile, and in tiles too large for a
+    // block.
     for (records, widths, tile) in
         [(1009, &[4, 12, 1, 8][..], 32), (1009, &[1; 5], 64), (80_000, &[1, 2], 70_000)]
     {
@@ -204,13 +210,13 @@ pub fn shapes() -> Vec<StageMap> {
             shapes.push(LayoutChange::new(fields.clone(), from, to).into());
         }
     }
-    // Rows of tiles between two pitches: few words, and more than a warp has lanes.
+    // Rows of tiles between two pitches: with few words, and with more words than a warp has lanes.
     for (sides, lds, side) in [([6, 5], [6, 9], 3), ([198, 100], [198, 297], 99)] {
         let leading = LeadingDims::transposed(sides[0], sides[1], lds[0], lds[1]).unwrap();
         let runs = TileRows::new(&leading, side).unwrap();
         shapes.extend([runs, runs.inverse()].map(StageMap::TileRows));
     }
-    // Their slots, of AoS and of tiles.
+    // Slots of records, from AoS and from tiles.
     for (records, widths, tile, slot, chunk) in
         [(1009, &[4, 12, 1, 8][..], 1, 16, 64), (9973, &[3, 1, 2], 32, 64, 128)]
     {
@@ -225,7 +231,7 @@ pub fn shapes() -> Vec<StageMap> {
         (1000, 300, 64, 256),
         (61, 7, 4, 8),
         (1000, 30, 100, 100),
-        // Slots of single bytes that registers do not hold.
+        // Slots of single bytes, too long for registers.
         (1400, 7, 301, 602),
         (70_000, 70_000, 64, 64),
         (92_683, 46_341, 16, 16),

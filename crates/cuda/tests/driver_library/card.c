@@ -1,11 +1,12 @@
-/* The library of a driver with a card whose launches do nothing: it keeps what a driver knows of functions, and refuses what
-   a driver refuses. Memory that is freed before what was queued has been waited for ends the process. How it differs from a whole card is set when it is compiled. It needs no other library.
+/* Driver library of a simulated card whose launches do nothing. It stores the attributes of functions, and rejects calls
+   that a driver rejects. Freeing memory before queued work is complete ends the process. Macros set the differences
+   from a whole card. The library needs no other library.
 
    UNITS=n      the context has n of the card's 132 multiprocessors
    AFFINITY=n   the context's execution affinity is n multiprocessors
-   STALE        a function's limit of shared memory is answered as it was at first, as to a thread that asks before others set it
-   FIXED=n      every function has n bytes of shared memory of a fixed size
-   REFUSED=n    launch number n, from 1, is refused */
+   STALE        a function's shared memory limit is reported with its initial value, as if read before another thread set it
+   FIXED=n      every function has n bytes of static shared memory
+   REFUSED=n    launch number n, from 1, is rejected */
 
 enum { INVALID = 1, NO_RESOURCES = 701, TOO_LARGE = 720, UNSUPPORTED = 801, CAPTURED = 900, NO_AFFINITY = 224 };
 enum { ALL_UNITS = 132, SHARED = 232448, DEFAULT_SHARED = 49152 };
@@ -14,7 +15,7 @@ enum { ALL_UNITS = 132, SHARED = 232448, DEFAULT_SHARED = 49152 };
 #endif
 
 static int context, module, capturing, event;
-/* Streams, the null one first: whether something was queued since it was waited for. */
+/* Per stream, the null stream first: 1 if work was queued since the last synchronisation. */
 static char queued[64];
 #ifdef REFUSED
 static int launches;
@@ -36,7 +37,7 @@ int cuDeviceGetName(char *name, int places, int device) {
 int cuDeviceGetAttribute(int *value, int which, int device) {
     (void)device;
     switch (which) {
-    case 12: *value = 65536; return 0;      /* registers of a block */
+    case 12: *value = 65536; return 0;      /* registers per block */
     case 16: *value = ALL_UNITS; return 0;
     case 75: *value = 8; return 0;          /* compute capability 8.0: without clusters */
     case 76: *value = 0; return 0;
@@ -120,7 +121,7 @@ int cuFuncSetAttribute(struct function *function, int which, int value) {
     function->shared = value;
     return 0;
 }
-/* Blocks of a multiprocessor: by shared memory and threads. */
+/* Returns the blocks per multiprocessor, as shared memory and threads limit them. */
 static unsigned blocks_of(unsigned threads, unsigned shared) {
     unsigned bytes = FIXED + shared, by_shared = bytes ? SHARED / bytes : 32, by_threads = 2048 / threads;
     return by_shared < by_threads ? by_shared : by_threads;
@@ -173,7 +174,7 @@ int cuMemsetD8Async(unsigned long address, unsigned char value, unsigned long by
     queue(stream);
     return 0;
 }
-/* Bytes that were cleared last, and their address. */
+/* Returns the number of bytes cleared last, and their address. */
 void last_cleared(unsigned long *bytes, unsigned long *address) {
     *bytes = cleared[0];
     *address = cleared[1];
@@ -183,7 +184,7 @@ int cuMemcpyDtoDAsync(unsigned long to, unsigned long from, unsigned long bytes,
     queue(stream);
     return 0;
 }
-/* Copies to a host and from it are made when they are waited for, through one place for all device memory. */
+/* Copies from and to a host are made at the next synchronisation. One buffer stands for all device memory. */
 static char place[64];
 static struct copy { char *to; const char *from; unsigned long bytes; } copies[8];
 static int copies_queued;

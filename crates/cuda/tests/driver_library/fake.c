@@ -1,4 +1,4 @@
-/* A driver's library of a few functions, whose answers are set when it is compiled. It needs no other library. */
+/* Driver library of a few functions. Macros set their results. It needs no other library. */
 
 #ifndef INIT
 #define INIT 0
@@ -35,7 +35,7 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
 }
 
 #ifdef MACHINE
-/* What is answered to machine code, in a fat binary, and to PTX. */
+/* Returns MACHINE for machine code, which is in a fat binary, and PTX for PTX. */
 int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
     *module = &context;
 #ifdef LOG
@@ -57,7 +57,7 @@ static int equal(const char *a, const char *b) {
     while (*a && *a == *b) a++, b++;
     return *a == *b;
 }
-/* Functions that this driver has. */
+/* Finds the functions that this driver has. */
 int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long flags, int *status) {
     static const struct { const char *name; void *function; } table[] = {
 #define ROW(NAME) {#NAME, (void *)NAME}

@@ -1,4 +1,4 @@
-//! Launches followed from byte to byte.
+//! Follows bytes through launches.
 
 mod offsets;
 
@@ -13,7 +13,7 @@ use turntile_plan::{Plan, StageMap};
 use crate::cases::{ELEMENTS, alignments, at};
 use crate::replay;
 
-/// `calls`, in order, put every byte of `shape` where it says.
+/// Checks that `calls`, run in order, move every byte of `shape` to its destination.
 pub fn agrees(calls: &[CheckedLaunch], shape: &StageMap, elem: usize, alignment: usize) {
     let launches: Vec<Launch> = calls.iter().map(|call| **call).collect();
     for offset in offsets(shape.spans().0 * elem) {
@@ -31,7 +31,8 @@ pub fn agrees(calls: &[CheckedLaunch], shape: &StageMap, elem: usize, alignment:
     }
 }
 
-/// Lowers and follows; how many lowered, which the tests count so that none becomes a refusal unseen.
+/// Lowers `shape` by each strategy and follows the launches. Returns how many lowered; tests
+/// compare it, so that a new rejection is noticed.
 pub fn follow(shape: StageMap, ways: &[Strategy]) -> usize {
     let mut lowered = 0;
     for &way in ways {
@@ -47,7 +48,7 @@ pub fn follow(shape: StageMap, ways: &[Strategy]) -> usize {
     lowered
 }
 
-/// The memory that an address lies in, and how far from its start.
+/// Returns the memory of an address, and the offset from its start.
 fn memory(spot: BufferOffset) -> (fn(usize) -> BufferOffset, usize) {
     match spot {
         BufferOffset::Data(bytes) => (BufferOffset::Data, bytes),
@@ -56,7 +57,7 @@ fn memory(spot: BufferOffset) -> (fn(usize) -> BufferOffset, usize) {
     }
 }
 
-/// Of each launch of a plan how many bytes of the memory its stage knows of.
+/// Returns, per launch of a plan, the number of bytes that its stage covers.
 pub fn reaches(plan: &Plan) -> impl Iterator<Item = usize> {
     plan.stages().flat_map(|stage| {
         let launches: &LaunchList = stage.implementation.launch_config.get().expect("a GPU's");
@@ -66,7 +67,8 @@ pub fn reaches(plan: &Plan) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Where a plan's launches put the byte at `offset` of the matrix, or of the source, each at the addresses that it has.
+/// Returns where a plan's launches move the byte at `offset` of the matrix or of the source. Each
+/// launch has its own addresses.
 pub fn through(plan: &Plan, work: &Work, offset: usize) -> replay::Answer<BufferOffset> {
     let mut at = if work.is_out_of_place() {
         BufferOffset::Source(offset)
@@ -79,7 +81,7 @@ pub fn through(plan: &Plan, work: &Work, offset: usize) -> replay::Answer<Buffer
         let elsewhere = from != first;
         let ((to_memory, to), (from_memory, from)) = (memory(first), memory(from));
         let (lies_in, place) = memory(at);
-        // In other memory, or not in what it reads.
+        // The launch reads other memory, or does not reach the byte.
         let read = |place: &usize| lies_in(0) == from_memory(0) && (elsewhere || *place < reach);
         let Some(place) = place.checked_sub(from).filter(read) else { continue };
         let aligned = widest_word(&[work.alignment(), from, to]) as u64;

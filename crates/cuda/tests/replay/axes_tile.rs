@@ -8,7 +8,8 @@ use super::{Answer, Launch, Moved, exactly, need, on_chip, threads};
 
 const GRANULE: u64 = 16;
 
-/// Digits of `number` by the tile's parts of these axes, the first fastest, as the kernel's tables have them.
+/// Returns the digits of `number`, with the `extent` of each axis as radix. The first axis is the
+/// fastest, as in the kernel's tables.
 fn digits(axes: &[&TileAxis], mut number: u64) -> Vec<u64> {
     let digit = |axis: &&TileAxis| {
         let digit = number % u64::from(axis.extent);
@@ -26,7 +27,8 @@ fn sum(axes: &[&TileAxis], digits: &[u64], each: impl Fn(&TileAxis) -> u64) -> u
     axes.iter().zip(digits).map(|(axis, digit)| digit * each(axis)).sum()
 }
 
-/// The block that takes the tile at these places along the axes: groups one after the other, each axis by axis.
+/// Returns the block of the tile at index `tiles` along the axes. Groups follow one another; tiles
+/// within a group are numbered axis by axis.
 fn number_of(axes: &[&TileAxis], tiles: &[u64], group: u64) -> u64 {
     let (mut which, mut within) = (0, 0);
     for (axis, at) in axes.iter().zip(tiles).rev() {
@@ -37,14 +39,14 @@ fn number_of(axes: &[&TileAxis], tiles: &[u64], group: u64) -> u64 {
     which * group + within
 }
 
-/// A byte's tile, and where of the result it comes to.
+/// Tile of a byte, and the byte's offset in the result.
 pub struct Place {
     pub tile: u64,
     pub to: u64,
 }
 
-/// Where the tiles of `map` put the byte at `offset` of an array whose addresses are multiples of `alignment`; places on chip
-/// are numbers of `place_bytes` bytes.
+/// Returns where the tiles of `map` move the byte at `offset` of an array that is aligned to
+/// `alignment` bytes. Offsets in shared memory have `place_bytes` bytes.
 pub fn place(
     call: &Launch,
     map: &TileMap,
@@ -54,7 +56,7 @@ pub fn place(
     let word = call.word as u64;
     let axes = map.axes();
     let all: Vec<&TileAxis> = axes.iter().collect();
-    // The byte's digits, of what counts most in the source first.
+    // The byte's index along each axis, by descending stride in the source.
     let mut by_source: Vec<usize> = (0..axes.len()).collect();
     by_source.sort_by_key(|&k| std::cmp::Reverse(axes[k].from));
     let (mut rest, mut whole) = (offset, vec![0; axes.len()]);
@@ -76,7 +78,7 @@ pub fn place(
         return Ok(None);
     }
     let tile = number_of(&all, &tiles, u64::from(map.group.divisor));
-    // The kernel finds the same tile.
+    // The kernel must find the same tile.
     let left = u32::try_from(tile).expect("few blocks");
     let mut which = div32(&map.group, left);
     let mut within = left - which * map.group.divisor;
@@ -91,7 +93,7 @@ pub fn place(
         sum(&all, &tiles, |axis| u64::from(axis.extent) * stride(axis))
     };
 
-    // Its row: found again by the row's number.
+    // The byte's row. The kernel must find it from the row's number.
     let run_axes = &all[..map.run_axes as usize];
     let (row, along) =
         (sum(&all, &low, |axis| axis.rows.into()), sum(&all, &low, |axis| axis.along.into()));
@@ -109,7 +111,7 @@ pub fn place(
     })?;
     need(pitch.is_multiple_of(GRANULE), || format!("rows {pitch} bytes apart"))?;
 
-    // Its column, and its word of it: both find it on chip.
+    // The byte's column, and its word in the column. Both must give its place in shared memory.
     let beside: Vec<usize> =
         (0..map.across_axes).map(|n| (map.column_axes >> (4 * n) & 15) as usize).collect();
     let across: Vec<&TileAxis> = beside.iter().map(|&k| &axes[k]).collect();
@@ -130,7 +132,7 @@ pub fn place(
         format!("a column of {run} words in {} granules", map.packs)
     })?;
 
-    // Rows, then tables.
+    // Shared memory has rows, then tables.
     let pack = GRANULE / word;
     let more = if pack > 1 { u64::from(map.rows - 1) / pack * GRANULE } else { 0 };
     let held = u64::from(map.rows - 1) * pitch + more + pitch;
@@ -138,7 +140,7 @@ pub fn place(
     let tables = (held + 8 * lines).next_multiple_of(GRANULE);
     let places = u64::from(map.run).next_multiple_of(8) * place_bytes;
     need(u64::from(map.held) == held, || format!("{held} bytes of rows: {map:?}"))?;
-    need(held < 1 << (8 * place_bytes), || format!("{held} bytes are no place"))?;
+    need(held < 1 << (8 * place_bytes), || format!("{held} bytes exceed a place"))?;
     on_chip(call, tables + places + 4 * (u64::from(map.columns) + 9))?;
     need(map.across <= 5, || format!("2^{} columns", map.across))?;
     Ok(Some(Place { tile, to: to + w * word + offset % word }))
@@ -152,7 +154,7 @@ pub fn permute(call: &Launch, a: &AxesTileArgs, alignment: u64, offset: u64) -> 
     }
     let tiles = u64::from(a.tiles);
     let (blocks, place_bytes) = match call.entry {
-        // Blocks do not wait for others.
+        // Blocks do not wait for other blocks.
         "into_axes" => (tiles, 2),
         "barrier_grid_axes" => (u64::from(call.groups), 4),
         _ => (u64::from(call.cluster), 4),
@@ -167,7 +169,7 @@ pub fn permute(call: &Launch, a: &AxesTileArgs, alignment: u64, offset: u64) -> 
     if offset >= a.bytes || (instance + 1) * blocks > u64::from(call.groups) {
         return Ok(None);
     }
-    // The alignment of an instance is also that of its length.
+    // Several instances are aligned only as far as the length of an instance is.
     let known = if a.bytes > a.instance_bytes { a.instance_bytes } else { 0 };
     let alignment = 1 << (alignment | known).trailing_zeros();
     let found = place(call, &a.map, (alignment, place_bytes), offset % a.instance_bytes)?;

@@ -6,7 +6,7 @@ use super::device::div32;
 use super::tiles::vector;
 use super::{Launch, Moved, aligned, need, on_chip, threads};
 
-/// How narrow words are moved: 4 bytes at a time, or as runs.
+/// Flags for narrow words: moved 4 bytes at a time, or as runs.
 pub const WIDE_LOADS: u32 = 1;
 pub const WIDE_STORES: u32 = 2;
 pub const RUNS: u32 = 4;
@@ -45,13 +45,15 @@ pub fn micro_or_few(call: &Launch, a: &MicroArgs, alignment: u64, offset: u64) -
     }
 }
 
-/// Rows of `bytes` bytes at multiples of the pitch do not overlap, and granules of `granule` align.
+/// Checks that rows of `bytes` bytes do not overlap at this pitch, and that the pitch is a multiple
+/// of `granule`.
 pub fn rows_on_chip(pitch: u64, bytes: u64, granule: u64) -> super::Answer<()> {
     need(pitch >= bytes, || format!("rows of {bytes} bytes every {pitch}"))?;
     aligned(granule, &[pitch])
 }
 
-/// Returns the number of the word at (line, col) in a run of `words` transposed words, if it is one of them.
+/// Returns the number of the word at (line, col) in a run of `words` transposed words, if the run
+/// has it.
 fn in_run(stack: &Stack, (line, col): (u64, u64), words: u64) -> Option<u64> {
     let (rows, size) = (u64::from(stack.rows.divisor), u64::from(stack.instance.divisor));
     let g = line / rows * size + col * rows + line % rows;
@@ -72,7 +74,7 @@ pub fn block(call: &Launch, a: &BlockArgs, alignment: u64, offset: u64) -> Moved
     let (runs, run_loads, squares) = (has(RUNS), has(RUN_LOADS), has(SQUARES));
     let wide_loads = narrow && !run_loads && has(WIDE_LOADS);
     let wide_stores = narrow && !runs && !squares && has(WIDE_STORES);
-    // Distances between tiles count only if there are several.
+    // Distances between tiles matter only if there are several tiles.
     let used = |[pitch, down, across]: [u64; 3]| {
         let all = [(pitch, true), (down, a.rows > rows), (across, a.cols > cols)];
         let all = all.into_iter().filter(|step| step.1).map(|step| step.0);
@@ -83,8 +85,8 @@ pub fn block(call: &Launch, a: &BlockArgs, alignment: u64, offset: u64) -> Moved
     aligned(word, &loads)?;
     aligned(word, &stores)?;
     if run_loads {
-        // One run of whole rows, at the place within 16 bytes that it has in memory.
-        need(pitch == row && a.from_pitch == row, || format!("rows are no run: {a:?}"))?;
+        // One run of whole rows, which keeps its global address modulo 16 in shared memory.
+        need(pitch == row && a.from_pitch == row, || format!("rows are not contiguous: {a:?}"))?;
         need(a.cols == cols, || format!("tiles are narrower than rows: {a:?}"))?;
         on_chip(call, rows * pitch + 16 - word)?;
     } else {
@@ -92,7 +94,7 @@ pub fn block(call: &Launch, a: &BlockArgs, alignment: u64, offset: u64) -> Moved
         on_chip(call, rows * pitch)?;
     }
     if wide_loads {
-        // Also the last tiles of a row, which are narrower.
+        // This includes the last tiles of a row, which are narrower.
         aligned(4, &[alignment, row, a.cols * elem])?;
         aligned(4, &loads)?;
     }
@@ -115,7 +117,7 @@ pub fn block(call: &Launch, a: &BlockArgs, alignment: u64, offset: u64) -> Moved
     let to = tile + i * a.to_down + j * a.to_across;
     let (tall, broad) = (rows.min(a.rows - i * rows), cols.min(a.cols - j * cols));
     if runs {
-        // Words of transposed instances, counted through them.
+        // Words of transposed instances, numbered through all instances.
         need(unit == 1, || format!("words of super-elements: {a:?}"))?;
         let g = in_run(&a.stack, (line, col), tall * broad);
         return Ok(g.map(|g| to + g * word + within));
@@ -129,25 +131,25 @@ pub fn block(call: &Launch, a: &BlockArgs, alignment: u64, offset: u64) -> Moved
     Ok(Some(to + col * a.to_pitch + line * elem + within))
 }
 
-/// A word of an instance in memory.
-struct TargetParams {
-    /// Instance, counted through all sets.
+/// A word of an instance in global memory.
+struct WordPosition {
+    /// Number of the instance, through all sets.
     instance: u64,
     row: u64,
-    /// Word of the row.
+    /// Number of the word within the row.
     along: u64,
     byte: u64,
 }
 
-/// Returns the word at `offset`, or `None` between and behind the instances.
-fn word_at(a: &MicroArgs, word: u64, offset: u64) -> Option<TargetParams> {
+/// Returns the word at `offset`, or `None` between and after the instances.
+fn word_at(a: &MicroArgs, word: u64, offset: u64) -> Option<WordPosition> {
     let (mid, words) = (u64::from(a.mid), u64::from(a.cols));
     let (set, rest) = (offset / a.panel_bytes, offset % a.panel_bytes);
     let (row, along) = (rest / a.row_bytes, rest % a.row_bytes);
     let within = if mid > 1 { along / a.instance_bytes } else { 0 };
     let along = if mid > 1 { along % a.instance_bytes } else { along };
     let at =
-        TargetParams { instance: set * mid + within, row, along: along / word, byte: along % word };
+        WordPosition { instance: set * mid + within, row, along: along / word, byte: along % word };
     let there = at.instance < a.instances && row < u64::from(a.rows) && at.along < words;
     (there && within < mid).then_some(at)
 }
@@ -158,13 +160,13 @@ fn micro(call: &Launch, a: &MicroArgs, alignment: u64, offset: u64) -> Moved {
     let [rows, cols, stacked] = [a.rows, a.cols, a.stacked].map(u64::from);
     aligned(vector, &[alignment, rows * word, cols * word, a.row_bytes, a.column_bytes])?;
     aligned(vector, &[a.panel_bytes, a.instance_bytes])?;
-    // Swaths of micro-blocks, each in the slots of the thread that takes it.
+    // Swaths of micro-blocks. Each micro-block is in the slots of the thread that moves it.
     let micro = vector / word;
     let swaths = (rows / micro).div_ceil(1 << a.down);
     let places = stacked * ((swaths * (cols / micro)) << a.down);
     let slots = places.div_ceil(u64::from(call.threads)) * u64::from(call.threads);
     on_chip(call, slots * micro * vector)?;
-    let Some(TargetParams { instance, row, along, byte }) = word_at(a, word, offset) else {
+    let Some(WordPosition { instance, row, along, byte }) = word_at(a, word, offset) else {
         return Ok(None);
     };
     let (number, first) = (instance / stacked, instance / stacked * stacked);
@@ -186,7 +188,7 @@ fn few(call: &Launch, a: &MicroArgs, alignment: u64, offset: u64) -> Moved {
     let [rows, cols, stacked] = [a.rows, a.cols, a.stacked].map(u64::from);
     let (few, many) = (rows.min(cols), rows.max(cols));
     need((2..=4).contains(&few) && word < 4, || format!("not few: {a:?}"))?;
-    need(a.mid == 1, || format!("not one after the other: {a:?}"))?;
+    need(a.mid == 1, || format!("instances not contiguous: {a:?}"))?;
     aligned(16, &[alignment, many * word])?;
     let bytes = rows * cols * word;
     need(a.instance_bytes == bytes, || format!("instances of {bytes} bytes: {a:?}"))?;
@@ -196,7 +198,8 @@ fn few(call: &Launch, a: &MicroArgs, alignment: u64, offset: u64) -> Moved {
     if instance >= a.instances.min(u64::from(call.groups) * stacked) {
         return Ok(None);
     }
-    // A thread's vectors: word `j` of vector `d` apart, word `j * few + d` where they lie together.
+    // Offsets of word `j` of a thread's vector `d`: vectors stored separately (`apart`), or
+    // interleaved by word, at `j * few + d` (`together`).
     let (vectors, side) = (u64::from(a.vectors.divisor), many * word);
     let together = |k: u64, j: u64, d: u64| (k * 16 + j * word) * few + d * word;
     let apart = |k: u64, j: u64, d: u64| d * side + k * 16 + j * word;

@@ -1,11 +1,13 @@
-//! `barrier_axes.cu`: a block reads instances as they lie, waits, and writes the words of the result in order.
+//! `barrier_axes.cu`: a block reads instances in memory order, waits, and writes the words of the
+//! result in order.
 
 use turntile_cuda::args::{Axes32, AxesArgs};
 
 use super::maps::Map;
 use super::{Answer, Launch, Moved, aligned, need, on_chip, threads};
 
-/// The number whose digits count so much in all: the one word that is read from there.
+/// Returns the number whose digits, times their strides, add up to `place`: the only word read from
+/// there.
 fn read_by(source: &Axes32, place: u64) -> Option<u64> {
     let (mut weight, mut digits) = (1, Vec::new());
     for d in &source.d[..source.digits as usize] {
@@ -14,7 +16,7 @@ fn read_by(source: &Axes32, place: u64) -> Option<u64> {
         weight *= extent;
     }
     digits.push((u64::from(source.first), u64::MAX, weight));
-    // What counts most first; digits of one element count nothing.
+    // Digits with the largest stride first. Digits of extent 1 do not count.
     digits.retain(|&(_, extent, _)| extent > 1);
     digits.sort_unstable_by(|a, b| b.cmp(a));
     let (mut rest, mut number) = (place, 0);
@@ -25,14 +27,14 @@ fn read_by(source: &Axes32, place: u64) -> Option<u64> {
     (rest == 0).then_some(number)
 }
 
-/// How instances are read: in runs, or all as one.
+/// Checks how instances are read: by rows, or all as one run.
 fn loads(call: &Launch, a: &AxesArgs, alignment: u64, bytes: u64) -> Answer<()> {
     let word = call.word as u64;
     let [row, pitch, granule] = [a.row, a.pitch, a.granule].map(u64::from);
     match granule {
         0 => {
             need(row == pitch, || format!("one run, {row} and {pitch} bytes: {a:?}"))?;
-            // Where addresses stand to 16 is not known but of what is aligned so.
+            // Addresses modulo 16 are known only if blocks start at multiples of 16.
             let block = u64::from(a.stacked) * a.instance_bytes;
             let known = alignment >= 16 && block.is_multiple_of(16);
             on_chip(call, bytes + if known { 0 } else { 16 })
@@ -69,6 +71,6 @@ pub fn axes(call: &Launch, a: &AxesArgs, alignment: u64, offset: u64) -> Moved {
     let byte = within % word;
     let place = (within - byte) / row * pitch + (within - byte) % row;
     let Some(to) = read_by(&a.source, place) else { return Ok(None) };
-    need(a.source.succ(to)? == place, || format!("word {to} comes from elsewhere: {a:?}"))?;
+    need(a.source.succ(to)? == place, || format!("word {to} is read from another place: {a:?}"))?;
     Ok((to < count).then_some(first * a.instance_bytes + to * word + byte))
 }

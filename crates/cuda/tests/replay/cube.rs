@@ -1,4 +1,4 @@
-//! `cube.cu`, `cube_cluster.cu`: three tiles of a cube change places.
+//! `cube.cu`, `cube_cluster.cu`: rotate three tiles of a cube.
 
 use turntile_cuda::args::CubeArgs;
 use turntile_cuda::sync::BlockSync;
@@ -6,8 +6,8 @@ use turntile_cuda::sync::BlockSync;
 use super::tiles::vector;
 use super::{Launch, Moved, aligned, exactly, need, on_chip};
 
-/// The place that stands for the orbit of `place`: rotated until its first number is least, and of two such the one
-/// whose second number is that too. How often it was rotated.
+/// Returns the representative of the orbit of `place`, and the number of rotations that lead to it.
+/// Its first index is the smallest; if two are equal, the second index is also the smallest.
 fn standing(place: [u64; 3]) -> ([u64; 3], usize) {
     let rotations = [0, 1, 2].map(|k| ([place[k], place[(k + 1) % 3], place[(k + 2) % 3]], k));
     let least = *place.iter().min().expect("three");
@@ -15,14 +15,15 @@ fn standing(place: [u64; 3]) -> ([u64; 3], usize) {
     first.max_by_key(|([a, b, _], _)| a == b).expect("one has it")
 }
 
-/// The number of the block that moves the tile at `place`.
+/// Returns the number of the block that moves the tile at `place`.
 fn number_of(place: [u64; 3], across: u64, group: u64) -> u64 {
     let ([a, b, c], turned) = standing(place.map(|at| at / group));
     let most = across.div_ceil(group);
     let before: u64 = (0..a).map(|row| (most - row).pow(2)).sum();
     let number = before + (b - a) * (most - a) + (c - a);
     let within = place.map(|at| at % group);
-    // In a group on the diagonal a tile stands for its orbit; elsewhere the one in the group that does.
+    // In a group on the diagonal, the representative tile of the orbit counts. In other groups, the
+    // orbit's tile in the representative group counts.
     let [x, y, z] = if a == b && b == c {
         standing(within).0
     } else {
@@ -31,7 +32,7 @@ fn number_of(place: [u64; 3], across: u64, group: u64) -> u64 {
     number * group.pow(3) + (x * group + y) * group + z
 }
 
-/// Blocks of a cluster, side of a tile, threads and bytes on chip.
+/// Returns blocks of a cluster, side of a tile, threads, and bytes of shared memory.
 fn geometry(call: &Launch) -> (u64, u64, u64, u64) {
     let word = call.word as u64;
     let (blocks, tile) = match (call.sync(), call.cluster, word) {
@@ -67,7 +68,7 @@ pub fn cube(call: &Launch, a: &CubeArgs, alignment: u64, offset: u64) -> Moved {
     if i >= side {
         return Ok(None);
     }
-    // A cluster's tile is cut along the axis that is last neither before nor after.
+    // A cluster splits a tile along the axis that is last neither in the source nor in the result.
     let ([x, y, z], cut) = match call.entry {
         entry if entry.contains("_forward") => ([j, k, i], j),
         entry if entry.contains("_back") => ([k, i, j], i),

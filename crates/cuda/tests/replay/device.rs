@@ -1,4 +1,4 @@
-//! Division as the device does it.
+//! Division as the device computes it.
 
 use turntile_cuda::args::{Divisor32, Divisor64};
 

@@ -1,4 +1,5 @@
-//! `fields.cu`: the slots of a chunk made of its records and of the next ones, and back; slots along cycles.
+//! `fields.cu`: forms the slots of a chunk from its records and the next ones, and the inverse;
+//! slots move along cycles.
 
 use turntile_cuda::args::{FieldColumn, FieldGatherArgs, FieldMap};
 
@@ -6,7 +7,7 @@ use super::device::div32;
 use super::maps::{Map, NARROW, Width};
 use super::{Answer, Launch, Moved, aligned, exactly, need, on_chip};
 
-/// The numbers of a launch, wide enough to count all bytes.
+/// Parameters of a launch, in types wide enough to count all bytes.
 struct Chunks<'a> {
     a: &'a FieldGatherArgs,
     bytes: u64,
@@ -16,18 +17,19 @@ impl Chunks<'_> {
     fn fields(&self) -> &[FieldColumn] {
         &self.a.field[..self.a.fields as usize]
     }
-    /// The last field of which `number` is at most `value`.
+    /// Returns the number of records of a tile.
     fn tile(&self) -> u64 {
         self.a.tile.divisor.into()
     }
     fn chunks(&self) -> u64 {
         self.a.chunks.into()
     }
+    /// Returns the last field whose `number` is at most `value`.
     fn field(&self, number: impl Fn(&FieldColumn) -> u32, value: u64) -> &FieldColumn {
         let below = self.fields().iter().filter(|f| u64::from(number(f)) <= value);
         below.max_by_key(|f| number(f)).expect("the first is at 0")
     }
-    /// Of the byte at `offset`: the chunk that it lies in, and where in it.
+    /// Returns the chunk of the byte at `offset`, and the offset within the chunk.
     fn chunk(&self, offset: u64) -> (u64, u64) {
         let c = (offset / self.bytes).min(self.chunks());
         (c, offset - c * self.bytes)
@@ -35,11 +37,11 @@ impl Chunks<'_> {
     fn records(&self, c: u64) -> u64 {
         (if c == self.chunks() { self.a.last_records } else { self.a.chunk }).into()
     }
-    /// Bytes of a field of a record.
+    /// Returns the bytes of a field in one record.
     fn width(&self, f: &FieldColumn) -> u64 {
         u64::from(f.width.divisor) / self.tile()
     }
-    /// Where byte `q` of a field lies among the records of chunk `c`.
+    /// Returns the offset among records of byte `q` of a field in chunk `c`.
     fn in_tiles(&self, c: u64, f: &FieldColumn, q: u64) -> u64 {
         let (tile, width) = (self.tile(), self.width(f));
         let first = q / width / tile * tile;
@@ -47,7 +49,8 @@ impl Chunks<'_> {
         let place = u64::from(f.place) / tile * held;
         c * self.bytes + first * u64::from(self.a.record) + place + q - first * width
     }
-    /// Where it lies among the slots: those of the chunk before, if they begin before the chunk's.
+    /// Returns the offset among slots of byte `q` of a field in chunk `c`. Bytes before the chunk's
+    /// first slot are in the previous chunk's slots; for chunk 0, in the last chunk's.
     fn in_slots(&self, c: u64, f: &FieldColumn, q: u64) -> u64 {
         let (begin, own) = (u64::from(f.begin), u64::from(self.a.chunk) * self.width(f));
         let last = self.chunks() * self.bytes + u64::from(f.last) * u64::from(self.a.slot);
@@ -57,7 +60,7 @@ impl Chunks<'_> {
             (false, c) => (c - 1) * self.bytes + begin + own + q - u64::from(f.lead),
         }
     }
-    /// Among slots, what lies at `offset` among records.
+    /// Returns the offset among slots of the byte at `offset` among records.
     fn gathered(&self, offset: u64) -> u64 {
         let (c, b) = self.chunk(offset);
         let tile = self.tile();
@@ -68,7 +71,7 @@ impl Chunks<'_> {
         let q = first * self.width(f) + rest - u64::from(f.place) / tile * held;
         self.in_slots(c, f, q)
     }
-    /// Among records, what lies at `offset` among slots.
+    /// Returns the offset among records of the byte at `offset` among slots.
     fn scattered(&self, offset: u64) -> u64 {
         let (c, b) = self.chunk(offset);
         let slot = u64::from(self.a.slot);
@@ -106,7 +109,7 @@ pub fn gather(call: &Launch, a: &FieldGatherArgs, alignment: u64, offset: u64) -
     need(blocks == u64::from(call.groups), || format!("{runs} runs, {} blocks", call.groups))?;
     need((1..=64).contains(&a.fields), || format!("{} fields", a.fields))?;
     need(table >= 32 * u64::from(a.fields), || format!("{table} bytes of table"))?;
-    // Sixteen bytes of slots are of one field, and of rows of one row.
+    // Each 16 bytes of slots are from one field, and each 16 bytes of rows from one row.
     aligned(16, &[table, held, pad, slot, of.bytes])?;
     let rows = of.bytes.div_ceil(16 * u64::from(a.row.divisor));
     need(held >= of.bytes + rows * pad, || format!("{rows} rows in {held}"))?;
@@ -119,7 +122,7 @@ pub fn gather(call: &Launch, a: &FieldGatherArgs, alignment: u64, offset: u64) -
     need(alignment >= 16, || format!("vectors at {alignment}"))?;
     need(u64::from(a.tile_bytes.divisor) == tile * record, || format!("tiles: {a:?}"))?;
     need(chunk == tile * u64::from(a.tiles), || format!("chunks of {chunk}, tiles of {tile}"))?;
-    // As the kernel searches them.
+    // Fields are in the order that the kernel's search requires.
     let listed = |number: fn(&FieldColumn) -> u32| of.fields().is_sorted_by_key(number);
     let sorted = if back { listed(|f| f.place) } else { listed(|f| f.begin) && listed(|f| f.last) };
     need(sorted, || format!("not in order: {a:?}"))?;

@@ -1,18 +1,19 @@
-//! `slot_runs.cu` and `slot_gather.cu`: elements gathered into the slots of their chunks, and put back.
+//! `slot_runs.cu` and `slot_gather.cu`: gather elements into the slots of their chunks, and scatter
+//! them back.
 
 use turntile_cuda::args::{GatherArgs, RunArgs, SlotMap64};
 
 use super::maps::SlotsOf;
 use super::{Answer, Launch, Moved, aligned, exactly, need, on_chip};
 
-/// Where an element goes, and the chunk and the column (of the source) of its slot.
+/// Destination of an element, and the chunk and source column of its slot.
 struct Gathered {
     to: u64,
     chunk: u64,
     column: u64,
 }
 
-/// The element at `offset` of a matrix of `elements`.
+/// Returns the destination of a matrix's element.
 fn gathered(slots: &SlotMap64, back: bool, element: u64) -> Answer<Gathered> {
     let s = SlotsOf::from(slots);
     if back {
@@ -43,7 +44,7 @@ pub fn runs(call: &Launch, a: &RunArgs, alignment: u64, offset: u64) -> Moved {
     let (element, pitch) = (grain * word, u64::from(a.pitch));
     exactly(call, 256)?;
     need(runs == u64::from(call.groups), || format!("{runs} runs, {} blocks", call.groups))?;
-    // The table of columns, then three chunks, whose rows do not overlap.
+    // Shared memory has the table of columns, then three chunks whose rows do not overlap.
     need(u64::from(a.table) >= 4 * s.cols, || format!("{} bytes of table", a.table))?;
     aligned(16, &[u64::from(a.table)])?;
     aligned(word, &[pitch, a.matrix_bytes])?;
@@ -84,7 +85,8 @@ pub fn teams(call: &Launch, a: &GatherArgs, offset: u64) -> Moved {
     need(runs == 1 || teams.is_multiple_of(runs), || format!("{teams} teams, {runs} runs"))?;
     need((1..=8).contains(&depth) && (1..31).contains(&readers), || format!("{a:?}"))?;
     need(granule == 16 || granule == word.max(4), || format!("granules of {granule}"))?;
-    // Rows with their places in their granules; a period's last row may reach into the granule after it.
+    // Rows keep their address modulo `granule`. The last row of a period may extend into the
+    // padding granule.
     let row = block_cols * element;
     let needed = (row + granule - word).next_multiple_of(granule);
     aligned(granule, &[pitch])?;
@@ -97,7 +99,7 @@ pub fn teams(call: &Launch, a: &GatherArgs, offset: u64) -> Moved {
     need(ring_rows >= rows, || format!("{rows} rows in a ring of {ring_rows}"))?;
     let table = (block_cols + 1).div_ceil(4) * 16;
     on_chip(call, table + ring_rows * pitch + (ring_rows >> a.period) * granule)?;
-    // Forward, the rows that runs share, with room to lie in their granules as in the matrix.
+    // Forward, the rows that runs share, with space to keep their address modulo 16.
     let shared_rows = if back { 0 } else { (s.slot - 1) * s.cols * element };
     aligned(16, &[a.kept_bytes])?;
     need(a.kept_bytes >= shared_rows + 16 - word, || format!("{} kept", a.kept_bytes))?;

@@ -1,11 +1,11 @@
-//! `index.cuh`: which super-element goes where. Numbers that a kernel has 32 bits for must fit them.
+//! `index.cuh`: destinations of super-elements. Values that a kernel computes in 32 bits must fit.
 
 use turntile_cuda::args::{Axes32, Axes64, SlotMap32, SlotMap64, SmallSwap, TileRunMap};
 
 use super::device::{div32, div64};
 use super::{Answer, Broken, aligned, need};
 
-/// Numbers as wide as the kernel has them: an operation that does not fit is an error.
+/// Largest value of the kernel's index type. An operation with a larger result is an error.
 #[derive(Clone, Copy)]
 pub struct Width(pub u64);
 
@@ -29,7 +29,7 @@ impl Width {
 pub const NARROW: Width = Width(u32::MAX as u64);
 pub const WIDE: Width = Width(u64::MAX);
 
-/// A divisor, and division by it as the device does it.
+/// A divisor, with division as the device computes it.
 pub struct Div<'a> {
     pub divisor: u64,
     by: Box<dyn Fn(u64) -> u64 + 'a>,
@@ -41,16 +41,17 @@ impl Div<'_> {
     }
 }
 
-/// A map of super-elements, as kernels use it.
+/// An index map of super-elements, as kernels use it.
 pub trait Map {
     fn width(&self) -> Width;
-    /// Where super-element `s` goes.
+    /// Returns the destination of super-element `s`.
     fn succ(&self, s: u64) -> Answer<u64>;
-    /// The super-element at `offset`, and the bytes before `offset` that are its own.
+    /// Returns the super-element at `offset`, and the offset within it.
     fn find(&self, offset: u64) -> (u64, u64);
-    /// Where super-element `s` lies.
+    /// Returns the offset of super-element `s`.
     fn offset(&self, s: u64) -> u64;
-    /// Every one of `units` super-elements is started from, and strides are multiples of `word`.
+    /// Checks that each of `units` super-elements is a possible start, and that strides are
+    /// multiples of `word`.
     fn check(&self, units: u64, word: u64) -> Answer<()>;
 }
 
@@ -104,7 +105,7 @@ macro_rules! axes {
             }
             fn check(&self, units: u64, word: u64) -> Answer<()> {
                 aligned(word, &[self.unit_bytes])?;
-                // Instance after instance in turn.
+                // Starts alternate between instances.
                 let picked = u64::from(self.batch.divisor) * u64::from(self.instance.divisor);
                 need(self.batched == 0 || picked == units, || format!("{picked} of {units}"))
             }
@@ -135,7 +136,7 @@ impl Map for SmallSwap {
     }
 }
 
-/// The slots of a matrix, numbers of either width.
+/// Slot map of a matrix, with indices of either width.
 pub struct SlotsOf<'a> {
     pub width: Width,
     pub rows: u64,
@@ -198,7 +199,8 @@ impl SlotsOf<'_> {
     fn up(&self, n: u64) -> Answer<u64> {
         Ok(self.slot_div.div(self.width.add(n, self.slot - 1)?))
     }
-    /// Final number of column `j`'s first slot in chunk `c`, and its place in the chunk.
+    /// Returns the final number of column `j`'s first slot in chunk `c`, and the slot's place in
+    /// the chunk.
     fn column(&self, c: u64, j: u64) -> Answer<(u64, u64)> {
         let (w, per_column) = (self.width, self.slot_div.div(self.chunk));
         let first = w.add(self.up(w.mul(j, self.rows)?)?, w.mul(c, per_column)?)?;
@@ -208,7 +210,7 @@ impl SlotsOf<'_> {
         };
         Ok((first, place))
     }
-    /// The final number of the slot at place `s`.
+    /// Returns the final number of the slot at place `s`.
     pub fn dest(&self, s: u64) -> Answer<u64> {
         let w = self.width;
         let c = self.per_chunk.div(s).min(self.last_chunk);
@@ -218,7 +220,7 @@ impl SlotsOf<'_> {
         let (first, place) = self.column(c, by.div(within))?;
         w.sub(w.add(first, s - before)?, place)
     }
-    /// The place of the slot of final number `t`.
+    /// Returns the place of the slot with final number `t`.
     pub fn source(&self, t: u64) -> Answer<u64> {
         let w = self.width;
         let at = w.mul(t, self.slot)?;

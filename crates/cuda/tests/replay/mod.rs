@@ -1,9 +1,10 @@
-//! What kernels promise, as plain functions of a launch: where it puts the byte at an offset of the matrix.
+//! Effects of kernels as plain functions of a launch: the destination of the byte at an offset of
+//! the matrix.
 //!
-//! Nothing here knows the stage that a launch was lowered from, nor calls what lowered it. Each module says
-//! of one family what `kernels/` says: which block reads the byte, at what place, and where that block
-//! writes it. A byte that no block reads is not moved. A launch that would go wrong whatever it is given
-//! (too little shared memory, accesses that are not aligned, flags beyond the workspace) is [`Broken`].
+//! Nothing here knows a launch's stage or calls the lowering code. Each module models one family of
+//! `kernels/`: which block reads the byte, from which place, and where that block writes it. A byte
+//! that no block reads is not moved. A launch that fails for any data (too little shared memory,
+//! misaligned accesses, flags beyond the workspace) is [`Broken`].
 
 mod axes_tile;
 mod barrier;
@@ -26,52 +27,55 @@ use turntile_cuda::args::{Args, SecondPointer};
 use turntile_cuda::launch::{Launch, WorkspacePart};
 use turntile_cuda::sync::BlockSync;
 
-/// Why a launch cannot do what its kernel promises.
+/// Reason why a launch cannot do what its kernel promises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken(pub String);
 
 pub type Answer<T> = Result<T, Broken>;
 
-/// `Err` unless `holds`.
+/// Returns `Err` unless `holds`.
 fn need(holds: bool, what: impl FnOnce() -> String) -> Answer<()> {
     if holds { Ok(()) } else { Err(Broken(what())) }
 }
 
-/// Shared memory that the kernel indexes.
+/// Checks that the launch has the `bytes` bytes of shared memory that the kernel indexes.
 fn on_chip(call: &Launch, bytes: u64) -> Answer<()> {
     need(bytes <= u64::from(call.shared_bytes), || {
         format!("{}: {bytes} bytes on chip, {} given", call.kernel(), call.shared_bytes)
     })
 }
 
-/// All of `quantities` are multiples of `bytes`.
+/// Checks that all of `quantities` are multiples of `bytes`.
 fn aligned(bytes: u64, quantities: &[u64]) -> Answer<()> {
     need(quantities.iter().all(|quantity| quantity.is_multiple_of(bytes)), || {
         format!("accesses of {bytes} bytes at multiples of {quantities:?}")
     })
 }
 
-/// At most `most` threads, as the kernel is compiled, in whole warps.
+/// Checks that a block has whole warps, and at most the `most` threads that the kernel is compiled
+/// for.
 fn threads(call: &Launch, most: u32) -> Answer<()> {
     need(call.threads <= most && call.threads > 0 && call.threads.is_multiple_of(32), || {
         format!("{}: {} threads of {most}", call.kernel(), call.threads)
     })
 }
 
-/// Just so many threads.
+/// Checks that a block has `threads` threads.
 fn exactly(call: &Launch, threads: u64) -> Answer<()> {
     need(u64::from(call.threads) == threads, || {
         format!("{}: {} threads, not {threads}", call.kernel(), call.threads)
     })
 }
 
-/// Where the launch puts the byte at `offset` of memory whose address is a multiple of `alignment`.
+/// Returns the destination of the byte at `offset` of memory whose address is a multiple of
+/// `alignment`.
 pub fn dest(call: &Launch, alignment: u64, offset: u64) -> Answer<u64> {
     Ok(moved(call, alignment, offset)?.unwrap_or(offset))
 }
 
-/// The same; `None` where it does not move it. From one place to another: the byte at `offset` of the source. Where gaps are
-/// kept, from the matrix to what is kept, and where they are restored the other way round.
+/// Returns the destination of the byte at `offset`, or `None` if the launch does not move it. Out
+/// of place, `offset` is in the source. Saving gaps moves from the matrix to the workspace;
+/// restoring them moves back.
 pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
     aligned(call.word as u64, &[alignment])?;
     workspace(call)?;
@@ -117,12 +121,13 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Retile(args) => retile::retile(call, args, alignment, offset),
         Args::FieldGather(args) => fields::gather(call, args, alignment, offset),
         Args::Gaps(args) => pitched::gaps(call, args, offset),
-        // Of two places: `leading.rs`.
+        // Not followed here: see `leading.rs` and `lowering.rs`.
         Args::Scale(_) | Args::Apart(_) => Ok(None),
     }
 }
 
-/// The workspace is of the kind that the parameter's type takes; P-IPT's has flags, which it does not use.
+/// Checks that the workspace has the kind that the parameter's type takes. P-IPT has the type with
+/// flags, but may have no workspace.
 fn workspace(call: &Launch) -> Answer<()> {
     let unused = call.entry.starts_with("per_cycle") && call.workspace == WorkspacePart::None;
     let fits = unused
@@ -135,10 +140,10 @@ fn workspace(call: &Launch) -> Answer<()> {
     need(fits, || format!("{}: {:?}", call.kernel(), call.workspace))
 }
 
-/// `Some` byte's destination, or `None` where the launch does not move it.
+/// Destination of a byte, or `None` if the launch does not move it.
 type Moved = Answer<Option<u64>>;
 
-/// The number at the end of an entry's name.
+/// Returns the number at the end of an entry's name.
 fn last_number(entry: &str) -> u64 {
     let digits = entry.rsplit('_').next().expect("never empty");
     digits.parse().unwrap_or_else(|_| panic!("{entry} ends in a number"))

@@ -1,11 +1,12 @@
-//! Movers of super-elements along cycles: every one goes where the map says, whoever carries it.
+//! Movers of super-elements along cycles: each super-element moves to its destination in the map,
+//! regardless of the worker.
 
 use turntile_cuda::args::Args;
 
 use super::maps::{Map, NARROW, SlotsOf};
 use super::{Answer, Launch, Moved, aligned, last_number, need, on_chip, threads};
 
-/// The parameters of a mover, whatever its map.
+/// Parameters of a mover with any map.
 struct Mover {
     units: u64,
     lanes: u64,
@@ -36,7 +37,7 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
             moved!(a, a.map)
         }
         Args::MoveRuns(a) if one_of("move_runs_", &[]) => {
-            // What is no place of a run that moves is not started from.
+            // Places outside the runs that move are not starts.
             let (x, y) = (
                 offset / a.map.unit_bytes / u64::from(a.map.from.divisor),
                 offset / a.map.unit_bytes % u64::from(a.map.from.divisor),
@@ -61,7 +62,7 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
                 return Ok(None);
             }
             let (units, lanes) = (u64::from(a.units), u64::from(a.lanes));
-            // A block goes on to other instances, so that any number of blocks will do.
+            // A block processes several instances, so any number of blocks is valid.
             need(call.groups > 0, || "no block".into())?;
             let moved = go(call, &a.map, Mover { units, lanes, vectors, word }, rest)?;
             Ok(moved.map(|to| instance * a.instance_bytes + to))
@@ -70,12 +71,12 @@ pub fn moves(call: &Launch, offset: u64) -> Moved {
     }
 }
 
-/// Every super-element has a flag of its own in `words` words.
+/// Checks that `words` words have a flag for every super-element.
 fn flags(units: u64, words: u64) -> Answer<()> {
     need(units.div_ceil(32) <= words, || format!("{units} flags in {words} words"))
 }
 
-/// What a kernel holds of super-elements.
+/// Follows a super-element, within the number of words that the kernel holds.
 fn by_kernel(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved {
     threads(call, 256)?;
     if call.entry.starts_with("per_cycle") {
@@ -84,7 +85,7 @@ fn by_kernel(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved 
     flags(mover.units, call.workspace.bytes() as u64 / 4)?;
     let held = match call.entry {
         "move_shared_slots" | "move_shared_axes" => {
-            // Each worker carries one and fetches another.
+            // Each worker has one super-element in shared memory and loads another.
             let workers = u64::from(call.threads) / mover.lanes;
             on_chip(call, workers * 2 * mover.vectors * mover.word)?;
             mover.vectors
@@ -97,13 +98,13 @@ fn by_kernel(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved 
 
 fn go(call: &Launch, map: &impl Map, mover: Mover, offset: u64) -> Moved {
     let Mover { units, lanes, vectors, word } = mover;
-    // The kernel accesses what the launch says, and has code for these widths only.
+    // The kernel uses the launch's access width, and has code only for these widths.
     need(word == call.word as u64 && matches!(word, 1 | 2 | 4 | 8 | 16), || {
         format!("{}: accesses of {word} bytes", call.kernel())
     })?;
     need(lanes.is_power_of_two() && lanes <= 32, || format!("{lanes} lanes"))?;
     need(call.groups > 0, || "no block".into())?;
-    // 32-bit numbers leave room for the search for candidates.
+    // In 32 bits, the search for candidates needs spare range.
     let numbered = map.width().0 > NARROW.0 || units <= 1 << 31;
     need(numbered, || format!("{units} super-elements in 32 bits"))?;
     map.check(units, word)?;

@@ -1,4 +1,4 @@
-//! `out_of_place.cu`: from a byte of the source to the byte of the destination.
+//! `out_of_place.cu`: finds the destination of a byte of the source.
 
 use turntile_cuda::args::{Axes32, IntoArgs, UnitArgs};
 
@@ -8,24 +8,24 @@ use super::maps::Map;
 use super::tiles::{tile_threads, vector};
 use super::{Answer, Launch, Moved, aligned, exactly, last_number, need, on_chip};
 
-/// A word of the source.
-struct TargetParams {
+/// Position of a word in the source.
+struct WordPosition {
     which: u64,
     r: u64,
-    /// Bytes into the row.
+    /// Byte offset within the row.
     along: u64,
 }
 
-fn at(offset: u64, matrix_bytes: u64, from_pitch: u64) -> TargetParams {
+fn at(offset: u64, matrix_bytes: u64, from_pitch: u64) -> WordPosition {
     let rest = offset % matrix_bytes;
-    TargetParams { which: offset / matrix_bytes, r: rest / from_pitch, along: rest % from_pitch }
+    WordPosition { which: offset / matrix_bytes, r: rest / from_pitch, along: rest % from_pitch }
 }
 
 pub fn into(call: &Launch, a: &IntoArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
     exactly(call, 256)?;
     aligned(word, &[a.from_pitch, a.to_pitch, a.matrix_bytes])?;
-    let TargetParams { which, r, along } = at(offset, a.matrix_bytes, a.from_pitch);
+    let WordPosition { which, r, along } = at(offset, a.matrix_bytes, a.from_pitch);
     let (c, byte) = (along / word, along % word);
     if r >= a.rows || c >= a.cols {
         return Ok(None);
@@ -40,7 +40,7 @@ pub fn into(call: &Launch, a: &IntoArgs, alignment: u64, offset: u64) -> Moved {
         aligned(vector(word), &sides)?;
         return Ok(taken(call, &a.order, (which, r / tile, c / tile)).then_some(to));
     }
-    // Columns are written in whole sectors, so that a tile's begins up to a sector above it.
+    // Columns are written in whole sectors, so a tile's columns start at most one sector earlier.
     assert!(call.entry.starts_with("into_lines_"), "{}", call.entry);
     let column: u64 = call.entry.split('_').nth(2).expect("its bytes").parse().expect("a number");
     let (high, across, sector) = (column / word, last_number(call.entry) / word, 32 / word);
@@ -50,13 +50,13 @@ pub fn into(call: &Launch, a: &IntoArgs, alignment: u64, offset: u64) -> Moved {
     let pitch = ((across * word / granule + lead) | 1) * granule;
     on_chip(call, rows.div_ceil(pack) * pack * pitch)?;
     if word < 4 {
-        // The first and the last bytes of all are not read by 4.
+        // The first and last bytes of the array are not read 4 bytes at a time.
         let batch = u64::from(call.groups) / u64::from(a.order.matrix.divisor);
         let last = (a.rows - 1) * a.from_pitch + a.cols * word;
         let all = (batch - 1) * a.matrix_bytes + last;
         need(a.bytes == all, || format!("{} bytes of {batch}", a.bytes))?;
     }
-    // Wherever the destination begins.
+    // The byte is moved for every alignment of the destination.
     let moved = (0..sector).all(|up| taken(call, &a.order, (which, (r + up) / high, c / across)));
     Ok(moved.then_some(to))
 }
@@ -69,11 +69,12 @@ pub fn units(call: &Launch, a: &UnitArgs, alignment: u64, offset: u64) -> Moved 
     need(word == call.word as u64, || format!("words of {word} bytes: {call:?}"))?;
     aligned(word, &[unit, a.bytes])?;
     a.source.check(a.bytes / unit, word)?;
-    // Numbers of the result to those of the source: its inverse is not what the kernel has, so all are tried, or the few
-    // that digits make.
+    // The kernel maps numbers of the result to numbers of the source. It has no inverse, so all
+    // numbers are tried, or the few that digits allow.
     let number = found(&a.source, offset / unit)?;
     let to = number * unit + offset % unit;
-    // A block finds it from its first byte on, wherever the result begins within a granule.
+    // A block finds the number from its first byte, for every alignment of the result within a
+    // granule.
     let skews = if alignment >= 16 { vec![0] } else { (0..16 / word).map(|n| n * word).collect() };
     for skew in skews {
         let block = (to + skew) / PART;
@@ -91,7 +92,8 @@ pub fn units(call: &Launch, a: &UnitArgs, alignment: u64, offset: u64) -> Moved 
     Ok(Some(to))
 }
 
-/// The number that `map` takes to `wanted`: each digit is what is left of that by the strides, largest first.
+/// Returns the number that `map` takes to `wanted`. Divides by the strides, largest first; each
+/// quotient is a digit.
 fn found(map: &Axes32, wanted: u64) -> Answer<u64> {
     let digits = &map.d[..map.digits as usize];
     let mut weights = vec![];

@@ -1,10 +1,10 @@
-//! `pad.cu`: rows moved from one pitch to another, in bytes.
+//! `pad.cu`: moves rows from one pitch to another, in bytes.
 
 use turntile_cuda::args::{Rows, RowsArgs, SlideArgs, SpreadArgs};
 
 use super::{Launch, Moved, exactly, need, on_chip};
 
-/// The byte at `offset` counted among those of rows; `None` in a gap.
+/// Returns the number of the byte at `offset` among all bytes of rows, or `None` in a gap.
 fn element(rows: &Rows, offset: u64) -> Option<u64> {
     let (r, c) = (offset / rows.pitch, offset % rows.pitch);
     (c < rows.cols).then_some(r * rows.cols + c)
@@ -15,10 +15,10 @@ pub fn slide(call: &Launch, a: &SlideArgs, offset: u64) -> Moved {
     let (block, blocks) = (u64::from(a.block), u64::from(a.blocks));
     exactly(call, 512)?;
     need(a.blocks == call.groups, || format!("{blocks} blocks, {} launched", call.groups))?;
-    // Rows that lie apart take up to two vectors more each.
+    // With `apart`, each row takes up to two more vectors of shared memory.
     need(a.apart == 0 || a.from.cols == a.to.cols, || format!("other rows: {a:?}"))?;
     on_chip(call, block + if a.apart != 0 { 32 * (block / a.from.cols + 2) } else { 0 })?;
-    // The count of blocks begun, then a flag a block.
+    // The workspace has the number of blocks started, then one flag per block.
     let (words, room) = (1 + blocks, call.workspace.bytes() as u64 / 4);
     need(words <= room, || format!("{words} flags in {room} words"))?;
     for rows in [a.from, a.to] {
@@ -26,7 +26,7 @@ pub fn slide(call: &Launch, a: &SlideArgs, offset: u64) -> Moved {
     }
     let to = |k: u64| k / a.to.cols * a.to.pitch + k % a.to.cols;
     let moved = element(&a.from, offset).filter(|&k| k < a.len && k / block < blocks);
-    // All go the way that the order of blocks is for.
+    // All bytes move in the direction that the order of blocks assumes.
     let is_up = moved.is_none_or(|k| to(k) == offset || (to(k) > offset) == (a.up != 0));
     need(is_up, || format!("{offset} goes the other way: {a:?}"))?;
     Ok(moved.map(to))
@@ -42,7 +42,7 @@ pub fn rows(call: &Launch, a: &RowsArgs, offset: u64) -> Moved {
             a.count
         }
         "pad_rows_together" => {
-            // No row is written where another is read.
+            // Sources and destinations of rows do not overlap.
             let count = u64::from(call.groups);
             let end = |pitch: u64| (a.first + count - 1) * pitch + a.cols;
             let apart = end(a.from) <= a.first * a.to || end(a.to) <= a.first * a.from;

@@ -1,4 +1,5 @@
-//! `pitched_swap.cu`, `pitched.cu`: squares of elements of several words, long elements, and saved gaps; rows a pitch apart.
+//! `pitched_swap.cu`, `pitched.cu`: squares of elements of several words, long elements, and saved
+//! gaps, in rows with a pitch.
 
 use turntile_cuda::args::{GapArgs, UnitSwapArgs, UnitTurnArgs};
 
@@ -24,7 +25,7 @@ pub fn swap(call: &Launch, a: &UnitSwapArgs, offset: u64) -> Moved {
     }
     let (i, j) = ((r / tile).min(c / tile), (r / tile).max(c / tile));
     let taken = j < across && number_of(i, j, across, u64::from(call.groups)).is_some();
-    // The division that the kernel makes, of the word in a row of its tile.
+    // The kernel's division, for the number of the word in a row of its tile.
     let k = (c % tile * unit + within / word) as u32;
     need(u64::from(div32(&a.unit, k)) == c % tile, || format!("word {k}: {:?}", a.unit))?;
     Ok(taken.then_some(c * a.pitch + r * elem + within))
@@ -44,7 +45,7 @@ pub fn turn(call: &Launch, a: &UnitTurnArgs, offset: u64) -> Moved {
     if i * unit >= row || n >= a.words {
         return Ok(None);
     }
-    // From the destination to the source, as the kernel goes.
+    // From the destination to the source, as in the kernel.
     let found = div64(&a.row, n);
     let (rest, element) = (n - found * row, div64(&a.unit, n - found * row));
     let back = (found, element, rest - element * unit) == (j, i, w);
@@ -73,7 +74,7 @@ pub fn gaps(call: &Launch, a: &GapArgs, offset: u64) -> Moved {
     if at < a.cols || window >= a.windows {
         return Ok(None);
     }
-    // Word `n` of those kept lies where the kernel looks for it.
+    // Saved word `n` is at the place that the kernel computes.
     let number = before(at);
     let row = div64(&a.other_gap, number);
     let place = row * a.other.divisor + a.other_cols + (number - row * a.other_gap.divisor);

@@ -1,11 +1,12 @@
-//! `retile.cu`: a block holds the records of whole tiles, and reads or writes the tiles by packs of 16 bytes.
+//! `retile.cu`: a block stores the records of whole tiles, and reads or writes the tiles in packs
+//! of 16 bytes.
 
 use turntile_cuda::args::{FieldGroup, RetileArgs};
 
 use super::device::div32;
 use super::{Launch, Moved, aligned, need, on_chip, threads};
 
-/// Words of the block's records: where a word lies in tiles, and in AoS.
+/// Words of a block's records, with their positions in tiles and in AoS.
 struct Block<'a> {
     a: &'a RetileArgs,
     records: u32,
@@ -16,7 +17,7 @@ impl Block<'_> {
         &self.a.group[..self.a.groups as usize]
     }
 
-    /// In AoS, of the word that lies at `w` in tiles.
+    /// Returns the position in AoS of word `w` of the tiles.
     fn record_by_record(&self, w: u32) -> u32 {
         let a = self.a;
         let t = div32(&a.tile_words, w);
@@ -33,7 +34,7 @@ impl Block<'_> {
         (first + record) * a.words + g.place + field + word
     }
 
-    /// In tiles, of the word that lies at `w` in AoS.
+    /// Returns the position in tiles of word `w` of AoS.
     fn in_tiles(&self, w: u32) -> u32 {
         let a = self.a;
         let (record, c) = (w / a.words, w % a.words);
@@ -59,13 +60,15 @@ pub fn retile(call: &Launch, a: &RetileArgs, alignment: u64, offset: u64) -> Mov
     let held = block.min(a.records);
     let last = a.records - (a.records.max(1) - 1) / tile * tile;
     need(u64::from(a.last.divisor) == last.max(1), || format!("the last tile: {a:?}"))?;
-    // Rows of as many records as a pack has words, or of a tile, padded only where every block begins at a pack.
+    // A row has one record per word of a pack, or a whole tile. Rows are padded only if every block
+    // starts at a pack.
     let row = if a.slab > 0 { tile * words * word / 16 } else { words };
     need(u64::from(a.row.divisor) == row, || format!("packs of a row: {a:?}"))?;
     let (bytes, rows) = (held * words * word, held * words * word / (16 * row));
     let all = (u64::from(a.groups) * 24).next_multiple_of(16) + bytes;
     let known = alignment >= 16 && (held == a.records || (block * words * word).is_multiple_of(16));
-    // Packs are counted in another order only where they are whole: word, tile, pack of them.
+    // The order of packs (word, tile, pack) differs from memory order only if the words of a tile
+    // are whole packs.
     let slab = u64::from(a.slab);
     need(slab == 0 || slab * 16 == tile * word, || format!("{slab} packs of a word: {a:?}"))?;
     need(u64::from(a.tiles.divisor) * tile == block, || format!("tiles of a block: {a:?}"))?;

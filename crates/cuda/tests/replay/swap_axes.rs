@@ -1,4 +1,4 @@
-//! `swap_axes.cu`: tiles of an array whose axes change places in pairs.
+//! `swap_axes.cu`: swaps tiles of an array whose axes swap in pairs.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use turntile_cuda::args::{SwapAxesArgs, TileDigit};
 use super::tiles::{number_of, vector};
 use super::{Launch, Moved, aligned, need, on_chip, threads};
 
-/// A tile's place in its square and number of that, and what is left of its last row and column.
+/// Number of a tile's square, and the tile's row `y` and column `x` in the square.
 struct Place {
     square: u64,
     y: u64,
@@ -20,7 +20,7 @@ impl Place {
     }
 }
 
-/// The digits of each kind.
+/// Returns the digits of each kind.
 fn kinds(a: &SwapAxesArgs) -> [&[TileDigit]; 4] {
     let mut rest = &a.digits[..];
     [a.turned, a.within, a.pairs, a.fixed].map(|count| {
@@ -30,7 +30,7 @@ fn kinds(a: &SwapAxesArgs) -> [&[TileDigit]; 4] {
     })
 }
 
-/// What a number's digits add up to.
+/// Returns the sum of a number's digits times their strides.
 fn sum(digits: &[TileDigit], number: u64, stride: fn(&TileDigit) -> u64) -> u64 {
     let of = |d: &TileDigit| number / u64::from(d.before) % u64::from(d.extent) * stride(d);
     digits.iter().map(of).sum()
@@ -48,7 +48,8 @@ pub fn swap(call: &Launch, a: &SwapAxesArgs, alignment: u64, offset: u64) -> Mov
     need(pairs.len() + fixed.len() <= 32, || "more digits than lanes".into())?;
     let at = offset / word;
     let parts_of_split = |digit: &TileDigit| (digit.stride, digit.partner);
-    // The split axis has two digits: the last within a tile, and the first of those that number tiles.
+    // The split axis has two digits: the last digit within a tile, and the first digit of the tile
+    // numbers.
     let split = (parts > 1).then(|| {
         let digits = if a.stays == 1 { within } else { turned };
         parts_of_split(digits.last().expect("a split axis is in the row"))
@@ -57,8 +58,8 @@ pub fn swap(call: &Launch, a: &SwapAxesArgs, alignment: u64, offset: u64) -> Mov
     let is_number = |digit: &TileDigit| {
         split == Some((digit.stride / piece, digit.partner / piece)) && parts > 1
     };
-    // Distances along the axes: a digit of a word's place is what the next larger distance leaves of it. Between rows there
-    // may be a gap.
+    // Strides of the axes. An offset modulo the next larger stride gives a digit. Rows may have
+    // gaps between them.
     let in_tile = turned.iter().chain(within).flat_map(|d| [d.stride, d.partner]);
     let of_number = pairs.iter().chain(fixed).filter(|d| d.extent > 1).flat_map(|d| {
         [d.stride, d.partner].map(|stride| if is_number(d) { stride / piece } else { stride })
@@ -96,7 +97,7 @@ pub fn swap(call: &Launch, a: &SwapAxesArgs, alignment: u64, offset: u64) -> Mov
     if gap.get() {
         return Ok(None);
     }
-    // The tiles as the kernel places and cuts them.
+    // Tiles with the kernel's offsets and extents.
     let tile = |place: &Place| {
         let begin = sum(fixed, place.square, |d| d.stride)
             + sum(pairs, place.x, |d| d.stride)
@@ -120,7 +121,7 @@ pub fn swap(call: &Launch, a: &SwapAxesArgs, alignment: u64, offset: u64) -> Mov
     if j >= across || block.is_none_or(|block| block >= u64::from(call.groups)) {
         return Ok(None);
     }
-    // The word's place afterwards, and what the kernel reads for that place.
+    // The word's destination, and the place that the kernel reads for it.
     let (to, to_rows, to_cols) = tile(&from.mirrored());
     let column = sum(turned, r, |d| d.stride) + add(within, &|d| inside(d, d.stride) * d.partner);
     let to_row = add(turned, &|d| inside(d, d.stride) * u64::from(d.before));

@@ -1,21 +1,23 @@
-//! `tiles.cu`: pairs of square tiles across the diagonal change places, or every tile is transposed where it lies.
+//! `tiles.cu`: swaps pairs of square tiles across the diagonal, or transposes every tile in place.
 
 use turntile_cuda::args::{SquareArgs, TilesArgs};
 
 use super::{Launch, Moved, aligned, exactly, last_number, need, on_chip};
 
-/// Bytes of a vector: a micro-block is a vector wide and as many words high.
+/// Returns the bytes of a vector. A micro-block is one vector wide, with one row per word of a
+/// vector.
 pub fn vector(word: u64) -> u64 {
     if word == 1 { 8 } else { 16 }
 }
 
-/// Threads that move a tile of `side` words a side.
+/// Returns the number of threads that move a tile of `side` x `side` words.
 pub fn tile_threads(side: u64, word: u64) -> u64 {
     let micro = side * word / vector(word);
     (micro * micro).min(256)
 }
 
-/// Side, threads and bytes on chip of tiles in granules of 16 bytes, so many to a row wherever it begins.
+/// Returns side, threads and bytes of shared memory of tiles in 16-byte granules. A row touches at
+/// most `across` granules.
 fn granules(word: u64) -> (u64, u64, u64) {
     let (tile, across, threads) = match word {
         1 => (208, 14, 512),
@@ -27,7 +29,7 @@ fn granules(word: u64) -> (u64, u64, u64) {
     (tile, threads, 2 * 16 * (tile * across + tile * word / 16 + 1))
 }
 
-/// Tile row and column of pair `number`: the triangle folded into a rectangle.
+/// Returns the tile row and column of pair `number`. The triangle is folded into a rectangle.
 fn pair_of(number: u64, across: u64) -> (u64, u64) {
     let width = across | 1;
     let (y, x) = (number / width, number % width);
@@ -39,7 +41,7 @@ fn pair_of(number: u64, across: u64) -> (u64, u64) {
     }
 }
 
-/// The number of the pair of tiles `i <= j`, if one of `pairs` has it.
+/// Returns the number of the pair of tiles `i <= j`, if it is less than `pairs`.
 pub fn number_of(i: u64, j: u64, across: u64, pairs: u64) -> Option<u64> {
     let width = across | 1;
     let (y, x) = match (across % 2 == 1, i < across.div_ceil(2)) {
@@ -52,7 +54,7 @@ pub fn number_of(i: u64, j: u64, across: u64, pairs: u64) -> Option<u64> {
     (number < pairs && pair_of(number, across) == (i, j)).then_some(number)
 }
 
-/// The block of a matrix that swaps the pair of tiles `i <= j`, if one of `a.pairs` does.
+/// Returns the block of a matrix that swaps the pair of tiles `i <= j`, if one of `a.pairs` does.
 fn block_of(i: u64, j: u64, a: &SquareArgs) -> Option<u64> {
     let [across, group, blocks] = [a.across, a.group, a.pairs].map(u64::from);
     let each = group * group;
@@ -73,7 +75,7 @@ pub fn square(call: &Launch, a: &SquareArgs, alignment: u64, offset: u64) -> Mov
     } else {
         assert!(call.entry.starts_with("square_swap_"), "{}", call.entry);
         let tile = last_number(call.entry);
-        // 128 floats are 32 micro-blocks across, each with a thread.
+        // A tile of 128 floats has 32 micro-blocks across, and one thread per micro-block.
         exactly(call, if (word, tile) == (4, 128) { 1024 } else { tile_threads(tile, word) })?;
         aligned(vector(word), &[alignment, a.pitch, a.batch_bytes, side * word])?;
         on_chip(call, 2 * tile * tile * word)?;

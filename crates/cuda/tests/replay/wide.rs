@@ -1,4 +1,5 @@
-//! `wide_barrier.cuh`: several blocks hold an instance, a rectangle each, in shared memory and registers.
+//! `wide_barrier.cuh`: several blocks hold an instance in shared memory and registers, one
+//! rectangle per block.
 
 use turntile_cuda::args::WideArgs;
 use turntile_cuda::sync::BlockSync;
@@ -18,7 +19,8 @@ pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     let granule = if call.entry.contains("_wide") { 4 } else { word };
     let registers = if grid { 88 } else { 0 };
 
-    // Rows that shared memory does not hold are in registers, and pass through it when they are written.
+    // Rows beyond the rows in shared memory are in registers. They pass through shared memory when
+    // they are written.
     let (row, column) = (cols * unit, rows * unit);
     let low = u64::from(a.shared_rows).min(block_rows);
     let high = block_rows - low;

@@ -164,7 +164,7 @@ fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mu
                 let Args::Apart(a) = launches[launch as usize].params else {
                     panic!("{launches:?}")
                 };
-                let rank = blocks[usize::from(launch == SwapHalf::SecondPointer)].0;
+                let rank = blocks[usize::from(launch == SwapHalf::Second)].0;
                 let kind =
                     if launch == SwapHalf::Own { StreamKind::Local } else { StreamKind::Send };
                 assert_eq!((on, blocks[0] == blocks[1]), ((rank, kind), launch == SwapHalf::Own));

@@ -9,7 +9,7 @@ use turntile::gpu::{CudaError, Gpu};
 use turntile::plan::{CpuDevice, Plan, Planner, Problem};
 use turntile_cli::device::BenchDevice;
 use turntile_cli::measure::{copy, gb_per_s};
-use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::gpu_device::strategy_of;
 use turntile_cuda::strategy::Strategy;
 use turntile_cuda::{Prepared, Work};
 use turntile_perm::Elementary;
@@ -225,7 +225,7 @@ impl Bench {
         };
         let mut work: Option<Work> = None;
         for (shape, offer) in stages {
-            let way = way_of(offer).expect("a GPU's");
+            let way = strategy_of(offer).expect("a GPU's");
             let next = Work::of_stage(shape, way, problem.elem_bytes(), 16, gpu.device().limits())?;
             work = Some(work.map_or(next.clone(), |work| work.then(next)));
         }
@@ -289,7 +289,8 @@ impl Bench {
     /// A plan for this device, verified.
     pub fn plan(&mut self, plan: &Plan) -> Result<Speed> {
         let problem = &plan.problem;
-        if self.is_gpu() && plan.stages().any(|stage| way_of(&stage.implementation).is_none()) {
+        if self.is_gpu() && plan.stages().any(|stage| strategy_of(&stage.implementation).is_none())
+        {
             return self.plan_with_others(plan);
         }
         if let Place::Host { threads } = self.place {
@@ -330,7 +331,7 @@ impl Bench {
         for stage in plan.stages() {
             let elem_bytes = problem.elem_bytes() * stage.elems_per_unit;
             program = match (
-                way_of(&stage.implementation),
+                strategy_of(&stage.implementation),
                 stage.implementation.launch_config.get::<OnGpu>(),
             ) {
                 (Some(way), _) => {

@@ -193,7 +193,7 @@ pub const FIGURE_3_7: Chart = Chart {
 };
 
 pub const FIGURE_5_2: Dots = Dots {
-    title: "UserKernels on AoS, ASTA and SoA: speed over AoS, without converting",
+    title: "Kernels on AoS, ASTA and SoA: speed over AoS, without converting",
     rows: &["application"],
     series: "layout",
     value: Axis::new("speedup", "time of a step on AoS / time; above 1 is faster", Scale::Linear),

@@ -4,7 +4,7 @@ use anyhow::Result;
 use turntile::plan::{Problem, Stage};
 use turntile_cli::measure::gb_per_s;
 use turntile_cuda::Work;
-use turntile_cuda::gpu_device::way_of;
+use turntile_cuda::gpu_device::strategy_of;
 use turntile_cuda::strategy::Strategy;
 use turntile_perm::{Elementary, RowSlide};
 use turntile_plan::{Implementation, Method, StageMap};
@@ -107,7 +107,7 @@ pub fn passes(bench: &mut Bench, table: &mut Table) -> Result<()> {
             let (shape, offer) = &stages[at];
             let speed = match bench.gpu() {
                 Some(gpu) => {
-                    let way = way_of(offer).expect("a GPU's");
+                    let way = strategy_of(offer).expect("a GPU's");
                     let work = Work::of_stage(shape, way, 4, 16, gpu.device().limits())?;
                     let seconds = bench.calls(work, shape.clone(), 4)?;
                     let gb_per_s = gb_per_s(problem.bytes() as f64, seconds);
