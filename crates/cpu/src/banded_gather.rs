@@ -201,8 +201,8 @@ impl BandedGather {
         self.put_slots(rows, 0..first, boundary);
     }
 
-    /// Restores the rows of the chunks in `rows`. `tails` contains the slot ends in the chunk
-    /// before the band.
+    /// Restores the rows of a band, the chunks in `rows`, from their slots. The first rows of the
+    /// band are stored in the ends of slots in the chunk before it, which `tails` contains.
     fn scatter_band(&self, rows: &mut [Byte], tails: Halo, scratch: &mut [Byte]) {
         let (boundary, mut strips) = self.buffers(scratch);
         let (cols, width) = (self.chunks.slots.cols(), self.bands.width);

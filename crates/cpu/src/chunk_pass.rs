@@ -20,7 +20,8 @@ pub enum Halo<'a> {
     Neighbour(&'a [Byte]),
 }
 
-/// Pass over chunks. Each chunk is converted in its own memory, with a halo from its neighbour.
+/// Pass over chunks. Each chunk is converted in its own memory, and reads some elements of a
+/// neighbouring chunk (its halo).
 pub trait ChunkPass: Sync {
     /// Returns the number of chunks.
     fn chunks(&self) -> usize;

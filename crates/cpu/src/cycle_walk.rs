@@ -110,7 +110,7 @@ pub struct SegmentWalk<'a> {
     pub ranks: ScatterOrder,
     /// Number of splitters; their ranks are `0..splitters`.
     pub splitters: usize,
-    /// Rank of the next splitter to be claimed by any worker.
+    /// Rank of the splitter that is claimed next. All workers share this counter.
     pub claimed: &'a AtomicUsize,
     /// The worker's own bitmap.
     pub visited: VisitedBits<'a>,

@@ -63,15 +63,15 @@ impl Executor {
         Ok(Executor { plan, configs, saved_gap_bytes })
     }
 
-    /// Creates an executor of one stage, over the elements that it reads or writes. Rows that move
-    /// to a larger pitch leave unspecified elements of the data in the gaps.
+    /// Creates an executor of one stage, over the elements that it reads or writes. If rows move
+    /// to a larger pitch, the gaps then contain unspecified elements of the data.
     ///
     /// An out-of-place stage runs with [`run_into`](Self::run_into).
     ///
     /// # Errors
     /// [`RunError::Plan`]: the method does not support the map, the launch configuration belongs to
-    /// another stage, the map has no elements or is too large, or the stage saves or restores gaps. Only another stage of the same run can save the
-    /// gaps that a stage restores.
+    /// another stage, the map has no elements or is too large, or the stage saves or restores gaps:
+    /// gaps can only be restored in the run that saved them.
     #[doc(hidden)]
     pub fn of_stage(
         map: StageMap,

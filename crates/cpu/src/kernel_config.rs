@@ -96,7 +96,8 @@ pub struct CpuKernelConfig {
 pub struct Resources {
     /// Number of threads.
     pub threads: usize,
-    /// Number of 32-bit flag words, for all threads together.
+    /// Number of 32-bit words for flags, for all threads together. With [`SlideMethod::Blocks`], one
+    /// of them is a counter.
     pub flag_words: usize,
     /// Workspace bytes of saved elements, for all threads together: halos (gather), first rows
     /// (shares), columns (cut) or gaps.

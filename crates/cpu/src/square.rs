@@ -171,7 +171,8 @@ impl BlockPair<'_> {
         (panel * side + row) * self.squares.pitch + (within * side + col) * elem_bytes
     }
 
-    /// Returns the numbers of rows and columns of the upper block.
+    /// Returns the number of rows and of columns of the block at row `i`, column `j`. The other block
+    /// of the pair has them swapped.
     fn extents(&self) -> (usize, usize) {
         let SquareTiling { side, block_rows, block_cols, .. } = *self.squares;
         let down = block_rows.min(side - self.i);

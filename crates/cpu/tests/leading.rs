@@ -99,8 +99,8 @@ fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
         }
         for (at, (got, want)) in data.chunks(e).zip(want.chunks(e)).enumerate() {
             if of_source[at] && !is_of_result(&p, at) {
-                // May be any element of the original data, but not workspace contents. Searched
-                // only in small data.
+                // This element of the source is in a gap of the result: it may now be any element of
+                // the original data, but not workspace contents. The search is slow: small data only.
                 let known = || before.chunks(e).any(|element| element == got);
                 assert!(
                     data.len() > 4000 || known(),

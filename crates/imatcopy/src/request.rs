@@ -49,7 +49,7 @@ pub fn operation_from_letter(letter: u8) -> Option<MatrixOp> {
     }
 }
 
-/// Arguments of a call. Integers of any type are converted to `i128`.
+/// Arguments of a call. The four numbers are converted to `i128` from any integer type.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments {
     /// Storage order. `None` if the argument is not valid.

@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     if (P > 1) {
         memcpy(other, before, P * sizeof *other);
         if (odd) other[0]++;
-        FAILS(turntile_mpi_transpose(data, need, other, after, 16, all), TURNTILE_ERROR_RANKS, "asked for another redistribution");
+        FAILS(turntile_mpi_transpose(data, need, other, after, 16, all), TURNTILE_ERROR_RANKS, "requests another redistribution");
     }
     FAILS(turntile_mpi_transpose(data, need - (size_t)odd, before, after, 16, all), TURNTILE_ERROR_LENGTH, "needs a buffer of");
     FAILS(turntile_mpi_transpose(data, need, before, after, 0, all), TURNTILE_ERROR_ARGUMENT, "");

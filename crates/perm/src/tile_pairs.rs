@@ -57,7 +57,8 @@ pub struct TilePairs {
     split: StridedAxis,
     /// Number of indices of the split axis in a full tile.
     piece: usize,
-    /// Axes of a row whose partners form the rows of a tile, innermost first.
+    /// Axes of a row that swap with axes outside it, innermost first. Their partners number the rows
+    /// of a tile.
     transposed: Vec<StridedAxis>,
     /// Other axes of a row: each swaps with another axis of the row, or stays.
     within: Vec<StridedAxis>,

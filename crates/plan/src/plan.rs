@@ -44,11 +44,13 @@ pub struct Plan {
     pub rejected: Vec<RejectedRoute>,
 }
 
-/// Phase of a plan: one route permutes the axes to an intermediate or final order.
+/// Phase of a plan: the stages of one route. For axis permutations, they permute the axes to an
+/// intermediate or to the final order.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Phase {
-    /// Order of the problem's fused axes after the phase.
+    /// Order of the problem's fused axes after the phase. Empty for record conversions and plans of a
+    /// single stage.
     pub order: Vec<usize>,
     /// Route of the phase.
     pub route: Route,

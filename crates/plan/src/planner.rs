@@ -210,8 +210,8 @@ impl Planner {
             (None, _) => return Ok((Candidate::default(), Vec::new())),
         };
         let Some(best) = found else {
-            // Route `one-stage` supports any permutation: its reason is the device's, not the
-            // route's.
+            // Report the reason of route `one-stage`, if there is one: the route supports any
+            // permutation, so the reason is a limit of the device.
             let one_stage = rejected.iter().position(|one| one.route == Route::ONE_STAGE);
             let unestimated =
                 RejectedRoute { route: Route::NOTHING, reason: Infeasible::Unestimated };

@@ -92,7 +92,8 @@ impl RecordPlanner<'_> {
         (found, rejected)
     }
 
-    /// Returns the candidates without an intermediate layout, and the infeasible routes.
+    /// Returns the candidates that do not go by way of AoS, and the routes that were tried and are
+    /// infeasible, except `one-stage`.
     fn between(&self, retile: &LayoutChange) -> Found {
         if retile.is_identity() {
             return (vec![Candidate::default()], Vec::new());

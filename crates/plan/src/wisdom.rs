@@ -163,7 +163,7 @@ impl Wisdom {
     pub fn load(path: &Path) -> Result<Self, WisdomError> {
         atomic_file::require_regular_file(path).map_err(|error| WisdomError::io(path, error))?;
         let text = match fs::read(path) {
-            // A file that was just created to be locked is empty.
+            // An empty file was just created by a writer in order to lock it, and has no entries yet.
             Ok(text) if text.is_empty() => return Ok(Wisdom::new()),
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

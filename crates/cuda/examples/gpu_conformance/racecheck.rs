@@ -20,9 +20,8 @@ const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels, in addition to [`SYNCHRONISED`], whose threads wait for each other within a block or by
 /// flags.
-const WITHIN: [&str; 31] = [
+const WITHIN: [&str; 30] = [
     "barrier_block",
-    "barrier_tile",
     "barrier_micro",
     "barrier_few",
     "barrier_axes",

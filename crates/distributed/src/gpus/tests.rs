@@ -1,5 +1,5 @@
-//! Ranks on a simulated card whose launches do nothing
-//! (`crates/cuda/tests/driver_library/card.c`), in a separate process.
+//! Tests with ranks on a simulated card whose launches do nothing
+//! (`crates/cuda/tests/driver_library/card.c`). Each runs in a separate process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -17,8 +17,8 @@ fn planned() -> MultiGpu {
     change.plan_on(&[gpu.clone(), gpu]).unwrap()
 }
 
-/// Checks that `run` requires one buffer per rank, long enough, aligned, and not overlapping
-/// another. Otherwise it queues nothing.
+/// Checks that `run` returns an error unless there is one buffer per rank, each long enough, aligned
+/// and not overlapping another.
 #[test]
 fn run_rejects_buffers_when_they_cannot_store_the_parts() {
     children::runs_on("gpus::tests", "memory", "card.c", &[]);

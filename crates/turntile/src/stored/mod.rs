@@ -97,7 +97,8 @@ impl<M: Mode> Transpose<M> {
 }
 
 impl TransposeRequest {
-    /// Returns the first option that is set but only applies to plans in memory.
+    /// Returns the name of the first option that is set but only applies to plans in memory, or
+    /// `None`.
     fn in_memory_only(&self) -> Option<&'static str> {
         let given = [
             (self.cap.is_some(), "a workspace cap"),
