@@ -29,6 +29,8 @@ pub(crate) struct DeviceProperties {
     pub shared_bytes: usize,
     /// Shared memory per multiprocessor.
     pub unit_shared_bytes: usize,
+    /// Maximum resident threads per multiprocessor.
+    pub unit_threads: usize,
     /// Registers of 4 bytes per block.
     pub registers: usize,
     /// Whether cooperative launches are supported.

@@ -101,6 +101,7 @@ impl Gpu {
             units: found.units,
             shared_bytes: found.shared_bytes,
             unit_shared_bytes: found.unit_shared_bytes,
+            unit_threads: found.unit_threads,
             registers: found.registers,
             cluster: largest_cluster(&context, &found)?,
             cooperative: found.cooperative,

@@ -16,6 +16,8 @@ pub struct DeviceLimits {
     pub shared_bytes: usize,
     /// Shared memory per multiprocessor, in bytes.
     pub unit_shared_bytes: usize,
+    /// Maximum resident threads per multiprocessor.
+    pub unit_threads: usize,
     /// Registers of 4 bytes per block.
     pub registers: usize,
     /// Maximum blocks of a cluster; 1 if the device does not support clusters.
@@ -30,6 +32,7 @@ impl DeviceLimits {
         units: 132,
         shared_bytes: 227 << 10,
         unit_shared_bytes: 228 << 10,
+        unit_threads: 2048,
         registers: 64 << 10,
         cluster: 16,
         cooperative: true,

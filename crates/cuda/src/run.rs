@@ -68,12 +68,15 @@ impl Prepared {
     /// plans.
     ///
     /// # Errors
-    /// See [`Gpu::prepare`]. [`CudaError::OtherProblem`]: the plans solve different problems.
+    /// See [`Gpu::prepare`]. [`CudaError::OtherProblem`]: the plans solve different problems. [`CudaError::OutOfMemory`]: the
+    /// plan's own workspace cannot grow.
     pub fn or(mut self, plan: &Plan) -> Result<Self, CudaError> {
         let work = Work::of_plan(plan)?;
         self.work().same_problem(&work)?;
         self.loaded.push(self.gpu.load(work)?);
-        Ok(self)
+        // The plan's own workspace must also be large enough for this plan.
+        let short = self.own.as_ref().is_some_and(|own| own.bytes() < self.workspace_bytes());
+        if short { self.with_own_workspace() } else { Ok(self) }
     }
 
     /// Enables in-place runs that scale the result ([`run_scaled_raw`](Self::run_scaled_raw)). Loads the scaling kernels for all

@@ -133,6 +133,38 @@ fn child_less_aligned() {
     assert!(matches!(refused, Err(CudaError::Misaligned { need: 4, .. })), "{refused:?}");
 }
 
+/// A workspace that was allocated for the first plan grows for a second one that needs more.
+#[test]
+fn own_workspace_is_enough_for_every_plan() {
+    runs("own_workspace", &[]);
+}
+
+#[test]
+#[ignore = "run by `own_workspace_is_enough_for_every_plan`"]
+fn child_own_workspace() {
+    let gpu = Gpu::primary(0).unwrap();
+    let planner = Planner::new(gpu.device().clone());
+    let candidates = |alignment| {
+        let problem = Problem::new(4096, 6000, 4).unwrap().with_alignment(alignment);
+        planner.candidates(&problem).candidates.into_iter()
+    };
+    let small = candidates(16).min_by_key(|plan| plan.workspace_bytes).unwrap();
+    let large = candidates(4).max_by_key(|plan| plan.workspace_bytes).unwrap();
+    assert!(small.workspace_bytes < large.workspace_bytes, "{small}, {large}");
+    let prepared = gpu.prepare(&small).unwrap().with_own_workspace().unwrap().or(&large).unwrap();
+    let Buffers { data, .. } = memory(&prepared);
+    for address in [data.0, data.0 + 4] {
+        let buffers = Buffers { data: (address, data.1), source: None, workspace: None };
+        // SAFETY: no launch of this card accesses memory.
+        assert_eq!(unsafe { prepared.run_raw(ptr::null_mut(), buffers) }, Ok(()));
+    }
+    // The card ends the process if memory that queued work may use is freed.
+    type Synchronize = unsafe extern "C" fn(*mut std::ffi::c_void) -> i32;
+    let synchronize: Synchronize = driver_function(c"cuStreamSynchronize");
+    // SAFETY: the null stream of this card is a plain number.
+    assert_eq!(unsafe { synchronize(ptr::null_mut()) }, 0);
+}
+
 /// A copy from or to a slice is complete when the call returns, and stays within the memory.
 #[test]
 fn copies_to_and_from_a_host_are_waited_for() {

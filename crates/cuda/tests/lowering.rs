@@ -257,3 +257,16 @@ fn every_way_out_of_place_fits_the_device_code() {
     let nothing = Work::of_plan(&planner.plan(&empty).unwrap()).unwrap();
     assert_eq!(nothing.calls(), []);
 }
+
+/// Movers use a static stride over the grid: blocks that are not resident would run as a second wave.
+#[test]
+fn movers_launch_at_most_the_resident_blocks() {
+    let limits = DeviceLimits { unit_threads: 1536, ..DeviceLimits::H200 };
+    for unit in [1, 33, 64, 1000, 4000] {
+        let shape = swap([1, 2000, 1, 3000, unit]);
+        let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &limits };
+        for call in lower(&shape, Strategy::Moves, at).unwrap() {
+            assert!(call.groups * call.threads <= 132 * 1536, "{unit}: {call:?}");
+        }
+    }
+}

@@ -182,6 +182,8 @@ impl Context {
         const MEMORY_CLOCK: c_int = 36;
         /// `CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH`, in bits.
         const BUS_WIDTH: c_int = 37;
+        /// `CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR`.
+        const THREADS: c_int = 39;
         /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`.
         const MAJOR: c_int = 75;
         /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR`.
@@ -203,6 +205,7 @@ impl Context {
             units: self.multiprocessors()?,
             shared_bytes: self.block_shared_bytes()?,
             unit_shared_bytes: self.attribute(SHARED)?,
+            unit_threads: self.attribute(THREADS)?,
             registers: self.attribute(REGISTERS)?,
             cooperative: self.attribute(COOPERATIVE)? == 1,
             // Two transfers per clock.

@@ -189,12 +189,12 @@ pub fn global(shape: &StageMap, at: TargetParams) -> Lowered {
             let workers = (at.limits.shared_bytes / 2 / each).clamp(1, THREADS / lanes);
             let threads = ((workers + 1).next_power_of_two() / 2 * lanes).max(32);
             let shared_bytes = threads / lanes * each;
-            let blocks =
-                (at.limits.shared_bytes / (shared_bytes + 1024)).clamp(1, 2048 / threads).min(32);
+            let blocks = (at.limits.shared_bytes / (shared_bytes + 1024)).clamp(1, 32);
             (in_shared.ok_or(LowerError::NoKernel)?, false, blocks, threads, shared_bytes)
         }
     };
-    let blocks = moved.blocks(threads, at.limits.units * blocks);
+    let resident = blocks.min(at.limits.unit_threads / threads).max(1);
+    let blocks = moved.blocks(threads, at.limits.units * resident);
     let flags = WorkspacePart::Flags(flag_words(moved.units) * 4);
     let launch = at.launch((family, moved.word, entry), Size { blocks, threads, shared_bytes })?;
     Ok(launch.using(flags, moved.params(narrow)?))

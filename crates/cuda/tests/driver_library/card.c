@@ -39,6 +39,7 @@ int cuDeviceGetAttribute(int *value, int which, int device) {
     switch (which) {
     case 12: *value = 65536; return 0;      /* registers per block */
     case 16: *value = ALL_UNITS; return 0;
+    case 39: *value = 2048; return 0;       /* threads per multiprocessor */
     case 75: *value = 8; return 0;          /* compute capability 8.0: without clusters */
     case 76: *value = 0; return 0;
     case 81: *value = SHARED + 1024; return 0;
