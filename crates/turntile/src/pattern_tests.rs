@@ -154,10 +154,11 @@ proptest! {
         if spaces {
             pattern = format!("  {}  ", pattern.replace("->", "  ->  ").replace('(', " ( "));
         }
+        let parts = left.concat();
         let known: Vec<(&str, usize)> = match spaces {
             // Sizes may also be given for all parts of an axis, and for axes that are not split.
-            true => left.concat().iter().filter(|part| part.0.starts_with("n_"))
-                .map(|part| (&*part.0.clone().leak(), part.1)).collect(),
+            true => parts.iter().filter(|part| part.0.starts_with("n_"))
+                .map(|part| (&*part.0, part.1)).collect(),
             false => sizes(&left),
         };
         let all = Rearrangement::new(&pattern, &shape(&left), &known);
