@@ -198,7 +198,7 @@ def test_an_error_of_one_is_one_of_all(change, error, says):
 @pytest.mark.parametrize("options", [{"axes": (0, 1)}, {"parts": ([2, 2, 2], [9, 0, 0])}, {"message": 5}])
 def test_ranks_that_disagree(options):
     raised = refused(lambda rank, local: local, **options)
-    assert all(type(error) is distributed.RefusedError and "rank 1 was asked" in str(error) for error in raised), raised
+    assert all(type(error) is distributed.RefusedError and "rank 1 requests another" in str(error) for error in raised), raised
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_relayout_refuses():
         ((7, [(0, 1)], "soa"), {}, ValueError, "24 bytes are no whole number of records of 7"),
         ((12, [(0, 13)], "soa"), {}, ValueError, "ends at byte 13"),
         ((12, [(0, 4), (2, 4)], "soa"), {}, ValueError, "overlap"),
-        ((12, [(0, 0)], "soa"), {}, ValueError, "no bytes"),
+        ((12, [(0, 0)], "soa"), {}, ValueError, "has 0 bytes"),
         ((12, [3], "soa"), {}, TypeError, "pairs of integers"),
         ((12, [(0,)], "soa"), {}, TypeError, "pairs of integers"),
         ((12, [(0, 4)], "sao"), {}, ValueError, "no layout is named"),
