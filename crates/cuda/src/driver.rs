@@ -1,7 +1,7 @@
 //! The CUDA driver: contexts, modules, memory, streams and events. Knows nothing of plans.
 //!
 //! Every call makes the context of its object current, and restores the thread's previous context. Without feature `cuda`, and
-//! on systems other than Linux, `functions::driver` returns [`CudaError::NoBackend`](crate::CudaError::NoBackend), so that no
+//! on systems other than Linux, `library::driver` returns [`CudaError::NoBackend`](crate::CudaError::NoBackend), so that no
 //! object exists.
 
 use std::ffi::CStr;

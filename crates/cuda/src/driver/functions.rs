@@ -65,7 +65,7 @@ pub(crate) struct CUexecAffinityParam {
     pub multiprocessors: c_uint,
 }
 
-/// `CUlaunchAttribute`: its number, and a value of 64 bytes, of which no attribute used here needs more than 12.
+/// `CUlaunchAttribute`: a number, and a value of 64 bytes. The attributes that this crate sets have at most 12 bytes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct CUlaunchAttribute {
