@@ -40,7 +40,7 @@ const PEERS: &[Peer] = &[
         wide: true,
         threaded: true,
         prepare: |_, Case { rows, cols, floats, threads }| {
-            let planned = turntile::Transpose::new::<u8>(rows, cols).elem_bytes(4 * floats)
+            let planned = turntile::Transpose::new::<u8>(rows, cols).itemsize(4 * floats)
                 .threads(threads)
                 .plan()
                 .expect("there is a plan for every shape");

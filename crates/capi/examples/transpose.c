@@ -25,7 +25,7 @@ int main(void) {
     desc.axes = axes;
     desc.batch = BATCH;
     desc.threads = 2;
-    desc.workspace_cap = 64 << 10;
+    desc.workspace_limit = 64 << 10;
     turntile_plan *plan;
     must(turntile_plan_create(&desc, &plan));
 

@@ -98,7 +98,7 @@ typedef struct turntile_desc {
     const size_t *axes;    /* axis i of the result is axis axes[i] of the source: of a transposition 1, 0 */
     size_t batch;          /* equal arrays, one after the other in memory; 0 means 1 */
     size_t threads;        /* of the host, at most; 0 means one for each core (or RAYON_NUM_THREADS) */
-    size_t workspace_cap;  /* bytes of workspace at most; 0 means 2% and 1 MiB a thread, on a GPU 2% or 16 MiB if that is more,
+    size_t workspace_limit;  /* bytes of workspace at most; 0 means 2% and 1 MiB a thread, on a GPU 2% or 16 MiB if that is more,
                               and with lda or ldb the elements between rows that are in the way */
     size_t alignment;      /* what device addresses are multiples of, a power of two; 0 means 16 */
     size_t lda;            /* of a matrix in place: elements from a row to the next, before; 0 means cols */

@@ -116,8 +116,8 @@ public:
     options &batch(std::size_t arrays) { return desc_.batch = arrays, *this; }
     options &threads(std::size_t most) { return desc_.threads = most, *this; }
     /// Bytes of workspace at most, down to 0.
-    options &workspace_cap(std::size_t bytes) {
-        desc_.workspace_cap = bytes;
+    options &workspace_limit(std::size_t bytes) {
+        desc_.workspace_limit = bytes;
         desc_.flags = bytes == 0 ? desc_.flags | TURNTILE_NO_WORKSPACE : desc_.flags & ~uint32_t(TURNTILE_NO_WORKSPACE);
         return *this;
     }

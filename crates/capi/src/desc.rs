@@ -40,7 +40,7 @@ pub struct Desc {
     /// Threads at most; 0 is all.
     pub threads: usize,
     /// Bytes of workspace at most; 0 is what the library chooses.
-    pub workspace_cap: usize,
+    pub workspace_limit: usize,
     /// What addresses of device memory are multiples of; 0 is 16.
     pub alignment: usize,
     /// Elements from a row of a matrix to the next before; 0 is as many as a row has.
@@ -145,9 +145,9 @@ impl Desc {
             return Err(Failure::field("flags", self.flags, why));
         }
         let none = self.flags & NO_WORKSPACE != 0;
-        if none && self.workspace_cap > 0 {
+        if none && self.workspace_limit > 0 {
             let why = "with TURNTILE_NO_WORKSPACE it is 0";
-            return Err(Failure::field("workspace_cap", self.workspace_cap, why));
+            return Err(Failure::field("workspace_limit", self.workspace_limit, why));
         }
         if self.alignment > 0 && !self.alignment.is_power_of_two() {
             return Err(Failure::field("alignment", self.alignment, "it is no power of two"));
@@ -155,14 +155,14 @@ impl Desc {
         // The axes as they were given: planned, they have the batch before them.
         Problem::permuted(extents, axes, self.elem_bytes).map_err(turntile::Error::from)?;
         let mut transpose =
-            Transpose::permute::<u8>(extents, axes).elem_bytes(self.elem_bytes).dynamic();
+            Transpose::permute::<u8>(extents, axes).itemsize(self.elem_bytes).dynamic();
         transpose = transpose.batch(self.batch.max(1));
         if self.threads > 0 {
             transpose = transpose.threads(self.threads);
         }
-        if none || self.workspace_cap > 0 {
+        if none || self.workspace_limit > 0 {
             transpose =
-                transpose.workspace_cap(self.workspace_cap / WORKSPACE_UNIT * WORKSPACE_UNIT);
+                transpose.workspace_limit(self.workspace_limit / WORKSPACE_UNIT * WORKSPACE_UNIT);
         }
         if self.alignment > 0 {
             transpose = transpose.alignment(self.alignment);
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     /// What a descriptor of a 5 by 7 matrix to be transposed asks for.
-    fn asked(lda: usize, ldb: usize, workspace_cap: usize) -> Problem {
+    fn asked(lda: usize, ldb: usize, workspace_limit: usize) -> Problem {
         let (extents, axes) = ([5, 7], [1, 0]);
         let desc = Desc {
             size: size_of::<Desc>(),
@@ -197,7 +197,7 @@ mod tests {
             axes: axes.as_ptr(),
             batch: 0,
             threads: 0,
-            workspace_cap,
+            workspace_limit,
             alignment: 0,
             lda,
             ldb,

@@ -86,7 +86,7 @@ fn assertions() -> String {
     fields! {
         size: size_t, version: uint32_t, device: uint32_t, device_index: i32, flags: uint32_t, elem_bytes: size_t,
         rank: size_t, extents: *const size_t, axes: *const size_t, batch: size_t, threads: size_t,
-        workspace_cap: size_t, alignment: size_t, lda: size_t, ldb: size_t,
+        workspace_limit: size_t, alignment: size_t, lda: size_t, ldb: size_t,
     }
     let functions = functions! {
         safe turntile_version() -> uint32_t;

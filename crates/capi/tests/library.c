@@ -145,11 +145,11 @@ static void batches_caps_and_addresses(void) {
     size_t caps[] = {0, 1 << 20, 1000, 16, 7};
     for (int k = 0; k < 6; k++) {
         desc.flags = k == 5 ? TURNTILE_NO_WORKSPACE : 0;
-        desc.workspace_cap = k == 5 ? 0 : caps[k];
+        desc.workspace_limit = k == 5 ? 0 : caps[k];
         turntile_plan *plan = NULL;
         CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
         size_t need = turntile_plan_workspace(plan);
-        CHECK(k == 0 || need <= desc.workspace_cap);
+        CHECK(k == 0 || need <= desc.workspace_limit);
         /* Any address will do for data. */
         for (size_t odd = 0; odd < 8; odd += 3) {
             memcpy(data + odd, before, bytes);
@@ -250,8 +250,8 @@ static void descriptors(void) {
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "device_index is -2");
     desc = good, desc.flags = 4;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "flags is 4");
-    desc = good, desc.flags = TURNTILE_NO_WORKSPACE, desc.workspace_cap = 9;
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "workspace_cap is 9");
+    desc = good, desc.flags = TURNTILE_NO_WORKSPACE, desc.workspace_limit = 9;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "workspace_limit is 9");
     desc = good, desc.alignment = 24;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "alignment is 24");
     desc = good, desc.elem_bytes = 0;

@@ -74,7 +74,7 @@ impl Settings {
         }
         if let Some(amount) = self.workspace {
             let bytes = transpose.problem()?.bytes();
-            transpose = transpose.workspace_cap(amount.of(bytes));
+            transpose = transpose.workspace_limit(amount.of(bytes));
         }
         if let Some(file) = self.wisdom() {
             transpose = transpose.wisdom(file);
@@ -182,7 +182,7 @@ impl TransposeArgs {
     pub fn raw(&self) -> Option<Raw> {
         let (rows, cols, batch) = (self.rows?, self.cols?, self.batch.unwrap_or(1));
         let transpose =
-            Transpose::new::<u8>(rows, cols).elem_bytes(self.elem_bytes?.get()).batch(batch);
+            Transpose::new::<u8>(rows, cols).itemsize(self.elem_bytes?.get()).batch(batch);
         let shapes = [[batch, rows, cols], [batch, cols, rows]];
         let shapes = shapes.map(|shape| shape[usize::from(batch == 1)..].to_vec());
         Some(Raw { transpose, shapes })
@@ -326,7 +326,7 @@ impl Headerless {
         };
         let all = axes(shape)?;
         let transpose =
-            Transpose::permute::<u8>(all.extents(), all.order()).elem_bytes(elem_bytes.get());
+            Transpose::permute::<u8>(all.extents(), all.order()).itemsize(elem_bytes.get());
         Ok(Some(Raw { transpose, shapes: [shape.clone(), all.shape()] }))
     }
 }

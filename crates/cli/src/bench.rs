@@ -94,7 +94,7 @@ impl Shape {
     /// The transposition of so many of it, one after the other, of elements of so many bytes.
     pub fn transpose(&self, batch: usize, elem_bytes: usize) -> Transpose<Dynamic> {
         Transpose::permute::<u8>(&self.extents, &self.axes)
-            .elem_bytes(elem_bytes)
+            .itemsize(elem_bytes)
             .batch(batch)
             .dynamic()
     }
@@ -186,7 +186,7 @@ impl Row {
             cols: problem.cols(),
             shape: joined(problem.extents(), "x"),
             axes: joined(problem.order(), "-"),
-            elem_bytes: problem.elem_bytes(),
+            elem_bytes: problem.itemsize(),
             device: plan.device.to_string(),
             threads: on_host.then(|| how.threads()),
             pages: on_host.then_some(how.pages),

@@ -137,7 +137,7 @@ fn verify(
     workspace: &mut Workspace,
 ) -> Result<()> {
     let problem = &planned.plan().problem;
-    let (elem_bytes, bytes) = (problem.elem_bytes(), problem.bytes());
+    let (elem_bytes, bytes) = (problem.itemsize(), problem.bytes());
     for (number, element) in data[..bytes].chunks_exact_mut(elem_bytes).enumerate() {
         fill(number, element);
     }
@@ -147,7 +147,7 @@ fn verify(
 
 /// Compares every element with what the problem makes of numbered ones.
 fn compare(problem: &Problem, turned: &[u8]) -> Result<()> {
-    let elem_bytes = problem.elem_bytes();
+    let elem_bytes = problem.itemsize();
     if let Some(retile) = problem.records() {
         let back = retile.inverse();
         let mut want = vec![0; elem_bytes];
@@ -215,7 +215,7 @@ fn on_gpu(gpu: &Gpu, transpose: &Transpose<Dynamic>, how: How) -> Result<Figures
 
     let wrong = planned.wrong_elements(&mut watch)?;
     if wrong > 0 {
-        let (elements, plan) = (problem.bytes() / problem.elem_bytes(), planned.plan());
+        let (elements, plan) = (problem.bytes() / problem.itemsize(), planned.plan());
         bail!("{wrong} of {elements} elements are wrong after {plan}");
     }
     let (mut copies, mut turns, mut queueing) = (Vec::new(), Vec::new(), Vec::new());
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn every_element_is_verified() {
         let planned = |axes| {
-            Transpose::permute::<u8>(&[3, 4, 2, 5], axes).elem_bytes(4).dynamic().plan().unwrap()
+            Transpose::permute::<u8>(&[3, 4, 2, 5], axes).itemsize(4).dynamic().plan().unwrap()
         };
         let (right, of_another) = (planned(&[2, 0, 3, 1]), planned(&[2, 0, 1, 3]));
         let (mut data, mut other) = (vec![0; 480], vec![0; 480]);

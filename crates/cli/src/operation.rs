@@ -80,7 +80,7 @@ impl Operation<'_> {
             if order == AxisOrder::C { (0..rank).collect() } else { (0..rank).rev().collect() }
         };
         let axes = axes.in_memory(&lie(header.shape.len(), header.order), &lie(shape.len(), order));
-        Ok(Transpose::permute::<u8>(axes.extents(), axes.order()).elem_bytes(item))
+        Ok(Transpose::permute::<u8>(axes.extents(), axes.order()).itemsize(item))
     }
 
     /// The same of a file's array, be it empty.
@@ -101,11 +101,11 @@ fn transposition(header: &Header, item: usize) -> Transpose {
     let leading = npy::volume(leading).unwrap_or(usize::MAX);
     match header.order {
         _ if leading == 0 => {
-            Transpose::permute::<u8>(&[0, *rows, *cols], &[0, 2, 1]).elem_bytes(item)
+            Transpose::permute::<u8>(&[0, *rows, *cols], &[0, 2, 1]).itemsize(item)
         }
-        AxisOrder::C => Transpose::new::<u8>(*rows, *cols).elem_bytes(item).batch(leading),
+        AxisOrder::C => Transpose::new::<u8>(*rows, *cols).itemsize(item).batch(leading),
         AxisOrder::Fortran => {
-            Transpose::new::<u8>(*cols, *rows).elem_bytes(leading.saturating_mul(item))
+            Transpose::new::<u8>(*cols, *rows).itemsize(leading.saturating_mul(item))
         }
     }
 }
@@ -174,12 +174,11 @@ fn of_raw(raw: &Raw, got: Option<u64>) -> Result<(Change, Array, Array)> {
     let problem = raw.transpose.problem()?;
     let data_bytes = problem.bytes();
     if let Some(got) = got.filter(|&got| got != data_bytes as u64) {
-        let shape = format!("{} x {}", joined(&raw.shapes[0], " x "), problem.elem_bytes());
+        let shape = format!("{} x {}", joined(&raw.shapes[0], " x "), problem.itemsize());
         return Err(anyhow!("expected {data_bytes} bytes ({shape}), got {got}"));
     }
     let step = Some(raw.transpose.clone()).filter(|_| !problem.is_empty());
-    let [before, after] =
-        raw.shapes.clone().map(|shape| Array::of_raw(shape, problem.elem_bytes()));
+    let [before, after] = raw.shapes.clone().map(|shape| Array::of_raw(shape, problem.itemsize()));
     Ok((Change { header: Vec::new(), data_bytes, step }, before, after))
 }
 
@@ -261,7 +260,7 @@ mod tests {
     #[test]
     fn raw_lengths_are_checked() {
         let raw = |rows| Raw {
-            transpose: Transpose::new::<u8>(rows, 5).elem_bytes(12).batch(2),
+            transpose: Transpose::new::<u8>(rows, 5).itemsize(12).batch(2),
             shapes: [vec![2, rows, 5], vec![2, 5, rows]],
         };
         assert!(of_raw(&raw(3), Some(360)).unwrap().0.step.is_some());

@@ -165,7 +165,7 @@ impl ProblemArgs {
         // The command line has been checked for it.
         let elem_bytes = self.elem_bytes.map_or(1, usize::from);
         Ok(Transpose::permute::<u8>(axes.extents(), axes.order())
-            .elem_bytes(elem_bytes)
+            .itemsize(elem_bytes)
             .batch(self.batch.unwrap_or(1)))
     }
 

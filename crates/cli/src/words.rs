@@ -44,7 +44,7 @@ fn of_problem(problem: &Problem) -> String {
     format!(
         "The {} {what} of {}-byte elements becomes {} {place}.",
         by_x(from),
-        problem.elem_bytes(),
+        problem.itemsize(),
         by_x(&to)
     )
 }

@@ -126,7 +126,7 @@ fn planned(
     memory: usize,
 ) -> Result<(Option<Transposer>, Option<OutOfCore>)> {
     let (bytes, room) = (change.data_bytes, memory::less_the_command(memory));
-    let unmoved = || Transpose::permute::<u8>(&[bytes], &[0]).elem_bytes(1);
+    let unmoved = || Transpose::permute::<u8>(&[bytes], &[0]).itemsize(1);
     let transpose = match &change.step {
         Some(step) => settings.apply(step.clone())?,
         None => unmoved(),

@@ -56,7 +56,7 @@ impl Executor {
     pub fn new(plan: Plan, threads: usize) -> Result<Self, RunError> {
         plan.check()?;
         let config = |(number, stage): (usize, &Stage)| {
-            config_of(stage, number, plan.problem.elem_bytes(), threads)
+            config_of(stage, number, plan.problem.itemsize(), threads)
         };
         let configs = (1..).zip(plan.stages()).map(config).collect::<Result<_, _>>()?;
         let saved_gap_bytes = plan.saved_gap_bytes();

@@ -20,7 +20,7 @@ const GUARD: usize = 3;
 /// belongs to the source.
 fn moved(p: &Problem, data: &[u8]) -> (Vec<u8>, Vec<bool>) {
     let leading = leading(p);
-    let (source, result, e) = (leading.source(), leading.result(), p.elem_bytes());
+    let (source, result, e) = (leading.source(), leading.result(), p.itemsize());
     let (mut want, mut of_source) = (data.to_vec(), vec![false; data.len() / e]);
     for i in 0..source.rows() {
         for j in 0..source.cols() {
@@ -81,7 +81,7 @@ fn check(plan: Plan, threads: usize) {
 fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };
-    let (p, e) = (problem.clone(), problem.elem_bytes());
+    let (p, e) = (problem.clone(), problem.itemsize());
     let before = numbered(p.span() + GUARD, e);
     let (want, of_source) = moved(&p, &before);
     for plan in plans {

@@ -185,7 +185,7 @@ impl Work {
 
     /// Returns `true` for a whole plan whose elements have the size of `number`.
     pub(crate) fn is_of(&self, number: ScalarKind) -> bool {
-        self.problem.as_ref().is_some_and(|problem| problem.elem_bytes() == number.bytes())
+        self.problem.as_ref().is_some_and(|problem| problem.itemsize() == number.bytes())
     }
 
     /// Appends `next`, which runs on the same memory.
@@ -344,7 +344,7 @@ fn spots_of(launches: &LaunchList, kept: usize) -> impl Iterator<Item = [BufferO
 /// Returns the launches of the plan's stages, after checking that they were made for these stages.
 fn launches_of(plan: &Plan) -> Result<Vec<&LaunchList>, CudaError> {
     plan.check()?;
-    let (elem_bytes, alignment) = (plan.problem.elem_bytes(), plan.problem.alignment());
+    let (elem_bytes, alignment) = (plan.problem.itemsize(), plan.problem.alignment());
     let mut all = Vec::new();
     for (number, stage) in (1..).zip(plan.stages()) {
         let Some(launches) = stage.implementation.launch_config.get::<LaunchList>() else {

@@ -110,7 +110,7 @@ impl Stopwatch {
         run: impl FnOnce() -> Result<(), CudaError>,
     ) -> Result<u64, CudaError> {
         let (need, have) = (problem.bytes(), to.1.min(from.1));
-        let Some(bytes) = u32::try_from(problem.elem_bytes()).ok().filter(|_| need <= have) else {
+        let Some(bytes) = u32::try_from(problem.itemsize()).ok().filter(|_| need <= have) else {
             return Err(CudaError::Length { what: "problem", need, have });
         };
         let (elements, axes) = (problem.len() as u64, plain_axes(&problem.fused()));

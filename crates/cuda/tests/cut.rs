@@ -18,7 +18,7 @@ use crate::leading::{NOTHING, run};
 /// their kernels.
 fn check(problem: Problem, rule: TileRule) -> (usize, BTreeSet<String>) {
     let planner = Planner::new(GpuDevice::h200()).with_route(Route::CUT).with_tiles(rule);
-    let (elem, mut met) = (problem.elem_bytes(), BTreeSet::new());
+    let (elem, mut met) = (problem.itemsize(), BTreeSet::new());
     let plans = planner.candidates(&problem).candidates;
     for plan in &plans {
         let work = Work::of_plan(plan).unwrap();

@@ -108,7 +108,7 @@ fn check(plan: &Plan) -> Work {
     let work = Work::of_plan(plan).unwrap();
     assert!(work.workspace_bytes() <= plan.workspace_bytes, "{plan}");
     assert_eq!(work.bytes(), plan.problem.span_bytes());
-    let (leading, e) = (leading(&plan.problem), plan.problem.elem_bytes());
+    let (leading, e) = (leading(&plan.problem), plan.problem.itemsize());
     let (source, result) = (leading.source(), leading.result());
     let mut data: Vec<u32> = (0..(leading.span() * e) as u32).collect();
     let mut want = data.clone();
@@ -167,7 +167,7 @@ fn tiled(problem: &Problem) -> Vec<Plan> {
 
 /// Checks every candidate within the default cap, at the element's alignment and at 16 bytes.
 fn check_every_way(problem: Problem) -> Vec<Work> {
-    let elem = problem.elem_bytes();
+    let elem = problem.itemsize();
     let mut works = Vec::new();
     for alignment in crate::cases::alignments(elem) {
         let problem = problem.with_alignment(alignment);

@@ -178,7 +178,7 @@ fn caps_leave_out_what_needs_more() {
 /// Follows a plan's launches through its whole problem, and parses its printed text.
 fn run(plan: &Plan, work: &Work) {
     let (problem, calls) = (&plan.problem, work.calls());
-    let elem = problem.elem_bytes();
+    let elem = problem.itemsize();
     for offset in offsets(problem.bytes()) {
         let want = problem.dest(offset / elem) * elem + offset % elem;
         let at = through(plan, work, offset).unwrap_or_else(|why| panic!("{plan}: {why:?}"));

@@ -65,7 +65,7 @@ impl Redistribution {
     ///
     /// Loads the kernels and permanently enables peer access between the GPUs if the hardware
     /// supports it. Allocates the workspace of each rank: the maximum that a local stage needs, and
-    /// three message buffers. Without a [cap](Self::workspace_cap) a local stage needs at most the
+    /// three message buffers. Without a [cap](Self::workspace_limit) a local stage needs at most the
     /// larger of 2% of the rank's part and 16 MiB. The [number of threads](Self::threads) has no
     /// effect.
     ///
@@ -103,7 +103,7 @@ impl Redistribution {
             if let Some(squares) = &squares {
                 local = [Vec::new(), self.stages_after_swap(squares)];
             }
-            let swap = squares.map(|squares| Swap::new(gpu, squares.squares, self.elem_bytes()));
+            let swap = squares.map(|squares| Swap::new(gpu, squares.squares, self.itemsize()));
             let plan = |stages: Vec<Alternatives>| plan_stages(&stages, |stage| stage.plan_on(gpu));
             let [first, last] = local.map(plan);
             let copied = blocks.as_ref().filter(|_| squares.is_none());
@@ -116,7 +116,7 @@ impl Redistribution {
         }
         let commands = match (&exchanged, &squares) {
             (Some(blocks), Some(squares)) => {
-                gpu_schedule::tile_swaps(blocks, squares, self.elem_bytes())
+                gpu_schedule::tile_swaps(blocks, squares, self.itemsize())
             }
             (blocks, _) => gpu_schedule::copies(got, blocks.as_ref(), max_message),
         };

@@ -157,8 +157,8 @@ impl Redistribution {
     }
 
     /// Limits the workspace of each local stage to `bytes` bytes. The default is that of
-    /// [`Transpose::workspace_cap`].
-    pub fn workspace_cap(self, bytes: usize) -> Self {
+    /// [`Transpose::workspace_limit`].
+    pub fn workspace_limit(self, bytes: usize) -> Self {
         Redistribution { cap: Some(bytes), ..self }
     }
 
@@ -282,7 +282,7 @@ impl Redistribution {
         vec![self.alternatives(&LocalStage::Axes(shape, vec![0, 3, 2, 1]))]
     }
 
-    pub(crate) fn elem_bytes(&self) -> usize {
+    pub(crate) fn itemsize(&self) -> usize {
         self.elem_bytes
     }
 
@@ -319,7 +319,7 @@ impl Redistribution {
         if let Some(&axis) = [i, q].into_iter().find(|&&axis| axis >= axes) {
             return Err(Error::Axis { axis, axes });
         }
-        Transpose::permute::<u8>(&self.shape, &self.axes).elem_bytes(self.elem_bytes).problem()?;
+        Transpose::permute::<u8>(&self.shape, &self.axes).itemsize(self.elem_bytes).problem()?;
         let k = self.axes[*q];
         for (axis, parts) in [(*i, before), (k, after)] {
             let (expected, got) = (self.shape[axis], parts.extent());
@@ -362,7 +362,7 @@ impl Redistribution {
     fn bytes(&self, shape: &[usize]) -> Result<usize, Error> {
         let order: Vec<usize> = (0..shape.len()).collect();
         let problem =
-            Transpose::permute::<u8>(shape, &order).elem_bytes(self.elem_bytes).problem()?;
+            Transpose::permute::<u8>(shape, &order).itemsize(self.elem_bytes).problem()?;
         Ok(problem.len() * self.elem_bytes)
     }
 
@@ -440,7 +440,7 @@ impl Redistribution {
         match stage {
             LocalStage::Axes(shape, order) if !order.is_sorted() && !shape.contains(&0) => {
                 let bytes = shape.iter().product::<usize>() * self.elem_bytes;
-                let request = Transpose::permute::<u8>(shape, order).elem_bytes(self.elem_bytes);
+                let request = Transpose::permute::<u8>(shape, order).itemsize(self.elem_bytes);
                 vec![vec![(0..bytes, self.with_limits(request))]]
             }
             LocalStage::Records { records, sizes, unit, from, to } if *records > 1 => {
@@ -479,7 +479,7 @@ impl Redistribution {
             (
                 range,
                 self.with_limits(
-                    Transpose::new::<u8>(rows, cols).elem_bytes(unit).alignment(alignment),
+                    Transpose::new::<u8>(rows, cols).itemsize(unit).alignment(alignment),
                 ),
             )
         };
@@ -497,7 +497,7 @@ impl Redistribution {
     /// Applies the limits on threads and workspace to a local stage.
     fn with_limits(&self, request: Transpose) -> Transpose {
         let request = self.threads.map_or(request.clone(), |threads| request.threads(threads));
-        self.cap.map_or(request.clone(), |cap| request.workspace_cap(cap))
+        self.cap.map_or(request.clone(), |cap| request.workspace_limit(cap))
     }
 }
 

@@ -25,7 +25,7 @@ pub fn fastest_tiles(change: &Redistribution, chips: &[&GpuDevice]) -> Option<Pe
         Some(plans.iter().map(|(_, plan)| plan.seconds).sum::<f64>())
     };
     let is_supported = |squares: &PeerSquares| {
-        let elem_bytes = change.elem_bytes();
+        let elem_bytes = change.itemsize();
         chips.iter().all(|chip| Swap::lower(squares.squares, elem_bytes, chip.limits()).is_ok())
     };
     let candidates = change.squares().filter(is_supported).take(MAX_SIDES);

@@ -70,7 +70,7 @@ impl OnHost {
         let (units, tile_bytes) = (rows * cols, m * n * elem_bytes);
         assert_eq!(data.len(), batch * units * tile_bytes);
         let turn =
-            Transpose::new::<u8>(m, n).elem_bytes(elem_bytes).threads(1).out_of_place().plan()?;
+            Transpose::new::<u8>(m, n).itemsize(elem_bytes).threads(1).out_of_place().plan()?;
         let turn = |from: &[u8], to: &mut [u8]| turn.run(&RawElements(from), &mut RawElements(to));
         for instance in data.chunks_exact_mut(units * tile_bytes) {
             let mut tiles: Vec<_> = instance.chunks_exact_mut(tile_bytes).map(Some).collect();

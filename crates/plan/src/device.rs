@@ -62,7 +62,7 @@ impl StageRequest {
     /// [`Device::cap`].
     pub fn new(problem: &Problem, device: &dyn Device, methods: MethodFilter) -> Self {
         StageRequest {
-            elem_bytes: problem.elem_bytes(),
+            elem_bytes: problem.itemsize(),
             alignment: problem.alignment(),
             out_of_place: problem.is_out_of_place(),
             cap: device.cap(problem),

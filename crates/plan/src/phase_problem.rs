@@ -56,7 +56,7 @@ impl<'a> PhaseProblem<'a> {
         if axes.is_identity() && !copied {
             return None;
         }
-        let short = axes.unit() * problem.elem_bytes() < RUN_BYTES;
+        let short = axes.unit() * problem.itemsize() < RUN_BYTES;
         let (axes, elems_per_unit) =
             if short { (axes.without_unit(), axes.unit()) } else { (*axes, 1) };
         let request = StageRequest::new(problem, device, MethodFilter::Any);
@@ -95,7 +95,7 @@ impl<'a> PhaseProblem<'a> {
     }
 
     /// Returns the bytes of an element of `axes`.
-    pub fn elem_bytes(&self) -> usize {
+    pub fn itemsize(&self) -> usize {
         self.request.elem_bytes
     }
 
@@ -125,7 +125,7 @@ impl<'a> PhaseProblem<'a> {
     /// One pass can suffice if the permutation is an involution or rotates the axes of a cube, if
     /// an instance or the whole array fits on chip, or if elements or runs are long.
     pub(crate) fn likely_passes(&self) -> usize {
-        let elem_bytes = self.elem_bytes();
+        let elem_bytes = self.itemsize();
         let instance = self.axes.len() / self.axes.batch() * elem_bytes;
         let one = self.axes.unit() > 1
             || instance <= self.device.on_chip_bytes()[1]
@@ -138,7 +138,7 @@ impl<'a> PhaseProblem<'a> {
 
     /// Returns a lower bound, in seconds, of one pass over the phase's data.
     pub(crate) fn min_pass_seconds(&self) -> f64 {
-        self.device.least_seconds(self.axes.len() * self.elem_bytes())
+        self.device.least_seconds(self.axes.len() * self.itemsize())
     }
 }
 

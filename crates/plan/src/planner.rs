@@ -568,7 +568,7 @@ impl Planner {
     ) -> Result<Option<Candidate>, Infeasible> {
         let stages = spec.stages_that_move(phase, tile);
         let least =
-            |stage: &StageSpec| self.device.least_seconds(stage.map.len() * phase.elem_bytes());
+            |stage: &StageSpec| self.device.least_seconds(stage.map.len() * phase.itemsize());
         // `seconds` is the estimate of the stages seen so far, `left` a lower bound of the others.
         // Stages that move super-elements come first: short super-elements are the slowest, and end
         // the search early.

@@ -414,7 +414,7 @@ impl Problem {
     }
 
     /// Returns the element size in bytes.
-    pub fn elem_bytes(&self) -> usize {
+    pub fn itemsize(&self) -> usize {
         self.elem_bytes
     }
 

@@ -116,7 +116,7 @@ impl RecordPlanner<'_> {
             add(Route::ALIGNED_SLOTS, self.with_aligned_slots(retile));
         }
         if let Some((units, elems_per_unit)) = as_units(retile) {
-            let long = elems_per_unit * self.problem.elem_bytes() >= MIN_UNIT_BYTES;
+            let long = elems_per_unit * self.problem.itemsize() >= MIN_UNIT_BYTES;
             let wanted = self.planner.rule == TileRule::Exhaustive || self.planner.route.is_some();
             if long || wanted || found.is_empty() {
                 let by_units = self.phase(
@@ -149,7 +149,7 @@ impl RecordPlanner<'_> {
     fn with_aligned_slots(&self, retile: &LayoutChange) -> Result<Candidate, Infeasible> {
         let (fields, tile) = (retile.schema(), retile.from().min(retile.to()));
         let forward = retile.from() == tile;
-        let word_bytes = self.problem.elem_bytes();
+        let word_bytes = self.problem.itemsize();
         let (mut best, mut reason): (Option<Candidate>, _) = (None, None);
         for slots in self.slots(fields, tile) {
             let direction = if forward { Direction::Forward } else { Direction::Backward };
@@ -184,7 +184,7 @@ impl RecordPlanner<'_> {
     /// in sections of a chunk. Returns all lengths if every tile is wanted, or if the device sets
     /// [`Device::record_chunk_bytes`].
     fn slots(&self, fields: &RecordSchema, tile: usize) -> Vec<FieldSlots> {
-        let word_bytes = self.problem.elem_bytes();
+        let word_bytes = self.problem.itemsize();
         let runs = self.device().record_chunk_bytes();
         let capacity = runs.map_or(self.device().on_chip_bytes()[0], |[bytes, _]| bytes);
         let capacity = capacity / (fields.words() * word_bytes);
@@ -219,7 +219,7 @@ impl RecordPlanner<'_> {
     /// longest slots for which two sections have at most [`MAX_SECTION_RATIO`] times the on-chip
     /// capacity. They may exceed the capacity because short slots cost more.
     fn sectioned_slots(&self, fields: &RecordSchema, tile: usize) -> Option<FieldSlots> {
-        let word_bytes = self.problem.elem_bytes();
+        let word_bytes = self.problem.itemsize();
         let most = (SLOT_BYTES[1] / word_bytes).max(2).next_power_of_two();
         let (least, capacity) = (fields.widths().min()?, self.device().on_chip_bytes()[0]);
         let with_slot = |slot: usize| {

@@ -135,7 +135,7 @@ pub fn asked(
     let mut change =
         Redistribution::of_axes(&shape, &axes, itemsize, (cut.0, before), (cut.1, after));
     if let Some(cap) = cap {
-        change = change.workspace_cap(cap);
+        change = change.workspace_limit(cap);
     }
     if let Some(message) = message {
         change = change.message_bytes(message);

@@ -58,7 +58,7 @@ pub fn permute_file(
     threads: Option<usize>,
 ) -> PyResult<()> {
     let threads = host::threads(threads);
-    let what = Transpose::permute::<u8>(&extents, &places).elem_bytes(itemsize).threads(threads);
+    let what = Transpose::permute::<u8>(&extents, &places).itemsize(itemsize).threads(threads);
     let stored = what.stored(memory).map_err(exception)?;
     let stop = AtomicBool::new(false);
     let mut write = File::options();

@@ -87,7 +87,7 @@ fn permute_span(span: Span, problem: &Problem) -> PyResult<()> {
     // threads of Python do with it is the caller's business, as of everything that changes arrays in place.
     let data = unsafe { span.write() };
     let order: Vec<usize> = problem.order().collect();
-    let done = bytes::permute_in_place(data, problem.extents(), &order, problem.elem_bytes());
+    let done = bytes::permute_in_place(data, problem.extents(), &order, problem.itemsize());
     done.map_err(exception)
 }
 
@@ -99,9 +99,9 @@ pub fn asked(
     cap: Option<usize>,
     into: bool,
 ) -> Transpose<Dynamic> {
-    let mut what = Transpose::permute::<u8>(shape, axes).elem_bytes(itemsize).dynamic();
+    let mut what = Transpose::permute::<u8>(shape, axes).itemsize(itemsize).dynamic();
     if let Some(cap) = cap {
-        what = what.workspace_cap(cap);
+        what = what.workspace_limit(cap);
     }
     if into { what.out_of_place() } else { what }
 }

@@ -196,7 +196,7 @@ def test_records(device):
 
 
 def test_plan(device):
-    plan = turntile.Plan((4, 6), None, 4, device="cuda:0", workspace_cap=1000)
+    plan = turntile.Plan((4, 6), None, 4, device="cuda:0", workspace_limit=1000)
     assert plan.device == "cuda:0" and plan._plan.what == (0, (4, 6), (1, 0), 4, 16, 1000)
     plan.run(Says())
     other = turntile.Plan((4, 6), None, 4, device="cuda:1")

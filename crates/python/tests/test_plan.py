@@ -45,7 +45,7 @@ def test_plan_of_other_types_with_as_many_bytes():
 def test_workspace_cap():
     shape = (307, 211)
     for cap in [0, 1000, 100_000]:
-        plan = turntile.Plan(shape, None, 4, workspace_cap=cap)
+        plan = turntile.Plan(shape, None, 4, workspace_limit=cap)
         assert plan.workspace_bytes <= cap
         a = numbered(shape)
         assert np.array_equal(plan.run(a), numbered(shape).T)
@@ -73,7 +73,7 @@ def test_no_plans():
         ((2, -3), None, 4, {}, ValueError),
         ((2, 3), None, 0, {}, ValueError),
         ((2, 3), None, 4, {"threads": 0}, ValueError),
-        ((2, 3), None, 4, {"workspace_cap": -1}, ValueError),
+        ((2, 3), None, 4, {"workspace_limit": -1}, ValueError),
         ((2, 3), None, "f8", {}, TypeError),
         ((2, 3), None, 4, {"device": "tpu"}, ValueError),
         ((2, 3), None, 4, {"device": "cuda:x"}, ValueError),

@@ -69,7 +69,7 @@ fn transposed<S>(
     cap: Option<usize>,
 ) -> Transposer<Leading> {
     let transpose = Transpose::new::<S>(rows, cols).threads(1);
-    let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
+    let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_limit(cap));
     transpose.leading(lda, ldb).plan().unwrap()
 }
 

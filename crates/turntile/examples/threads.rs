@@ -73,8 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let bytes = rows * cols * elem_bytes;
         let (mut data, mut other) = (vec![1u8; bytes], vec![2u8; bytes]);
         let plan = |&threads: &usize| -> Result<Run, turntile::Error> {
-            let transpose =
-                Transpose::new::<u8>(rows, cols).elem_bytes(elem_bytes).threads(threads);
+            let transpose = Transpose::new::<u8>(rows, cols).itemsize(elem_bytes).threads(threads);
             let transpose = costs.iter().cloned().fold(transpose, Transpose::costs);
             let planned = transpose.plan()?;
             let workspace = planned.workspace()?;

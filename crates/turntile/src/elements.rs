@@ -307,11 +307,11 @@ pub fn run_small<D: Data + ?Sized>(
 pub fn run_small_axes<D: Data + ?Sized>(data: &mut D, problem: &Problem) -> bool {
     let data = data.elements_mut();
     assert_eq!(size_of_val(data), problem.bytes());
-    assert!(problem.elem_bytes().is_multiple_of(size_of::<D::Element>().max(1)));
+    assert!(problem.itemsize().is_multiple_of(size_of::<D::Element>().max(1)));
     let Ok(axes) = problem.axes() else { return false };
     // SAFETY: as in `run_small`.
     let bytes = unsafe { bytes_mut(data) };
-    moving::<D, _>(|| permute_small(bytes, &axes, problem.elem_bytes()))
+    moving::<D, _>(|| permute_small(bytes, &axes, problem.itemsize()))
 }
 
 /// Transposes a matrix of `Copy` elements from one slice into another, on up to `threads` threads.
@@ -343,11 +343,11 @@ pub fn run_axes_through<T: Copy>(
     problem: &Problem,
     threads: usize,
 ) -> Result<(), Error> {
-    assert!(problem.elem_bytes().is_multiple_of(size_of::<T>().max(1)));
+    assert!(problem.itemsize().is_multiple_of(size_of::<T>().max(1)));
     let axes = problem.axes().map_err(ProblemError::from)?;
     // SAFETY: as in `run_through`.
     let to = unsafe { bytes_mut(to) };
-    Ok(permute_into(to, bytes(from), &axes, problem.elem_bytes(), threads)?)
+    Ok(permute_into(to, bytes(from), &axes, problem.itemsize(), threads)?)
 }
 
 /// Calls `moves`, which moves elements of data of type `D`, and returns its result. If `moves`

@@ -307,7 +307,7 @@ fn measure_on_seen(
 /// Returns `problem` and, if it is out-of-place and its buffers' alignment exceeds an element's,
 /// also `problem` with an element's alignment.
 fn alignments(problem: &Problem) -> Vec<Problem> {
-    let least = widest_word(&[problem.elem_bytes(), problem.alignment()]);
+    let least = widest_word(&[problem.itemsize(), problem.alignment()]);
     let unaligned = Some(problem.with_alignment(least));
     let less = problem.is_out_of_place() && least < widest_word(&[problem.alignment()]);
     std::iter::once(problem.clone()).chain(unaligned.filter(|_| less)).collect()
@@ -477,7 +477,7 @@ mod tests {
             let problem = transpose.problem().unwrap();
             super::alignments(&problem).iter().map(Problem::alignment).collect()
         };
-        let of = |elem_bytes| Transpose::new::<u8>(300, 200).elem_bytes(elem_bytes).dynamic();
+        let of = |elem_bytes| Transpose::new::<u8>(300, 200).itemsize(elem_bytes).dynamic();
         assert_eq!(alignments(of(4)), [16]);
         assert_eq!(alignments(of(4).out_of_place()), [16, 4]);
         assert_eq!(alignments(of(12).out_of_place()), [16, 4]);

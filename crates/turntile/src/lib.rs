@@ -17,7 +17,7 @@
 //! ```
 //! use turntile::Transpose;
 //!
-//! let planned = Transpose::new::<f32>(300, 200).batch(2).workspace_cap(64 << 10).plan()?;
+//! let planned = Transpose::new::<f32>(300, 200).batch(2).workspace_limit(64 << 10).plan()?;
 //! println!("{planned}, {} bytes of workspace", planned.workspace_bytes());
 //! let mut matrices = vec![0.0f32; 2 * 300 * 200];
 //! planned.run(&mut matrices)?;
@@ -49,7 +49,7 @@
 //! # Elements
 //! Elements may have any type and size. They are moved as bytes, and are never inspected, dropped
 //! or cloned. If only their size is known, use the functions of [`bytes`], which need no plan, or
-//! plan with [`Transpose::elem_bytes`] and run on [`RawElements`].
+//! plan with [`Transpose::itemsize`] and run on [`RawElements`].
 //!
 //! # Leading dimensions
 //! Consecutive rows may start `lda` elements apart in the source and `ldb` elements apart in the

@@ -329,11 +329,11 @@ impl<M: Mode> Transpose<M> {
     /// use turntile::{RawElements, Transpose};
     ///
     /// let mut pixels = *b"RGBrgb";
-    /// let planned = Transpose::new::<u8>(2, 1).elem_bytes(3).plan()?;
+    /// let planned = Transpose::new::<u8>(2, 1).itemsize(3).plan()?;
     /// planned.run(&mut RawElements(&mut pixels))?;
     /// # Ok::<(), turntile::Error>(())
     /// ```
-    pub fn elem_bytes(mut self, bytes: usize) -> Self {
+    pub fn itemsize(mut self, bytes: usize) -> Self {
         self.request.elem_bytes = bytes;
         self
     }
@@ -355,7 +355,7 @@ impl<M: Mode> Transpose<M> {
     /// Limits the workspace to `bytes` bytes; 0 is allowed. The default is 2% of the matrices plus
     /// 1 MiB per thread, for at most 32 threads. On a GPU it is the larger of 2% and 16 MiB, plus
     /// the padding elements that must be saved with leading dimensions.
-    pub fn workspace_cap(mut self, bytes: usize) -> Self {
+    pub fn workspace_limit(mut self, bytes: usize) -> Self {
         self.request.cap = Some(bytes);
         self
     }

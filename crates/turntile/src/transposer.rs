@@ -108,7 +108,7 @@ impl<M: Mode> Transposer<M> {
     fn check(&self, extent: Option<(usize, usize)>) -> Result<(), Error> {
         let Some((len, got)) = extent else { return Ok(()) };
         let problem: &Problem = &self.plan().problem;
-        let expected = problem.elem_bytes();
+        let expected = problem.itemsize();
         if expected != got {
             return Err(Reason::ElementSize { expected, got }.into());
         }

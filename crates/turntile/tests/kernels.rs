@@ -60,7 +60,7 @@ fn check_out_of_place<const N: usize>(rows: usize, cols: usize) {
     let want = oracle::transposed(&before, 1, rows, cols, N);
     let src: &[[u8; N]] = before.as_chunks().0;
     let mut dst = vec![[0; N]; rows * cols];
-    let transpose = Transpose::new::<u8>(rows, cols).elem_bytes(N).threads(2).out_of_place();
+    let transpose = Transpose::new::<u8>(rows, cols).itemsize(N).threads(2).out_of_place();
     transpose.plan().unwrap().run(src, &mut dst[..]).unwrap();
     assert!(dst.as_flattened() == want, "{rows} x {cols} of {N} bytes");
 }

@@ -88,7 +88,7 @@ fn conversion_is_correct_for_any_workspace_and_threads() {
     for sizes in [&[4, 12, 1, 8][..], &[4; 7], &[3, 3, 2]] {
         for (from, to) in layouts() {
             for (threads, cap) in [(1, 0), (2, 0), (3, 1 << 20)] {
-                check(10_007, sizes, from, to, |plan| plan.threads(threads).workspace_cap(cap));
+                check(10_007, sizes, from, to, |plan| plan.threads(threads).workspace_limit(cap));
             }
         }
     }

@@ -151,7 +151,7 @@ fn run_scaled_matches_definition_for_large_matrices() {
             for threads in [1, 3] {
                 let mut data = before.clone();
                 let transpose = Transpose::new::<Complex<f32>>(rows, cols);
-                let planned = transpose.threads(threads).workspace_cap(cap).leading(lda, ldb);
+                let planned = transpose.threads(threads).workspace_limit(cap).leading(lda, ldb);
                 let planned = planned.plan().unwrap();
                 let mut passes = Vec::new();
                 let mut record = |done| passes.push(done);
@@ -276,7 +276,7 @@ fn invalid_calls_return_errors_and_keep_data() {
 
 #[test]
 fn run_accepts_bytes_vectors_and_empty_matrices() {
-    let planned = Transpose::new::<u8>(2, 2).elem_bytes(3).leading(3, 2).plan().unwrap();
+    let planned = Transpose::new::<u8>(2, 2).itemsize(3).leading(3, 2).plan().unwrap();
     let mut bytes: Vec<u8> = (0..20).collect();
     planned.run(&mut RawElements(&mut bytes)).unwrap();
     assert_eq!(bytes[..12], [0, 1, 2, 9, 10, 11, 3, 4, 5, 12, 13, 14]);

@@ -136,7 +136,7 @@ fn route_is_used_when_requested() {
     };
     assert_eq!(*why, Infeasible::NotSquare { rows: 60, cols: 84 });
     let by_slots = Transpose::new::<u32>(59, 83).route(Route::ALIGNED_SLOTS);
-    let error = by_slots.workspace_cap(100).plan().unwrap_err();
+    let error = by_slots.workspace_limit(100).plan().unwrap_err();
     let &Reason::Plan(PlanError::Infeasible { why: Infeasible::Workspace { need, cap }, .. }) =
         error.reason()
     else {
@@ -244,7 +244,7 @@ fn plan_runs_on_every_kind_of_data() {
         let result = planned.run(&mut RawElements(vec![0u8; len]));
         assert_eq!(result, Err(RunError::Length { expected: 12, got: len }.into()));
     }
-    let sized = Transpose::new::<u8>(2, 2).elem_bytes(6).plan().unwrap();
+    let sized = Transpose::new::<u8>(2, 2).itemsize(6).plan().unwrap();
     let mut triples = [[1u16, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]];
     sized.run(&mut triples).unwrap();
     assert_eq!(triples, [[1, 2, 3], [7, 8, 9], [4, 5, 6], [10, 11, 12]]);
@@ -373,7 +373,7 @@ proptest! {
     fn transpose_is_correct_for_any_shape_and_cap(rows in 1usize..300, cols in 1usize..300, cap in 0usize..50_000) {
         let before: Vec<u32> = (0..(rows * cols) as u32).collect();
         let mut data = before.clone();
-        Transpose::new::<u32>(rows, cols).workspace_cap(cap).plan().unwrap().run(&mut data).unwrap();
+        Transpose::new::<u32>(rows, cols).workspace_limit(cap).plan().unwrap().run(&mut data).unwrap();
         prop_assert_eq!(data, naive(&before, rows, cols));
     }
 }

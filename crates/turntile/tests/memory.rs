@@ -145,7 +145,7 @@ fn leading_dimensions() {
     ] {
         let transpose = Transpose::permute::<f32>(&[1200, 1000], &axes).leading(lda, ldb);
         let planned = match cap {
-            Some(cap) => transpose.workspace_cap(cap),
+            Some(cap) => transpose.workspace_limit(cap),
             None => transpose,
         };
         let planned = planned.plan().unwrap();
@@ -175,7 +175,7 @@ fn stored() {
 /// Checks the errors for workspaces of more than 2^50 bytes and measuring buffers of more than 2^60
 /// bytes.
 fn call_fails_when_memory_cannot_be_allocated() {
-    let huge = || Transpose::new::<u8>(1 << 30, (1 << 30) + 1).elem_bytes(1).threads(1);
+    let huge = || Transpose::new::<u8>(1 << 30, (1 << 30) + 1).itemsize(1).threads(1);
     let out_of_memory = |answer: Result<(), Error>, least: usize| {
         let kind = answer.unwrap_err().kind();
         let ErrorKind::OutOfMemory { bytes } = kind else { panic!("{kind:?}") };
@@ -184,7 +184,7 @@ fn call_fails_when_memory_cannot_be_allocated() {
     let all = (1 << 60) + (1 << 30);
     out_of_memory(huge().tune(Duration::ZERO).map(drop), all);
     out_of_memory(huge().effort(Effort::Measure(Duration::ZERO)).plan().map(drop), all);
-    let planned = huge().route(Route::ONE_STAGE).workspace_cap(usize::MAX).plan().unwrap();
+    let planned = huge().route(Route::ONE_STAGE).workspace_limit(usize::MAX).plan().unwrap();
     let need = planned.workspace_bytes();
     assert!(need > 1 << 50, "{planned}");
     out_of_memory(planned.workspace().map(drop), need);

@@ -78,7 +78,7 @@ fn row(
     let work = Work::of_plan(&plan).expect("has kernels");
     let kernel = work.calls().first().map_or(String::new(), |call| call.kernel());
     let (launches, workspace_bytes) = (work.calls().len(), work.workspace_bytes());
-    let (leading, elem) = (*problem.leading().expect("has some"), problem.elem_bytes());
+    let (leading, elem) = (*problem.leading().expect("has some"), problem.itemsize());
     let scaling = Scaling::By { alpha: Some([2.0, 0.0]), conjugated: true };
     let scaled_work =
         scaled.map(|number| work.and_scaled(number, scaling, &limits).expect("counted"));

@@ -102,7 +102,7 @@ const HEADER: &str = "batch,rows,cols,elem_bytes,kernel,swath,megabytes,seconds,
 
 fn row(timer: &mut Timer, bad: &mut usize, problem: &Problem, work: Work, swath: usize) -> String {
     let kernel = work.calls()[0].kernel();
-    let (bytes, elem) = (problem.bytes(), problem.elem_bytes());
+    let (bytes, elem) = (problem.bytes(), problem.itemsize());
     let copy = timer.copy(bytes);
     let (seconds, wrong) = timed(timer, work, elementary(problem), elem);
     *bad += usize::from(wrong > 0);

@@ -145,7 +145,7 @@ fn repeat(
     times: usize,
     what: &str,
 ) -> usize {
-    let (fused, elem) = (problem.fused(), problem.elem_bytes());
+    let (fused, elem) = (problem.fused(), problem.itemsize());
     let wrong = |bench: &mut Bench, data| bench.wrong_axes(data, &fused, elem);
     common::repeat(bench, work, (problem.len(), elem), skew, times, what, wrong)
 }

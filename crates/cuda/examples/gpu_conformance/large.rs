@@ -48,13 +48,13 @@ pub fn plan_times(bench: &mut Bench, plan: &Plan, times: usize) -> usize {
 }
 
 fn work_times(bench: &mut Bench, plan: &Plan, work: Work, times: usize, what: &str) -> usize {
-    repeat(bench, work, whole(&plan.problem), plan.problem.elem_bytes(), times, what)
+    repeat(bench, work, whole(&plan.problem), plan.problem.itemsize(), times, what)
 }
 
 /// Moves a matrix's rows by `way` to the pitch of a square, transposes the square, and moves the
 /// rows back together.
 pub fn square_times(bench: &mut Bench, problem: &Problem, way: Strategy, times: usize) -> usize {
-    let (elem, limits) = (problem.elem_bytes(), *bench.gpu.device().limits());
+    let (elem, limits) = (problem.itemsize(), *bench.gpu.device().limits());
     let side = problem.rows().max(problem.cols());
     let square = Elementary { batch: 1, rows: side, mid: 1, cols: side, unit: 1 };
     let apart = |rows, cols| RowSlide::new(rows, cols, cols, side).expect("rows of a square");

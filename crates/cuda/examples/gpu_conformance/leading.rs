@@ -59,7 +59,7 @@ fn moved(leading: &LeadingDims, elem: usize, before: &[u8], at: usize) -> (Vec<u
 /// Runs a plan `skew` bytes off alignment. Returns `true` if all specified bytes are right.
 fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool {
     let problem = &plan.problem;
-    let (leading, elem, span) = (leading(problem), problem.elem_bytes(), problem.span_bytes());
+    let (leading, elem, span) = (leading(problem), problem.itemsize(), problem.span_bytes());
     let (before, at) = (pattern(span + 2 * GUARD + skew), GUARD + skew);
     let (want, mut known) = moved(leading, elem, &before, at);
     // Plans of several passes leave source elements outside the result unspecified.
@@ -87,7 +87,7 @@ fn one(bench: &Bench, plan: &Plan, data: &DeviceBuffer<u8>, skew: usize) -> bool
 /// of plans and of wrong ones.
 fn every_way(bench: &Bench, problem: Problem, data: &DeviceBuffer<u8>) -> [usize; 2] {
     let planner = Planner::new(bench.gpu.device().clone());
-    let elem = problem.elem_bytes();
+    let elem = problem.itemsize();
     let least = widest_word(&[elem]);
     let mut plans: Vec<(Plan, usize)> =
         planner.candidates(&problem).candidates.into_iter().map(|plan| (plan, 0)).collect();
@@ -346,7 +346,7 @@ pub fn full_chip(bench: &mut Bench) -> usize {
         slid([3_000_000, 20], [21, 33], 8),
     ] {
         let problem = problem.expect("fits");
-        let (leading, elem) = (*leading(&problem), problem.elem_bytes());
+        let (leading, elem) = (*leading(&problem), problem.itemsize());
         let planner = Planner::new(bench.gpu.device().clone());
         let mut plans = planner.candidates(&problem).candidates;
         let through = planner.plan(&problem.with_cap(usize::MAX)).expect("there is a way");

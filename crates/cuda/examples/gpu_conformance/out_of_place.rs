@@ -31,14 +31,14 @@ fn work(
 ) -> Result<Work, CudaError> {
     let (shape, limits) =
         (StageMap::Axes(problem.axes().expect("matrices")), bench.gpu.device().limits());
-    Work::of_stage(&shape, way, problem.elem_bytes(), alignment, limits)
+    Work::of_stage(&shape, way, problem.itemsize(), alignment, limits)
 }
 
 /// Returns plans for each alignment of memory that elements can have, best first.
 fn of_every_alignment(bench: &Bench, problem: &Problem) -> Vec<Plan> {
     let planner = Planner::new(bench.gpu.device().clone());
     let alignments = [16, 8, 4, 2, 1].into_iter();
-    let least = widest_word(&[problem.elem_bytes()]);
+    let least = widest_word(&[problem.itemsize()]);
     let plan = |alignment| planner.plan(&problem.out_of_place().unwrap().with_alignment(alignment));
     alignments.filter(|&a| a >= least).map(|a| plan(a).expect("has kernels")).collect()
 }
@@ -59,7 +59,7 @@ pub fn plans(bench: &mut Bench, problem: &Problem) -> usize {
             let what = plan.to_string();
             match bench.gpu.prepare(&plan) {
                 Ok(prepared) => {
-                    let e = (whole(problem), problem.elem_bytes());
+                    let e = (whole(problem), problem.itemsize());
                     let failed = compare(bench, &prepared, [&to, &from], e, &what);
                     println!("  {what}: {failed} wrong");
                     failures += failed;

@@ -62,7 +62,7 @@ pub fn reaches(plan: &Plan) -> impl Iterator<Item = usize> {
     plan.stages().flat_map(|stage| {
         let launches: &LaunchList = stage.implementation.launch_config.get().expect("a GPU's");
         let (read, written) = stage.map.spans();
-        let reach = read.max(written) * stage.elems_per_unit * plan.problem.elem_bytes();
+        let reach = read.max(written) * stage.elems_per_unit * plan.problem.itemsize();
         launches.calls().iter().map(move |_| reach)
     })
 }

@@ -146,7 +146,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
 /// Simulates the commands of [`tile_swaps`] on all ranks' data, by the parameters of their
 /// launches. Checks that every byte moves exactly once. Then runs the remaining local stages.
 fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
-    let (ranks, elem) = (data.len(), change.elem_bytes());
+    let (ranks, elem) = (data.len(), change.itemsize());
     let launches = Swap::lower(squares.squares, elem, &DeviceLimits::H200).unwrap();
     let planner = turntile::plan::Planner::new(GpuDevice::h200());
     let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
@@ -242,7 +242,7 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
         data
     });
     let lowers = |squares: &PeerSquares| {
-        Swap::lower(squares.squares, change.elem_bytes(), &DeviceLimits::H200).is_ok()
+        Swap::lower(squares.squares, change.itemsize(), &DeviceLimits::H200).is_ok()
     };
     let squares = change.squares().filter(lowers).map(Ok);
     for variant in [false, true].into_iter().map(Err).chain(squares) {

@@ -113,7 +113,7 @@ mod tests {
                 "skinny" => assert!(within(short, SHORT) && within(long, LONG), "{problem}"),
                 _ => assert!(within(short, SIDES) && within(long, SIDES), "{problem}"),
             }
-            assert!(problem.bytes() <= most && WORDS.contains(&problem.elem_bytes()), "{problem}");
+            assert!(problem.bytes() <= most && WORDS.contains(&problem.itemsize()), "{problem}");
         }
         let directions = drawn.iter().filter(|t| t.class == "skinny" && t.problem.rows() > 64);
         assert!((20..80).contains(&directions.count()));

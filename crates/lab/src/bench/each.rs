@@ -103,7 +103,7 @@ pub fn rows(
             cols: problem.cols(),
             shape: joined(problem.extents(), "x"),
             axes: joined(problem.order(), "-"),
-            elem_bytes: problem.elem_bytes(),
+            elem_bytes: problem.itemsize(),
             out_of_place: u8::from(problem.is_out_of_place()),
             device: plan.device.clone(),
             model: model.to_string(),

@@ -109,7 +109,7 @@ fn transpose(
 ) -> Transpose<Dynamic> {
     let axes: Vec<usize> = problem.order().collect();
     let transpose = Transpose::permute::<u8>(problem.extents(), &axes);
-    let transpose = transpose.elem_bytes(problem.elem_bytes()).dynamic();
+    let transpose = transpose.itemsize(problem.itemsize()).dynamic();
     let transpose = if problem.is_out_of_place() { transpose.out_of_place() } else { transpose };
     let mut transpose = transpose.tiles(rule(args));
     if let Some(costs) = costs {
@@ -119,7 +119,7 @@ fn transpose(
         transpose = transpose.threads(threads.get());
     }
     if let Some(amount) = args.workspace {
-        transpose = transpose.workspace_cap(amount.of(problem.bytes()));
+        transpose = transpose.workspace_limit(amount.of(problem.bytes()));
     }
     if let Choice::Route(route) = route {
         transpose = transpose.route(route);

@@ -163,7 +163,7 @@ impl Tried {
             // Another list may have brought the same.
             if self.0.insert(key) {
                 let seconds = watch.seconds(&plan)?;
-                let elem_bytes = plan.problem.elem_bytes();
+                let elem_bytes = plan.problem.itemsize();
                 all.extend(plan.stages().filter_map(|s| device.sample(s, elem_bytes, seconds)));
             }
             queue.timed += 1;
@@ -182,7 +182,7 @@ struct Queue {
 }
 
 fn key(device: &impl Tabled, plan: &Plan, stage: &Stage) -> Option<Key> {
-    let sample = device.sample(stage, plan.problem.elem_bytes(), stage.implementation.seconds)?;
+    let sample = device.sample(stage, plan.problem.itemsize(), stage.implementation.seconds)?;
     let step = |quantity: &f64| (quantity.max(1e-9).log2() * STEPS).round() as i64;
     Some((sample.operation, sample.quantities.iter().map(step).collect()))
 }
@@ -205,7 +205,7 @@ fn alone(plan: &Plan, stage: &Stage) -> Option<Plan> {
     if plan.problem.is_out_of_place() {
         return (plan.passes() == 1).then(|| plan.clone());
     }
-    let elem_bytes = plan.problem.elem_bytes() * stage.elems_per_unit;
+    let elem_bytes = plan.problem.itemsize() * stage.elems_per_unit;
     Plan::from_stage(&plan.device, stage.map.clone(), stage.implementation.clone(), elem_bytes).ok()
 }
 

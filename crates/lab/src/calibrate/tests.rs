@@ -16,7 +16,7 @@ struct Clock<F: Fn(&Stage, usize) -> Option<f64>>(F);
 
 impl<F: Fn(&Stage, usize) -> Option<f64>> Watch for Clock<F> {
     fn seconds(&mut self, plan: &Plan) -> Result<f64> {
-        let elem_bytes = plan.problem.elem_bytes();
+        let elem_bytes = plan.problem.itemsize();
         Ok(plan.stages().map(|stage| (self.0)(stage, elem_bytes).expect("its own")).sum())
     }
 }
@@ -47,7 +47,7 @@ fn apart(
 ) -> [f64; 2] {
     let apart: Vec<f64> = stages
         .iter()
-        .flat_map(|plan| plan.stages().map(|stage| (stage, plan.problem.elem_bytes())))
+        .flat_map(|plan| plan.stages().map(|stage| (stage, plan.problem.itemsize())))
         .map(|(stage, elem_bytes)| (one(stage, elem_bytes) / other(stage, elem_bytes)).ln().abs())
         .collect();
     [apart.iter().sum::<f64>() / apart.len() as f64, apart.iter().copied().fold(0.0, f64::max)]

@@ -117,7 +117,7 @@ pub fn conversion(
         return Ok(Vec::new());
     }
     let axes = |extents: &[usize], order: Vec<usize>| {
-        Transpose::permute::<u8>(extents, &order).elem_bytes(elem_bytes)
+        Transpose::permute::<u8>(extents, &order).itemsize(elem_bytes)
     };
     let step = |step: GridStep, back: bool| match step {
         GridStep::Permute(forth) => {

@@ -226,12 +226,12 @@ impl Bench {
         let mut work: Option<Work> = None;
         for (shape, offer) in stages {
             let way = strategy_of(offer).expect("a GPU's");
-            let next = Work::of_stage(shape, way, problem.elem_bytes(), 16, gpu.device().limits())?;
+            let next = Work::of_stage(shape, way, problem.itemsize(), 16, gpu.device().limits())?;
             work = Some(work.map_or(next.clone(), |work| work.then(next)));
         }
         let (rows, cols) = (problem.rows(), problem.cols());
         let whole = Elementary { batch: problem.batch(), rows, mid: 1, cols, unit: 1 };
-        let seconds = self.calls(work.expect("stages"), whole.into(), problem.elem_bytes())?;
+        let seconds = self.calls(work.expect("stages"), whole.into(), problem.itemsize())?;
         self.speed(problem.bytes(), seconds)
     }
 
@@ -329,7 +329,7 @@ impl Bench {
         let limits = *self.gpu().expect("asked of a GPU").device().limits();
         let mut program = Program::new(&[problem.bytes(), plan.workspace_bytes]);
         for stage in plan.stages() {
-            let elem_bytes = problem.elem_bytes() * stage.elems_per_unit;
+            let elem_bytes = problem.itemsize() * stage.elems_per_unit;
             program = match (
                 strategy_of(&stage.implementation),
                 stage.implementation.launch_config.get::<OnGpu>(),

@@ -64,7 +64,7 @@ pub fn stages(
         Turned(OnHost),
         Stage(Box<Executor>),
     }
-    let elem_bytes = problem.elem_bytes();
+    let elem_bytes = problem.itemsize();
     let run =
         |(shape, offer): &(StageMap, Implementation)| match offer.launch_config.get::<OnHost>() {
             Some(&turned) => Ok(Run::Turned(turned)),
@@ -108,7 +108,7 @@ fn timed(
 ) -> Result<Speed> {
     let mut own = memory(bytes)?;
     let data = &mut own.bytes()[..bytes];
-    let elem_bytes = problem.elem_bytes();
+    let elem_bytes = problem.itemsize();
     for (k, element) in data[..problem.bytes()].chunks_exact_mut(elem_bytes).enumerate() {
         fill(k, element);
     }

@@ -72,9 +72,9 @@ fn squares(bench: &Bench, problem: &Problem) -> Vec<Vec<(StageMap, Implementatio
     let stages: Vec<_> = stages.into_iter().filter(|shape| !shape.is_identity()).collect();
     let pad = pads(&stages);
     let mut all: Vec<Vec<(StageMap, Implementation)>> = Vec::new();
-    for other in bench.offers(&stages[pad], problem.elem_bytes()) {
+    for other in bench.offers(&stages[pad], problem.itemsize()) {
         if all.iter().all(|known| known[pad].1.method != other.method) {
-            let swap = bench.offer(&stages[1 - pad], Method::TileSwap, problem.elem_bytes());
+            let swap = bench.offer(&stages[1 - pad], Method::TileSwap, problem.itemsize());
             let offers = [Some(other), swap];
             let offers = if pad == 0 { offers } else { [offers[1].clone(), offers[0].clone()] };
             all.extend(

@@ -34,7 +34,7 @@ fn moved_by_pttwac(
     offer: impl Fn(&StageMap, Method, usize) -> Option<Implementation>,
 ) -> Option<Plan> {
     let mut plan = plan.clone();
-    let elem_bytes = plan.problem.elem_bytes();
+    let elem_bytes = plan.problem.itemsize();
     for stage in plan.phases.iter_mut().flat_map(|leg| &mut leg.stages) {
         let single = stage.map.elementary().is_some_and(|e| e.unit == 1);
         let method = if single { tiles } else { Method::PttwacGlobal };

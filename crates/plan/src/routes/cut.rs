@@ -51,7 +51,7 @@ fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
         return Err(Infeasible::Batch { batch });
     }
     let cap = part.request.cap;
-    let bytes = |m: usize| cols % m * rows * part.elem_bytes();
+    let bytes = |m: usize| cols % m * rows * part.itemsize();
     let leaves_rest = |&m: &usize| m > 1 && m < cols && bytes(m) > 0;
     let sides = part.row_divisors().iter().copied().filter(leaves_rest);
     let Some(need) = sides.clone().map(bytes).min() else {

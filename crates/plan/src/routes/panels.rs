@@ -115,7 +115,7 @@ pub const PANEL: RouteSpec = RouteSpec {
         }
         let (rows, cols) = (panel_rows(&part.axes), part.matrices.cols);
         let short = part.exhaustive || part.is_matrices();
-        let least = if short { 2 } else { RUN_BYTES.div_ceil(part.elem_bytes()).max(2) };
+        let least = if short { 2 } else { RUN_BYTES.div_ceil(part.itemsize()).max(2) };
         let sides = between(part.col_divisors(), least, cols - 1)?;
         fitting_on_chip(part, sides.map(|n| TileSize { m: rows, n }))
     },

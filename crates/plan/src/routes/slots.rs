@@ -47,7 +47,7 @@ pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
 /// Returns the parameters of slots with `slot` elements.
 fn slot_params(part: &PhaseProblem, slot: usize) -> SlotParams {
     let MatrixBatch { rows, cols, .. } = part.matrices;
-    SlotParams { rows, cols, slot, elem_bytes: part.elem_bytes() }
+    SlotParams { rows, cols, slot, elem_bytes: part.itemsize() }
 }
 
 /// Bytes of the longest slots to try. Longer slots gain nothing: 4 KiB reach the speed of a copy.
@@ -60,7 +60,7 @@ const LONGEST_SLOT_BYTES: usize = 4096;
 /// to the number of rows.
 fn tiles(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
     let MatrixBatch { rows, cols, .. } = part.matrices;
-    let elem_bytes = part.elem_bytes();
+    let elem_bytes = part.itemsize();
     let longest = (LONGEST_SLOT_BYTES / elem_bytes).clamp(2, rows);
     let lengths: Vec<usize> = if part.exhaustive && rows <= 64 {
         (2..=rows).collect()

@@ -25,7 +25,7 @@ pub(super) fn fitting_on_chip(
     tiles: impl Iterator<Item = TileSize>,
 ) -> Result<Vec<TileSize>, Infeasible> {
     let [_, have] = part.device.on_chip_bytes();
-    let bytes = |tile: TileSize| tile.m * tile.n * part.elem_bytes();
+    let bytes = |tile: TileSize| tile.m * tile.n * part.itemsize();
     let (fitting, too_large): (Vec<TileSize>, Vec<TileSize>) =
         tiles.partition(|&tile| bytes(tile) <= have);
     if fitting.is_empty() {
@@ -46,7 +46,7 @@ const WORD_BYTES: usize = 16;
 /// among divisors whose super-elements are whole words of [`WORD_BYTES`]. For equally wide words,
 /// longer super-elements never cost more.
 pub(super) fn pairs(part: &PhaseProblem) -> Result<Vec<TileSize>, Infeasible> {
-    let elem_bytes = part.elem_bytes();
+    let elem_bytes = part.itemsize();
     let down = between(part.row_divisors(), 2, part.matrices.rows - 1)?;
     let across = between(part.col_divisors(), 2, part.matrices.cols - 1)?;
     let [have, _] = part.device.on_chip_bytes();

@@ -37,7 +37,7 @@ class Plan:
         *,
         device: Any = "cpu",
         threads: int | None = None,
-        workspace_cap: int | None = None,
+        workspace_limit: int | None = None,
     ) -> None: ...
     @property
     def device(self) -> str: ...

@@ -14,7 +14,7 @@ class Plan:
 
     `shape` is a C-contiguous array's, `axes` as for `transpose` (None reverses them), `itemsize` bytes of an
     element. `device` is ``"cpu"``, ``"cuda"``, ``"cuda:1"`` or a ``torch.device``; on a GPU the kernels are loaded here, so
-    that runs can be captured in a graph. `workspace_cap` is how many bytes of workspace a run may use; otherwise
+    that runs can be captured in a graph. `workspace_limit` is how many bytes of workspace a run may use; otherwise
     2% of the array and 1 MiB for each thread, on a GPU 2% or 16 MiB where that is more. `threads` are the host's.
 
     Raises PlanError when no kernel serves the problem, CudaError when there is no such GPU.
@@ -27,20 +27,20 @@ class Plan:
     (200, 300)
     """
 
-    def __init__(self, shape, axes, itemsize, *, device="cpu", threads=None, workspace_cap=None):
+    def __init__(self, shape, axes, itemsize, *, device="cpu", threads=None, workspace_limit=None):
         self.shape = extents(shape)
         self.axes = normal(integers(axes), len(self.shape))
         self.itemsize = size("itemsize", itemsize, 1)
-        threads, workspace_cap = count("threads", threads, 1), count("workspace_cap", workspace_cap, 0)
+        threads, workspace_limit = count("threads", threads, 1), count("workspace_limit", workspace_limit, 0)
         self._result = tuple([self.shape[axis] for axis in self.axes])
         self._device = _number(device)
         if self._device is None:
-            self._plan = _core.HostPlan(self.shape, self.axes, self.itemsize, threads, workspace_cap)
+            self._plan = _core.HostPlan(self.shape, self.axes, self.itemsize, threads, workspace_limit)
             self._plan.prepare()
         elif threads is not None:
             raise ValueError(f"threads are given, and the plan is for {device}")
         else:
-            self._plan = _core.CudaPlan(self._device, self.shape, self.axes, self.itemsize, ALIGNMENT, workspace_cap)
+            self._plan = _core.CudaPlan(self._device, self.shape, self.axes, self.itemsize, ALIGNMENT, workspace_limit)
 
     @property
     def device(self):

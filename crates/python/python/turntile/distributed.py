@@ -43,7 +43,7 @@ def transpose(
     group: Any = None,
     comm: Any = None,
     threads: int | None = None,
-    workspace_cap: int | None = None,
+    workspace_limit: int | None = None,
     message: int | None = None,
 ) -> Any:
     """Permutes the axes of an array cut over ranks in place, each rank's `local` then stale: use what is returned.
@@ -66,7 +66,7 @@ def transpose(
 
     def prepare():
         change = _Change(shape, axes, parts, cut, ranks.ranks)
-        limits = (("threads", threads, 1), ("workspace_cap", workspace_cap, 0), ("message", message, 1))
+        limits = (("threads", threads, 1), ("workspace_limit", workspace_limit, 0), ("message", message, 1))
         limits = [_arguments.count(*limit) for limit in limits]
         # Last, since what has run before may change the array.
         part = _part(local, change.local(ranks.rank, before=True))
@@ -91,7 +91,7 @@ def transpose(
     return part.result(change.local(ranks.rank, before=False))
 
 
-def redistribute(dtensor: Any, placements: Sequence[Any], *, threads: int | None = None, workspace_cap: int | None = None) -> Any:
+def redistribute(dtensor: Any, placements: Sequence[Any], *, threads: int | None = None, workspace_limit: int | None = None) -> Any:
     """Changes a DTensor from Shard(i) to Shard(j) in place, in its own storage; the old DTensor is stale, use what is returned.
 
     Storage is never made larger: where one has no room for its part of the result, RefusedError says need and have.
@@ -109,7 +109,7 @@ def redistribute(dtensor: Any, placements: Sequence[Any], *, threads: int | None
     with torch.no_grad():
         local = dtensor.to_local().detach()
         order = tuple(range(dtensor.ndim))
-        options = dict(group=mesh.get_group(), threads=threads, workspace_cap=workspace_cap)
+        options = dict(group=mesh.get_group(), threads=threads, workspace_limit=workspace_limit)
         local = transpose(local, dtensor.shape, order, parts="blocks", cut=cut, **options)
         return DTensor.from_local(local, mesh, placements, run_check=False, shape=dtensor.shape, stride=dtensor.stride())
 

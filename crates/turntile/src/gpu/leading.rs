@@ -62,7 +62,7 @@ impl<M: InPlaceMode> GpuTransposer<M> {
         stream: StreamHandle,
         workspace: Option<DeviceMemory>,
     ) -> Result<(), Error> {
-        let (expected, got) = (self.plan.problem.elem_bytes(), size_of::<S>());
+        let (expected, got) = (self.plan.problem.itemsize(), size_of::<S>());
         if expected != got {
             return Err(Reason::ElementSize { expected, got }.into());
         }

@@ -178,8 +178,8 @@ fn plan(
     workspace: usize,
 ) -> Result<Transposer, StoredError> {
     let extents: Vec<usize> = size.iter().map(|&extent| extent as usize).collect();
-    let transpose = Transpose::permute::<u8>(&extents, order).elem_bytes(job.elem_bytes as usize);
-    Ok(transpose.threads(threads).workspace_cap(workspace).plan()?)
+    let transpose = Transpose::permute::<u8>(&extents, order).itemsize(job.elem_bytes as usize);
+    Ok(transpose.threads(threads).workspace_limit(workspace).plan()?)
 }
 
 /// Announces the runs of a block of `bytes` bytes to the source, up to the first that it does not

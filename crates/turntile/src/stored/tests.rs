@@ -166,7 +166,7 @@ fn matrix_takes_two_passes_and_scratch_when_memory_is_small() {
     let data: Vec<u8> = (0..rows * cols * 2).map(|k| (k ^ k >> 9) as u8).collect();
     let expected = permuted(&data, &[rows, cols], &[1, 0], 2);
     let mut result = vec![0; data.len()];
-    let transpose = Transpose::new::<u8>(rows, cols).elem_bytes(2).threads(2);
+    let transpose = Transpose::new::<u8>(rows, cols).itemsize(2).threads(2);
     let large = transpose.stored(8 << 20).unwrap();
     assert_eq!((large.passes(), large.scratch_bytes()), (1, 0));
     large.run(&data[..], &mut result[..]).unwrap();
@@ -263,7 +263,7 @@ fn stored_rejects_options_of_plans_in_memory() {
     use crate::plan::{GpuDevice, Route, TileRule};
     let of = || Transpose::new::<u32>(30, 50).dynamic();
     for (transpose, with) in [
-        (of().workspace_cap(9), "a workspace cap"),
+        (of().workspace_limit(9), "a workspace cap"),
         (of().alignment(64), "an alignment"),
         (of().out_of_place(), "an out-of-place result"),
         (of().route(Route::CUT), "a route"),

@@ -18,16 +18,16 @@ pub fn check(plan: Plan, threads: usize) {
 pub fn check_all(plans: impl IntoIterator<Item = Plan>, threads: usize) {
     let mut plans = plans.into_iter().peekable();
     let Some(Plan { problem, .. }) = plans.peek() else { return };
-    let data = oracle::numbered(problem.len(), problem.elem_bytes());
+    let data = oracle::numbered(problem.len(), problem.itemsize());
     let order: Vec<usize> = problem.order().collect();
-    let want = oracle::permuted(&data, problem.extents(), &order, problem.elem_bytes());
+    let want = oracle::permuted(&data, problem.extents(), &order, problem.itemsize());
     plans.for_each(|plan| check_against(plan, threads, &want));
 }
 
 /// Checks `plan` against the expected result `want`.
 pub fn check_against(plan: Plan, threads: usize, want: &[u8]) {
     let problem = plan.problem.clone();
-    let mut data = oracle::numbered(problem.len(), problem.elem_bytes());
+    let mut data = oracle::numbered(problem.len(), problem.itemsize());
     if problem.is_out_of_place() {
         return check_into(plan, threads, &data, want);
     }
@@ -57,7 +57,7 @@ fn check_into(plan: Plan, threads: usize, from: &[u8], want: &[u8]) {
 }
 
 fn report(problem: &Problem, got: &[u8], want: &[u8], plan: &Plan) -> ! {
-    let e = problem.elem_bytes();
+    let e = problem.itemsize();
     let wrong = got.chunks(e).zip(want.chunks(e)).filter(|(got, want)| got != want).count();
     let (at, (got, want)) = got
         .chunks(e)

@@ -62,7 +62,7 @@ fn given(draw: &mut Draw, len: usize) -> usize {
 }
 
 fn bytes_in_place(draw: &mut Draw) -> &'static str {
-    let elem_bytes = draw.elem_bytes();
+    let elem_bytes = draw.itemsize();
     let (shape, axes, valid) = problem(draw, elem_bytes);
     let len = shape.iter().product::<usize>() * elem_bytes;
     let got = given(draw, len);
@@ -87,7 +87,7 @@ fn bytes_in_place(draw: &mut Draw) -> &'static str {
 }
 
 fn into(draw: &mut Draw) -> &'static str {
-    let elem_bytes = draw.elem_bytes();
+    let elem_bytes = draw.itemsize();
     if draw.one_in(2) {
         return axes_into(draw, elem_bytes);
     }
@@ -257,7 +257,7 @@ fn patterns(draw: &mut Draw) -> &'static str {
         8 => rearrange(data.data().as_chunks_mut::<8>().0, &given, &pattern, &sizes),
         _ => {
             let planned = Transpose::rearrange::<u8>(&given, &pattern, &sizes)
-                .and_then(|transpose| transpose.elem_bytes(elem_bytes).plan());
+                .and_then(|transpose| transpose.itemsize(elem_bytes).plan());
             planned
                 .and_then(|plan| plan.run(&mut RawElements(data.data())))
                 .map(|()| extents(&after))

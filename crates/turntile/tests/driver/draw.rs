@@ -52,7 +52,7 @@ impl Draw {
     }
 
     /// Returns a random number of bytes per element, rarely 0.
-    pub fn elem_bytes(&mut self) -> usize {
+    pub fn itemsize(&mut self) -> usize {
         match self.below(40) {
             0 => self.of(&[0, 100, 1000, 5000]),
             1..4 => self.within(1..=70),

@@ -117,7 +117,7 @@ fn of<S: Number>(draw: &mut Draw) -> &'static str {
             let axes = if operation.transposes() { [1, 0] } else { [0, 1] };
             let transpose = Transpose::permute::<S>(&[rows, cols], &axes).leading(lda, ldb);
             let cap = draw.maybe(3, Draw::cap);
-            let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
+            let transpose = cap.map_or(transpose.clone(), |cap| transpose.workspace_limit(cap));
             let scale = Scale { alpha, conjugate: operation.conjugates() };
             transpose.plan().and_then(|plan| plan.run_scaled(&mut data, &scale, RunOptions::new()))
         }

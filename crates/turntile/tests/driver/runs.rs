@@ -45,7 +45,7 @@ pub fn check_plan(planned: &Transposer<Dynamic>, wish: &Wish, host: bool) {
     let problem = &plan.problem;
     assert_eq!(plan.check(), Ok(()), "{plan:#}");
     assert_eq!(problem.is_out_of_place(), wish.out_of_place, "{plan:#}");
-    assert_eq!((problem.cap(), problem.elem_bytes()), (wish.cap, wish.elem_bytes), "{plan:#}");
+    assert_eq!((problem.cap(), problem.itemsize()), (wish.cap, wish.elem_bytes), "{plan:#}");
     assert_eq!(problem.span_bytes(), wish.span_bytes(), "{plan:#}");
     let need = planned.workspace_bytes();
     if let Some(cap) = wish.cap {

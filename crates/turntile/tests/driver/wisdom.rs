@@ -19,7 +19,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     about(format_args!("wisdom of {rows} x {cols} of {elem_bytes} by {route:?}"));
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wisdom.json");
-    let of = || Transpose::new::<u8>(rows, cols).elem_bytes(elem_bytes).threads(1).wisdom(&file);
+    let of = || Transpose::new::<u8>(rows, cols).itemsize(elem_bytes).threads(1).wisdom(&file);
     let by = |route: Option<Route>| match route {
         Some(route) => of().route(route),
         None => of(),
@@ -40,8 +40,7 @@ pub fn draw(draw: &mut Draw) -> &'static str {
     assert!(again.rejected_wisdom().is_none(), "{:?}", again.rejected_wisdom());
     if route.is_some() {
         // A plan measured for a requested route is not used without that request.
-        let best =
-            Transpose::new::<u8>(rows, cols).elem_bytes(elem_bytes).threads(1).plan().unwrap();
+        let best = Transpose::new::<u8>(rows, cols).itemsize(elem_bytes).threads(1).plan().unwrap();
         assert_eq!(of().plan().unwrap().plan().phases, best.plan().phases);
     }
     let before = naive::numbered(rows * cols, elem_bytes);

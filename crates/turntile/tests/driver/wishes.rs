@@ -94,7 +94,7 @@ impl Wish {
     }
 
     fn draw_axes(draw: &mut Draw) -> (What, usize) {
-        let (elem_bytes, most) = (draw.elem_bytes(), draw.most());
+        let (elem_bytes, most) = (draw.itemsize(), draw.most());
         let most = (most * 8 / elem_bytes.max(8)).max(4);
         let (mut shape, axes) = match draw.below(5) {
             0 | 1 => {
@@ -121,16 +121,16 @@ impl Wish {
     pub fn transpose(&self) -> Result<Transpose<Dynamic>, Error> {
         let transpose = match &self.what {
             What::Axes { shape, axes } if *axes == [1, 0] && shape.len() == 2 => {
-                Transpose::new::<u8>(shape[0], shape[1]).elem_bytes(self.elem_bytes)
+                Transpose::new::<u8>(shape[0], shape[1]).itemsize(self.elem_bytes)
             }
             What::Axes { shape, axes } => {
-                Transpose::permute::<u8>(shape, axes).elem_bytes(self.elem_bytes)
+                Transpose::permute::<u8>(shape, axes).itemsize(self.elem_bytes)
             }
             What::Records(records) => records.relayout()?.from(records.from).to(records.to),
         };
         let transpose = transpose.dynamic();
         let transpose = if self.batch == 1 { transpose } else { transpose.batch(self.batch) };
-        let transpose = self.cap.map_or(transpose.clone(), |cap| transpose.workspace_cap(cap));
+        let transpose = self.cap.map_or(transpose.clone(), |cap| transpose.workspace_limit(cap));
         let transpose = self.alignment.map_or(transpose.clone(), |to| transpose.alignment(to));
         let transpose = if self.out_of_place { transpose.out_of_place() } else { transpose };
         Ok(match self.leading {
