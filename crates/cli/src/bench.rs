@@ -1,14 +1,13 @@
-//! `turntile bench`: each shape verified, then timed beside a copy of as many bytes in the same run.
+//! `turntile bench`: each shape verified, then timed next to a copy of the same bytes in the same run.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use turntile::Transpose;
-use turntile::mode::Dynamic;
 use turntile::plan::Plan;
 use turntile_plan::units::bytes;
 
@@ -18,27 +17,28 @@ use crate::measure::{Figures, How, gb_per_s, measure};
 use crate::memory::Pages;
 use crate::progress::Progress;
 use crate::say;
-use crate::values::{extents, joined, order_of, positive, split_axes};
+use crate::values::{Axes, Dtype, Extents, axes, dtype, extents, joined, permutation, positive};
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// Where to measure: host, cuda (the first GPU) or cuda:N
-    #[arg(long, value_name = "NAME", default_value = "host")]
+    /// Shapes, for example 7200x1800 4000x3200 [default: some of each kind]
+    #[arg(value_name = "SHAPE", value_parser = extents)]
+    shapes: Vec<Extents>,
+    /// Permutation of the axes of each shape, for example 0,2,3,1 [default: reversed]
+    #[arg(long, value_name = "I,J,...", value_parser = axes, allow_hyphen_values = true)]
+    axes: Option<Axes>,
+    /// Device: cpu, cuda (the first GPU) or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
     device: String,
-    /// Shapes, e.g. 7200x1800,4000x3200, or 64x256x112x112:0-2-3-1 with the order of the axes [default: some of each kind]
-    #[arg(long, value_name = "MxN,...", value_delimiter = ',', value_parser = shape)]
-    shapes: Vec<Shape>,
-    /// Bytes of an element, one or more [default: 4]
-    #[arg(long, value_name = "B,...", value_parser = positive, allow_negative_numbers = true, value_delimiter = ',')]
-    elem_bytes: Vec<NonZeroUsize>,
-    /// Matrices or arrays, one after the other
+    /// Element types
+    #[arg(long, value_name = "TYPE,...", value_parser = dtype, value_delimiter = ',', default_value = "f4")]
+    dtype: Vec<Dtype>,
+    /// Number of contiguous arrays
     #[arg(long, value_name = "K", value_parser = positive, allow_negative_numbers = true, default_value = "1")]
     batch: NonZeroUsize,
-    /// Into another buffer instead of in place
+    /// Write the result to another buffer
     #[arg(long)]
-    into: bool,
-    #[command(flatten)]
-    pub settings: Settings,
+    out_of_place: bool,
     /// Runs of each, of which the median counts [default: 7, on a GPU 21]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     runs: Option<NonZeroUsize>,
@@ -48,10 +48,12 @@ pub(crate) struct BenchArgs {
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub settings: Settings,
 }
 
-/// Sides that tiles divide and sides that none divides, tall and wide, square, long and thin; axes of images.
-const SHAPES: [&str; 12] = [
+/// Shapes measured by default: sides that tiles divide and that none divides, tall and wide, square, long and thin.
+const SHAPES: [&str; 11] = [
     "7200x1800",
     "5100x2500",
     "1800x7200",
@@ -63,60 +65,34 @@ const SHAPES: [&str; 12] = [
     "1000000x8",
     "8x1000000",
     "500000x19",
-    "32x96x112x112:0-2-3-1",
 ];
 
-/// An array and the order of its axes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Extents of its axes.
-    pub extents: Vec<usize>,
-    /// Which of them each axis of the result is.
-    pub axes: Vec<usize>,
-}
-
-/// `MxN`, or any array with its axes behind a colon.
-///
-/// # Errors
-/// What is wrong with the text.
-pub fn shape(text: &str) -> Result<Shape, String> {
-    let (shape, axes) = text.split_once(':').unwrap_or((text, "1-0"));
-    let (extents, axes) = (extents(shape)?, split_axes(axes, '-')?);
-    if extents.contains(&0) {
-        return Err("there is nothing to measure without elements".to_string());
-    }
-    let in_full = |what| format!("{what}; all are named as in 64x256x112:2-0-1");
-    let axes = order_of(&axes, extents.len()).map_err(in_full)?;
-    Ok(Shape { extents, axes })
-}
-
-impl Shape {
-    /// The transposition of so many of it, one after the other, of elements of so many bytes.
-    pub fn transpose(&self, batch: usize, elem_bytes: usize) -> Transpose<Dynamic> {
-        Transpose::permute::<u8>(&self.extents, &self.axes)
-            .itemsize(elem_bytes)
-            .batch(batch)
-            .dynamic()
-    }
-}
-
-/// Runs the command, and prints each row as soon as it is measured.
+/// Runs the command and prints each row when it is measured.
 pub(crate) fn run(args: &mut BenchArgs) -> Result<()> {
     args.settings.find_wisdom(false, false)?;
     let settings = &args.settings;
     let device = BenchDevice::find(&args.device, settings.threads)?;
     let how = How { threads: settings.threads, pages: Pages::Huge, runs: args.runs };
-    let some: Vec<Shape> = SHAPES.iter().filter_map(|text| shape(text).ok()).collect();
+    let some: Vec<Extents> = SHAPES.iter().filter_map(|text| extents(text).ok()).collect();
     let shapes = if args.shapes.is_empty() { &some } else { &args.shapes };
-    let sizes: Vec<usize> = args.elem_bytes.iter().map(|bytes| bytes.get()).collect();
     let mut all = Vec::new();
     for shape in shapes {
-        for &elem_bytes in if sizes.is_empty() { &[4][..] } else { &sizes } {
-            let transpose = shape.transpose(args.batch.get(), elem_bytes);
-            let transpose = if args.into { transpose.out_of_place() } else { transpose };
-            let transpose = settings.apply(transpose)?;
-            if let BenchDevice::Host = device {
-                // What cannot be planned is reported before any row.
+        let order = match &args.axes {
+            Some(axes) => permutation(axes, shape.len()).map_err(|what| anyhow!(what))?,
+            None => (0..shape.len()).rev().collect(),
+        };
+        for dtype in &args.dtype {
+            let transpose = Transpose::permute::<u8>(shape, &order).itemsize(dtype.itemsize);
+            let transpose = transpose.batch(args.batch.get()).dynamic();
+            let transpose = if args.out_of_place { transpose.out_of_place() } else { transpose };
+            let transpose = settings.apply(transpose);
+            anyhow::ensure!(
+                transpose.problem()?.bytes() > 0,
+                "{} has no elements to measure",
+                joined(shape, "x")
+            );
+            if let BenchDevice::Cpu = device {
+                // Errors of planning are reported before any row.
                 transpose.plan()?;
             }
             all.push(transpose);
@@ -130,14 +106,14 @@ pub(crate) fn run(args: &mut BenchArgs) -> Result<()> {
         let row = Row::new(&device, how, measure(&device, transpose, how)?);
         let text = match (args.csv, args.json, number) {
             (true, ..) => csv_of(&[row], number == 0),
-            // An array, an element a line.
+            // One array, an element per line.
             (_, true, _) => format!("{}{}", if number == 0 { "[" } else { "," }, json!(row)),
             (.., 0) => format!("{}\n{}", heading(), row.text()),
             _ => row.text(),
         };
-        progress.aside(|| say::put(&text))?;
+        progress.aside(|| say::print(&text, false))?;
     }
-    if args.json { say::put("]") } else { Ok(()) }
+    if args.json { say::print("]", false) } else { Ok(()) }
 }
 
 /// A shape's figures; times are medians.
@@ -161,11 +137,11 @@ pub struct Row {
     passes: usize,
     workspace_bytes: usize,
     seconds: f64,
-    /// Bytes read and written, in a second.
+    /// 2 x bytes / seconds / 1e9.
     gb_per_s: f64,
     copy_gb_per_s: f64,
     percent_of_copy: f64,
-    /// None where nothing moves.
+    /// `None` if nothing moves.
     estimated_gb_per_s: Option<f64>,
     planning_us: f64,
     queueing_us: Option<f64>,
@@ -173,11 +149,11 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of what was measured.
+    /// Creates the row of a measurement.
     pub fn new(device: &BenchDevice, how: How, figures: Figures) -> Self {
         let Figures { workspace_bytes, seconds, copy_seconds_per_byte, plan, .. } = figures;
         let problem = &plan.problem;
-        let on_host = matches!(device, BenchDevice::Host);
+        let on_host = matches!(device, BenchDevice::Cpu);
         let bytes = problem.bytes() as f64;
         let micros = |time: Duration| short(time.as_secs_f64() * 1e6);
         Row {
@@ -208,12 +184,12 @@ impl Row {
         }
     }
 
-    /// A row of a table to read.
+    /// Formats the row for people.
     fn text(&self) -> String {
         let batch = if self.batch == 1 { String::new() } else { format!("{} x ", self.batch) };
         let shape = match self.axes.as_str() {
             "1-0" | "0-2-1" => format!("{batch}{}x{}", self.rows, self.cols),
-            axes => format!("{}:{axes}", self.shape),
+            axes => format!("{} ({axes})", self.shape),
         };
         format!(
             "{shape:<20} {:>5} {:>8.2} {:>7.2} {:>7.1}%  {:<20} {:>11} {:>9}",
@@ -228,20 +204,20 @@ impl Row {
     }
 }
 
-/// The route, or those of several legs.
+/// Returns the route, or the routes of several legs.
 pub fn routes(plan: &Plan) -> String {
     if plan.phases.len() > 1 { plan.route_name() } else { plan.route().to_string() }
 }
 
-/// To four digits, which is more than times are good for.
+/// Rounds to four digits, more than times are good for.
 pub fn short(figure: f64) -> f64 {
     format!("{figure:.3e}").parse().unwrap_or(figure)
 }
 
-/// A line of names, then a line for each row.
+/// Formats rows as CSV with a header.
 ///
 /// # Panics
-/// When a row has lists or maps.
+/// If a row has lists or maps.
 pub fn csv(rows: &[impl Serialize]) -> String {
     csv_of(rows, true)
 }
@@ -256,7 +232,7 @@ fn csv_of(rows: &[impl Serialize], named: bool) -> String {
     text.trim_end().to_string()
 }
 
-/// Above the rows of a table to read.
+/// Returns the heading of the table.
 fn heading() -> String {
     format!(
         "{:<20} {:>5} {:>8} {:>7} {:>8}  {:<20} {:>11} {:>9}",

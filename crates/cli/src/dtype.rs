@@ -1,27 +1,27 @@
-//! The text of a .npy header: a dictionary as NumPy writes it, and in it the bytes of an item.
+//! The text of a .npy header: a dictionary as NumPy writes it, and the bytes of an item.
 //!
-//! Linear in the length of the text and bounded in depth, whatever the text holds.
+//! Parsing is linear in the length of the text and bounded in depth.
 
 use std::ops::Range;
 
 use anyhow::{Result, anyhow, bail, ensure};
 
-/// Records within records that a header may hold; NumPy's own stay far below.
+/// Most levels of records within records; NumPy's own headers stay far below.
 const DEPTH: usize = 64;
 
-/// NumPy counts the bytes of an item in a C int.
+/// Most bytes of an item: NumPy counts them in a C int.
 const MOST: usize = i32::MAX as usize;
 
-/// Of a number that is refused so many characters are shown.
+/// Most characters shown of an invalid number.
 const LONGEST: usize = 48;
 
 /// Units of dates and spans of time.
 const UNITS: &str = "Y M W D h m s ms us ns ps fs as generic";
 
-/// What a header's dictionary says, and where.
+/// Values of a header's dictionary, and their places in the text.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// Bytes of an item, and the place of its description.
+    /// Bytes of an item, and the place of the type.
     pub descr: Option<(usize, Range<usize>)>,
     /// Whether the first axis runs fastest.
     pub fortran_order: Option<(bool, Range<usize>)>,
@@ -29,18 +29,14 @@ pub struct Entries {
     pub shape: Option<(Vec<usize>, Range<usize>)>,
 }
 
-/// A field of records, by its description.
+/// A field of records.
 #[derive(Debug)]
 pub struct DtypeField {
-    /// The place of its name, with a title if it has one.
-    pub name: Range<usize>,
-    /// The place of the name's characters alone.
+    /// Place of the name's characters.
     pub label: Range<usize>,
-    /// The place of its type, without the shape.
-    pub kind: Range<usize>,
-    /// Innermost element type of `kind`, which differs from it if that is an array: `('<u4', (2,))`.
+    /// Innermost element type; its type may be an array, `('<u4', (2,))`.
     pub base: Base,
-    /// Its extents, of arrays within a record.
+    /// Extents of an array within a record.
     pub shape: Vec<usize>,
 }
 
@@ -49,20 +45,20 @@ pub struct DtypeField {
 pub struct Base {
     /// Bytes of an element.
     pub bytes: usize,
-    /// The place of its description.
+    /// Place of its description.
     pub span: Range<usize>,
     /// Extents of the array.
     pub shape: Vec<usize>,
 }
 
 impl DtypeField {
-    /// Bytes of all of it, as far as they can be counted.
+    /// Returns the bytes of the field; saturates.
     pub fn bytes(&self) -> usize {
         let extents = self.shape.iter().chain(&self.base.shape);
         extents.fold(self.base.bytes, |bytes, &extent| bytes.saturating_mul(extent))
     }
 
-    /// Whether NumPy takes it for bytes between fields.
+    /// Returns whether NumPy reads it as a gap between fields.
     pub fn is_gap(&self, descr: &[u8]) -> bool {
         let base = descr[self.base.span.clone()].trim_ascii_start();
         self.label.is_empty()
@@ -70,13 +66,18 @@ impl DtypeField {
     }
 }
 
-/// The fields that the description of a type lists; none of a plain type.
+/// Returns the bytes of the type that a type string names, `<f4`.
+pub fn itemsize(descr: &str) -> Result<usize> {
+    plain(descr.as_bytes())
+}
+
+/// Returns the fields of a type, `None` of a plain type.
 pub fn fields(descr: &[u8]) -> Result<Option<Vec<DtypeField>>> {
     let mut cursor = Cursor { text: descr, at: 0 };
     Ok(if cursor.peek() == Some(b'[') { Some(cursor.fields(0)?) } else { None })
 }
 
-/// Reads the dictionary that `text` holds.
+/// Parses the dictionary `text`.
 pub fn entries(text: &[u8]) -> Result<Entries> {
     let mut entries = Entries::default();
     let mut cursor = Cursor { text, at: 0 };
@@ -108,7 +109,7 @@ impl<'a> Cursor<'a> {
         format!("header: expected {what} at byte {}", self.at)
     }
 
-    /// The next byte that is not white space, not yet taken.
+    /// Returns the next byte that is not white space without consuming it.
     fn peek(&mut self) -> Option<u8> {
         while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -127,7 +128,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// What `read` reads, and where it stands.
+    /// Returns what `read` parses, and its place.
     fn spanned<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T>,
@@ -137,7 +138,7 @@ impl<'a> Cursor<'a> {
         Ok((read(self)?, start..self.at))
     }
 
-    /// What is between brackets, with commas between; whether one followed the last.
+    /// Parses items between brackets, separated by commas. Returns whether a comma followed the last.
     fn list(
         &mut self,
         open: u8,
@@ -154,7 +155,7 @@ impl<'a> Cursor<'a> {
         Ok(comma)
     }
 
-    /// The bytes between quotes, escapes as written.
+    /// Parses a string. Escapes stay as written.
     fn string(&mut self) -> Result<&'a [u8]> {
         let quote = self.peek().filter(|quote| matches!(quote, b'\'' | b'"'));
         let quote = quote.ok_or_else(|| anyhow!(self.expected("a string")))?;
@@ -179,7 +180,7 @@ impl<'a> Cursor<'a> {
         bail!("'fortran_order' is not True or False")
     }
 
-    /// A whole number.
+    /// Parses an integer of the tuple `name`.
     fn integer(&mut self, name: &str, axis: usize) -> Result<usize> {
         let negative = self.take(b'-');
         let rest = &self.text[self.at..];
@@ -194,7 +195,7 @@ impl<'a> Cursor<'a> {
         }
         let number = std::str::from_utf8(&rest[..digits])?;
         self.at += digits;
-        // Python 2 wrote its long integers so.
+        // Long integers of Python 2.
         self.at += usize::from(self.text.get(self.at) == Some(&b'L'));
         ensure!(!negative, "axis {axis} has a negative length, -{number}");
         let shown = if digits > LONGEST {
@@ -207,7 +208,7 @@ impl<'a> Cursor<'a> {
         number.parse().map_err(|_| anyhow!(what))
     }
 
-    /// A tuple of extents.
+    /// Parses a tuple of extents.
     fn shape(&mut self) -> Result<Vec<usize>> {
         let mut extents = Vec::new();
         ensure!(self.peek() == Some(b'('), "'shape' is not a tuple of integers");
@@ -219,7 +220,7 @@ impl<'a> Cursor<'a> {
         Ok(extents)
     }
 
-    /// Bytes of an item: of a plain type, or of a record's fields `(name, type[, shape])`.
+    /// Parses a type, plain or a list of fields `(name, type[, shape])`. Returns the bytes of an item.
     fn item_bytes(&mut self, depth: usize) -> Result<usize> {
         ensure!(depth < DEPTH, "the header nests records more than {DEPTH} deep");
         let bytes = match self.peek() {
@@ -246,27 +247,26 @@ impl<'a> Cursor<'a> {
     fn field(&mut self, depth: usize) -> Result<DtypeField> {
         ensure!(self.take(b'('), "'descr' is malformed: a field is a tuple");
         let mut label = 0..0;
-        let ((), name) = self.spanned(|cursor| {
-            let mut string = |cursor: &mut Self| {
-                let length = cursor.string()?.len();
-                label = cursor.at - 1 - length..cursor.at - 1;
-                Ok(())
-            };
-            if cursor.peek() != Some(b'(') {
-                return string(cursor);
-            }
+        let mut string = |cursor: &mut Self| {
+            let length = cursor.string()?.len();
+            label = cursor.at - 1 - length..cursor.at - 1;
+            Ok(())
+        };
+        if self.peek() == Some(b'(') {
             // A title and a name.
-            cursor.list(b'(', b')', string).map(drop)
-        })?;
+            self.list(b'(', b')', string)?;
+        } else {
+            string(self)?;
+        }
         self.want(b',')?;
-        let (base, kind) = self.spanned(|cursor| cursor.base(depth + 1))?;
+        let base = self.base(depth + 1)?;
         let is_array = self.take(b',') && self.peek() == Some(b'(');
         let shape = if is_array { self.shape()? } else { Vec::new() };
         self.want(b')')?;
-        Ok(DtypeField { name, label, kind, base, shape })
+        Ok(DtypeField { label, base, shape })
     }
 
-    /// Reads the type of a field: an item, or an array `(type, shape)` of such types.
+    /// Parses the type of a field: an item, or an array `(type, shape)` of such types.
     fn base(&mut self, depth: usize) -> Result<Base> {
         if self.peek() != Some(b'(') {
             let (bytes, span) = self.spanned(|cursor| cursor.item_bytes(depth))?;
@@ -283,7 +283,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes of the type that a type string names: byte order, kind, size, for dates a unit.
+/// Returns the bytes of a type string: byte order, kind, size, for dates a unit.
 fn plain(text: &[u8]) -> Result<usize> {
     let name = String::from_utf8_lossy(text);
     let rest = name.strip_prefix(['<', '>', '|', '=']).unwrap_or(&name);
@@ -291,9 +291,7 @@ fn plain(text: &[u8]) -> Result<usize> {
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (digits, unit) = rest.split_at(digits);
     if kind == "O" {
-        bail!(
-            "arrays of Python objects are stored as a pickle; only types of a fixed size can be moved"
-        );
+        bail!("arrays of Python objects are stored as a pickle, which cannot be permuted");
     }
     let size = digits.parse().unwrap_or(usize::MAX);
     let is_date = matches!(kind, "m" | "M");
@@ -305,7 +303,7 @@ fn plain(text: &[u8]) -> Result<usize> {
     let is_known = match kind {
         "b" => size == 1,
         "i" | "u" => matches!(size, 1 | 2 | 4 | 8),
-        // 1 byte is how NumPy writes an 8-bit float of another package. Long doubles have 12 or 16, by the system.
+        // 8-bit floats of ml_dtypes have 1 byte, long doubles 12 or 16.
         "f" => matches!(size, 1 | 2 | 4 | 8 | 12 | 16),
         "c" => matches!(size, 8 | 16 | 24 | 32),
         "m" | "M" => size == 8,
@@ -314,7 +312,7 @@ fn plain(text: &[u8]) -> Result<usize> {
     };
     ensure!(
         is_known && (unit.is_empty() || is_date && is_unit),
-        "'{name}' is not a type that is read here: NumPy writes byte order, kind and bytes, as in '<f8'"
+        "unsupported type '{name}': expected byte order, kind and bytes as NumPy writes them, for example '<f8'"
     );
     Ok(if kind == "U" { size.saturating_mul(4) } else { size })
 }
@@ -364,7 +362,7 @@ mod tests {
     fn faults() {
         for (what, descrs) in [
             (
-                "not a type that is read here",
+                "unsupported type",
                 &[
                     "'<f3'",
                     "'bfloat16'",
@@ -378,10 +376,7 @@ mod tests {
                     "'<q8'",
                 ][..],
             ),
-            (
-                "not a type that is read here",
-                &["'<M8[foo]'", "'float32'", "'f4,f8'", "'<S'", "'|T16'"],
-            ),
+            ("unsupported type", &["'<M8[foo]'", "'float32'", "'f4,f8'", "'<S'", "'|T16'"]),
             (
                 "malformed",
                 &["3", "True", "{}", "['<f4']", "[1]", "('<f4', (2,))", "[('a', 3)]", "[('a',)]"],

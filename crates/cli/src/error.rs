@@ -1,6 +1,4 @@
-//! Errors: what was tried, on what, and the system's cause.
-//!
-//! The files are as they were before. What fails once the new file is in place is a warning.
+//! Errors: what failed, on which file, and the system's reason.
 
 use std::fmt::Display;
 use std::io;
@@ -10,9 +8,9 @@ use anyhow::Context;
 
 use crate::say::shown;
 
-/// Adds to an error what was tried, and on what.
+/// Adds to an error what failed, and on which file.
 pub trait On<T> {
-    /// `cannot open a.npy`, before what refused it.
+    /// Adds `cannot ACTION PATH` to the system's reason.
     fn on(self, action: impl Display, path: &Path) -> anyhow::Result<T>;
 }
 
@@ -22,11 +20,12 @@ impl<T> On<T> for io::Result<T> {
     }
 }
 
-/// An error in one line: what was tried, then the causes, each where those before do not say it already.
+/// Formats an error on one line: what failed, then the causes that are not contained in it already.
 pub fn line(error: &anyhow::Error) -> String {
     error
         .chain()
         .map(ToString::to_string)
         .reduce(|said, cause| if said.contains(&cause) { said } else { format!("{said}: {cause}") })
         .unwrap_or_default()
+        .replace('\n', " ")
 }

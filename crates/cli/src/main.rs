@@ -1,7 +1,8 @@
-//! The `turntile` command; all of it is in the library beside it.
+//! The `turntile` command; see the library.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    turntile_cli::main()
+    let words: Vec<_> = std::env::args_os().collect();
+    turntile_cli::run(&words).into()
 }

@@ -55,7 +55,7 @@ pub struct Figures {
 /// Elements that are not where they should be; what planning and running may end with.
 pub fn measure(device: &BenchDevice, transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     match device {
-        BenchDevice::Host => on_host(transpose, how),
+        BenchDevice::Cpu => on_host(transpose, how),
         BenchDevice::Gpu(gpu) => on_gpu(gpu, transpose, how),
     }
 }

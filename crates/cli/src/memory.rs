@@ -1,6 +1,6 @@
-//! Memory: mappings of the command's own, and how much this process may take without harm.
+//! Memory: anonymous mappings, and how much this process may take.
 //!
-//! 20000x12000 floats were transposed at 4.2 GB/s in pages of 4 KiB and at 5.4 in those of 2 MiB.
+//! 20000x12000 floats were transposed at 4.2 GB/s in pages of 4 KiB and at 5.4 GB/s in pages of 2 MiB.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use turntile::error::RunError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Pages {
-    /// Huge ones where the system has them
+    /// Huge pages if the system has them
     Huge,
     /// The system's default
     Default,
@@ -24,13 +24,13 @@ pub enum Pages {
 pub struct AnonymousMap(MmapMut);
 
 impl AnonymousMap {
-    /// Of so many bytes, all zero.
+    /// Maps `bytes` zero bytes.
     pub fn new(bytes: usize, pages: Pages) -> Result<Self, Error> {
         let out_of_memory = |_| Error::from(RunError::OutOfMemory { bytes });
         let map = MmapMut::map_anon(bytes.max(1)).map_err(out_of_memory)?;
         #[cfg(target_os = "linux")]
         if pages == Pages::Huge {
-            // Advice: without it, or with a system that does not follow it, pages are small.
+            // Advice: a system that does not follow it uses small pages.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
         #[cfg(not(target_os = "linux"))]
@@ -38,62 +38,49 @@ impl AnonymousMap {
         Ok(AnonymousMap(map))
     }
 
-    /// Of so many bytes, every page of it touched: to measure on.
+    /// Maps `bytes` bytes with every page touched, for measurements.
     pub fn touched(bytes: usize, pages: Pages) -> Result<Self, Error> {
         let mut memory = AnonymousMap::new(bytes, pages)?;
         memory.bytes().fill(1);
         Ok(memory)
     }
 
-    /// Its bytes.
+    /// Returns the bytes.
     pub fn bytes(&mut self) -> &mut [u8] {
         &mut self.0
     }
 }
 
-/// Without this much the command does not begin, and threads that are started leave as much: it needs some of it in pieces of
-/// which none may be refused.
-pub(crate) const ROOM: usize = 4 << 20;
-
-/// So much, if there is.
-pub(crate) fn room() -> Option<AnonymousMap> {
-    AnonymousMap::new(ROOM, Pages::Default).ok()
-}
-
-/// Left to others, and to the pages of files that are on their way to storage.
+/// One part in this many of the free memory is left to other programs and to pages that are being written.
 const MARGIN: usize = 8;
 
-/// Why there is no more where nothing else bounds it.
-pub(crate) const MACHINE: &str = "the machine has no more free";
+/// Name of the machine's own limit.
+pub(crate) const MACHINE: &str = "free memory";
 
 /// Memory that is free for this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Free {
     /// Bytes.
     pub bytes: usize,
-    /// What keeps it from having more.
+    /// Name of the limit.
     pub limit: &'static str,
 }
 
-/// Memory that is free for this process, less a margin: of the machine, its control group and its own limit the least.
-/// None where the system does not report it.
+/// Returns the memory that is free for this process, less a margin: the least of the machine's and the control group's.
+/// `None` if the system does not report it.
 pub(crate) fn free() -> Option<Free> {
-    let all = [
-        (machine(), MACHINE),
-        (group(), "the control group has a limit"),
-        (own_limit(), "the address space has a limit, ulimit -v"),
-    ];
+    let all = [(machine(), MACHINE), (group(), "limit of the control group")];
     let known = all.into_iter().filter_map(|(bytes, limit)| Some(Free { bytes: bytes?, limit }));
     let least = known.min_by_key(|free| free.bytes)?;
     Some(Free { bytes: least.bytes - least.bytes / MARGIN, ..least })
 }
 
-/// What the command itself takes, its threads included, out of so much memory.
+/// Returns what is left of `memory` bytes when the program and its threads have taken their own.
 pub(crate) fn less_the_command(memory: usize) -> usize {
     memory - (16 << 20).min(memory / 4)
 }
 
-/// The least memory of which so much is left when the command has taken its own.
+/// Returns the least memory of which [`less_the_command`] leaves `need` bytes.
 pub(crate) fn with_the_command(need: usize) -> usize {
     need.saturating_add((16 << 20).min(need.saturating_sub(1) / 3))
 }
@@ -102,29 +89,30 @@ fn read(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-/// The number behind a word at the beginning of a line.
+/// Returns the number after a word at the beginning of a line.
 fn number(text: &str, word: &str) -> Option<usize> {
     let rest = text.lines().find_map(|line| line.strip_prefix(word))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// From Linux; other systems have no such file.
+/// Returns the free memory of the machine, on Linux.
 fn machine() -> Option<usize> {
     number(&read("/proc/meminfo")?, "MemAvailable:")?.checked_mul(1024)
 }
 
-/// Room in the control groups that the process is in, of either version.
+/// Returns the free memory of the process's control groups, version 1 or 2.
 fn group() -> Option<usize> {
     let text = read("/proc/self/cgroup")?;
     let room = |(folder, names): (PathBuf, [&str; 3])| {
-        // As the process sees them, its own group may be the root.
+        // In a namespace the process's own group may be the root.
         let folders = folder.ancestors().take_while(|folder| folder.starts_with("/sys/fs/cgroup"));
         folders.filter_map(|folder| room_in(folder, names)).min()
     };
     groups_in(&text).into_iter().filter_map(room).min()
 }
 
-/// Folders of the groups, and what each calls its limit, what is used of it, and pages of files that are easily given up.
+/// Returns the folders of the groups, and the names in each of the limit, of the memory in use, and of file pages that can be
+/// dropped.
 fn groups_in(text: &str) -> Vec<(PathBuf, [&'static str; 3])> {
     let of_line = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -148,22 +136,6 @@ fn room_in(folder: &Path, [limit, used, given_up]: [&str; 3]) -> Option<usize> {
     let stat = read(folder.join("memory.stat")).unwrap_or_default();
     let given_up = number(&stat, &format!("{given_up} ")).unwrap_or(0);
     Some(limit.saturating_sub(used.saturating_sub(given_up)))
-}
-
-/// What is left of the address space that the process may have (`ulimit -v`).
-#[cfg(unix)]
-fn own_limit() -> Option<usize> {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current?;
-    let pages = read("/proc/self/statm").and_then(|text| number(&text, "")).unwrap_or(0) as u64;
-    // Threads that are still to come have stacks, and heaps of their own that are mostly empty.
-    let threads = 8 << 20;
-    let page = rustix::param::page_size() as u64;
-    usize::try_from(limit.saturating_sub(pages * page).saturating_sub(threads)).ok()
-}
-
-#[cfg(not(unix))]
-fn own_limit() -> Option<usize> {
-    None
 }
 
 #[cfg(all(test, target_os = "linux"))]

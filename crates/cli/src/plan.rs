@@ -1,193 +1,146 @@
-//! `turntile plan`: how a matrix would be transposed, on this machine or on another; and what `plan` and `tune` take, a
-//! problem by its numbers or by a file.
+//! `turntile plan`: how an array would be transposed, on this machine or another; and the problem that `plan` and `tune` take,
+//! as a shape or a file.
 
 use std::fmt::{Display, Write};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, ValueHint};
 use serde_json::{Value, json};
 use turntile::Transpose;
-use turntile::layout::Rearrangement;
 use turntile::mode::Dynamic;
 use turntile::plan::{CpuDevice, GpuDevice, Plan, Planner, Problem, StaleWisdom, TileRule, Wisdom};
-use turntile_distributed::{Partition, Redistribution};
 use turntile_plan::units::{bytes, duration};
 use turntile_plan::{Candidates, RejectedRoute, WisdomLookup};
 
-use crate::args::{Settings, Sizes, tiles};
+use crate::args::{Place, Settings, Sizes, tiles};
+use crate::array::{Array, StoredArray};
 use crate::bench::routes;
-use crate::device::{BenchDevice, of_host};
-use crate::file::{self, Asking, Locking};
-use crate::input::Input;
-use crate::operation::Operation;
+use crate::device::{BenchDevice, cpu_only};
+use crate::file::{self, LockRequest, Locking};
+use crate::npy::AxisOrder;
+use crate::operation::{Axes, Operation};
 use crate::report::rate;
-use crate::say::{notify, shown};
-use crate::values::{Axes, Subject, axes, count, order_of, positive, subject};
-use crate::words;
+use crate::say::{note, shown};
+use crate::source::Source;
+use crate::values::{self, Dtype, Subject, dtype, positive, subject};
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
-    /// The device to plan for: host, cuda (this machine's GPU; cuda:1 its second), or one that need not
-    /// be here: h200, h100, a100. Threads are the host's alone, wisdom that of host and cuda
-    #[arg(long, value_name = "NAME", default_value = "host")]
+    /// Device: cpu, cuda (cuda:1 is the second GPU), or a GPU that need not be here: h200, h100, a100
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub device: String,
-    /// Which tiles of each route to consider
+    /// Tiles of each route to consider
     #[arg(long, value_name = "RULE", default_value = "model", value_parser = tiles())]
     pub tiles: TileRule,
-    /// Over so many memories, in parts of the first axis that differ by at most one: what the first does, local stages on this host
-    #[arg(long, value_name = "P", value_parser = positive, allow_negative_numbers = true,
-          conflicts_with_all = ["device", "tiles", "all", "json", "batch", "into", "member", "pattern", "wisdom", "route", "workspace"])]
-    pub parts: Option<NonZeroUsize>,
-    /// Print every candidate by estimate, wisdom aside, and why the others are not possible
+    /// Print every candidate by estimate, and why other routes are not possible
     #[arg(long)]
     pub all: bool,
+    /// Print the stages too
+    #[arg(short, long, conflicts_with = "json")]
+    pub verbose: bool,
     /// Print as JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// A problem, by its numbers or by a file.
+/// A problem: a shape, or the array of a file.
 #[derive(Debug, Args)]
 pub struct ProblemArgs {
-    /// Rows and columns, e.g. 7200x1800, or with --axes the extents of any array; or a .npy or .npz file that holds one (./3x5 if
-    /// its name is such)
-    #[arg(value_name = "MxN|FILE", value_hint = ValueHint::FilePath, value_parser = OsStringValueParser::new().try_map(subject))]
+    /// Shape, for example 7200x1800, or a .npy or .npz file (./3x5 if it has such a name)
+    #[arg(value_name = "SHAPE|FILE", value_hint = ValueHint::FilePath, value_parser = OsStringValueParser::new().try_map(subject))]
     subject: Subject,
-    /// The order of the axes in the result, e.g. 2,0,1; as in NumPy -1 is the last [default: the last two change places]
-    #[arg(long, value_name = "I,J,...", value_parser = axes, allow_hyphen_values = true)]
-    axes: Option<Axes>,
-    /// A pattern in place of --axes, as of `turntile rearrange`
+    /// Permutation of the axes, for example 2,0,1; as in NumPy, -1 is the last axis [default for two axes: 1,0]
+    #[arg(long, value_name = "I,J,...", value_parser = values::axes, allow_hyphen_values = true)]
+    axes: Option<values::Axes>,
+    /// Pattern instead of --axes, as of `turntile rearrange`
     #[arg(long, value_name = "PATTERN", conflicts_with = "axes", allow_hyphen_values = true)]
     pattern: Option<String>,
     #[command(flatten)]
     sizes: Sizes,
-    /// Bytes of an element, of a shape
-    #[arg(long, value_name = "B", value_parser = positive, allow_negative_numbers = true)]
-    elem_bytes: Option<NonZeroUsize>,
-    /// Matrices or arrays, one after the other [default: 1]
-    #[arg(long, value_name = "K", value_parser = count, allow_negative_numbers = true)]
-    batch: Option<usize>,
-    /// The array of a .npz archive
+    /// Element type of a shape, for example f4, or V12 for elements of 12 bytes
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    dtype: Option<Dtype>,
+    /// Number of contiguous arrays of a shape [default: 1]
+    #[arg(long, value_name = "K", value_parser = positive, allow_negative_numbers = true)]
+    batch: Option<NonZeroUsize>,
+    /// Array of a .npz archive
     #[arg(long, value_name = "NAME")]
     member: Option<String>,
-    /// Into another buffer instead of in place
+    /// Plan for an output in another buffer
     #[arg(long)]
-    into: bool,
+    out_of_place: bool,
     #[command(flatten)]
     pub settings: Settings,
 }
 
 impl ProblemArgs {
-    /// What is wrong with the options beside a shape, or beside a file.
+    /// Checks options that depend on each other.
     pub fn check(&self) -> Result<(), clap::Error> {
-        let (kind, what) = match &self.subject {
-            _ if self.pattern.is_none() && !self.sizes.sizes.is_empty() => (
-                ErrorKind::MissingRequiredArgument,
-                "--size is for axes of a --pattern".to_string(),
-            ),
-            Subject::Extents(_) if self.elem_bytes.is_none() => {
-                (ErrorKind::MissingRequiredArgument, "a shape needs --elem-bytes <B>".to_string())
+        let missing = ErrorKind::MissingRequiredArgument;
+        let (kind, what) = match (&self.subject, &self.dtype) {
+            _ if self.pattern.is_none() && !self.sizes.sizes.is_empty() => {
+                (missing, "--size is for axes of a --pattern".to_string())
             }
-            Subject::Extents(_) if self.member.is_some() => (
-                ErrorKind::ArgumentConflict,
-                "--member is for a file, and cannot be used with a shape".to_string(),
-            ),
-            Subject::Extents(shape) => match self.axes(shape) {
+            (Subject::Extents(_), None) => (missing, "a shape needs --dtype TYPE".to_string()),
+            (Subject::Extents(_), _) if self.member.is_some() => {
+                (ErrorKind::ArgumentConflict, "--member is for a file, not for a shape".to_string())
+            }
+            (Subject::Extents(shape), Some(dtype)) => match self.of_shape(shape, dtype) {
                 Ok(_) => return Ok(()),
-                Err(what) => (ErrorKind::ValueValidation, what),
+                Err(error) => (ErrorKind::ValueValidation, error.to_string()),
             },
-            Subject::File(path) if self.elem_bytes.is_some() || self.batch.is_some() => (
-                ErrorKind::ArgumentConflict,
-                format!(
-                    "--elem-bytes and --batch are for a shape; {} is taken for a file, whose header has both",
-                    shown(path)
-                ),
-            ),
-            Subject::File(_) => return Ok(()),
+            (Subject::File(path), dtype) if dtype.is_some() || self.batch.is_some() => {
+                let what = "--dtype and --batch are for a shape";
+                (ErrorKind::ArgumentConflict, format!("{what}, {} is a file", shown(path)))
+            }
+            (Subject::File(_), _) => return Ok(()),
         };
         Err(clap::Error::raw(kind, what))
     }
 
-    /// What becomes of a shape's axes.
-    fn axes(&self, shape: &[usize]) -> Result<Rearrangement, String> {
-        let order = match (&self.pattern, &self.axes, shape.len()) {
-            (Some(pattern), ..) => {
-                return self.sizes.of(pattern).of(shape).map_err(|error| error.to_string());
-            }
-            (None, Some(axes), rank) => {
-                order_of(axes, rank).map_err(|what| format!("--axes {what}"))?
-            }
-            (None, None, 2) => vec![1, 0],
-            (None, None, rank) => {
-                let axes = if rank == 1 { "axis" } else { "axes" };
-                return Err(format!("a shape of {rank} {axes} needs --axes or --pattern"));
-            }
-        };
-        Ok(Rearrangement::of_axes(shape, &order))
-    }
-
-    /// The transposition, with the settings.
+    /// Returns the transposition with its settings.
     pub fn transpose(&self) -> Result<Transpose<Dynamic>> {
-        let transpose = match &self.subject {
-            Subject::Extents(shape) => self.of_shape(shape)?,
-            Subject::File(path) => self.of_file(path)?,
+        let transpose = match (&self.subject, &self.dtype) {
+            (Subject::Extents(shape), Some(dtype)) => self.of_shape(shape, dtype)?,
+            (Subject::Extents(_), None) => bail!("a shape needs --dtype TYPE"),
+            (Subject::File(path), _) => self.of_file(path)?,
         };
         let transpose = transpose.dynamic();
-        let transpose = if self.into { transpose.out_of_place() } else { transpose };
-        Ok(self.settings.apply(transpose)?)
+        let transpose = if self.out_of_place { transpose.out_of_place() } else { transpose };
+        Ok(self.settings.apply(transpose))
     }
 
-    /// A shape that is cut over so many ranks.
-    fn over(&self, ranks: usize) -> Result<Redistribution> {
-        let Subject::Extents(shape) = &self.subject else {
-            bail!("--parts is for a shape: give extents and --elem-bytes in place of a file")
+    fn operation(&self) -> Operation<'_> {
+        let axes = match (&self.axes, &self.pattern) {
+            (None, Some(pattern)) => Axes::Rearrange(self.sizes.of(pattern)),
+            (axes, _) => Axes::Transpose(axes.as_deref()),
         };
-        let axes = self.axes(shape).map_err(Error::msg)?;
-        let elem_bytes = self.elem_bytes.map_or(1, usize::from);
-        let part =
-            |extent: Option<&usize>| (0, Partition::balanced(extent.copied().unwrap_or(1), ranks));
-        let (before, after) = (part(shape.first()), part(axes.shape().first()));
-        let change = Redistribution::of_axes(shape, axes.order(), elem_bytes, before, after);
-        Ok(match self.settings.threads {
-            Some(threads) => change.threads(threads.get()),
-            None => change,
-        })
+        Operation { name: "plan", axes, order: None }
     }
 
-    fn of_shape(&self, shape: &[usize]) -> Result<Transpose> {
-        let axes = self.axes(shape).map_err(Error::msg)?;
-        // The command line has been checked for it.
-        let elem_bytes = self.elem_bytes.map_or(1, usize::from);
-        Ok(Transpose::permute::<u8>(axes.extents(), axes.order())
-            .itemsize(elem_bytes)
-            .batch(self.batch.unwrap_or(1)))
+    fn of_shape(&self, shape: &[usize], dtype: &Dtype) -> Result<Transpose> {
+        let Dtype { descr, itemsize } = dtype.clone();
+        let array = Array { shape: shape.into(), dtype: descr, itemsize, order: AxisOrder::C };
+        let (_, transpose) = self.operation().of(&array)?;
+        Ok(transpose.batch(self.batch.map_or(1, usize::from)))
     }
 
-    /// As `transpose` and `permute` have it in memory, be the array empty or not.
     fn of_file(&self, path: &Path) -> Result<Transpose> {
-        let (source, _) = file::open(Some(path), None, &Asking::new(Locking::Off, true))?;
-        let Some(source) = source else { bail!("nothing was opened") };
-        let header = Input::of_file(source, self.member.as_deref(), false)?.header()?;
-        let operation = match (&self.axes, &self.pattern) {
-            (Some(axes), _) => Operation::Permute(axes),
-            (None, Some(pattern)) => Operation::Rearrange(self.sizes.of(pattern)),
-            (None, None) => Operation::Transpose,
-        };
-        operation.in_file(&header, path)
+        let (opened, _) = file::open(Some(path), None, &LockRequest::new(Locking::Off, true))?;
+        let mut source = Source::new(path, opened, self.member.as_deref(), false)?;
+        let found = StoredArray::find(&mut source, &Place::npy(), None)?;
+        Ok(self.operation().of(&found.array)?.1)
     }
 }
 
 /// Runs the command and returns what to print.
 pub fn run(args: &mut PlanArgs) -> Result<String> {
-    if let Some(ranks) = args.parts {
-        return Ok(args.problem.over(ranks.get())?.plan(0)?.to_string());
-    }
     args.problem.settings.find_wisdom(false, false)?;
     let settings = &args.problem.settings;
     let problem = args.problem.transpose()?.problem()?;
@@ -203,25 +156,25 @@ pub fn run(args: &mut PlanArgs) -> Result<String> {
             table(&survey)
         });
     }
-    let (remembered, refused) = wisdom(settings, &args.device, &planner, &problem)?;
+    let (remembered, rejected) = wisdom(settings, &args.device, &planner, &problem)?;
     let by = if remembered.is_some() { "wisdom" } else { "estimate" };
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
-    Ok(if args.json {
-        json(std::slice::from_ref(&plan), &plan.rejected, by, refused)
-    } else {
-        format!("{}\n\n{plan:#}\nchosen by {by}", words::of_plan(&plan))
+    Ok(match (args.json, args.verbose) {
+        (true, _) => json(std::slice::from_ref(&plan), &plan.rejected, by, rejected),
+        (_, true) => format!("{}\n\n{plan:#}\nchosen by {by}", plan.summary()),
+        _ => plan.summary(),
     })
 }
 
-/// For the device of that name, this machine's or one that need not be here.
+/// Returns the planner of a device, this machine's or one that need not be here.
 fn planner(name: &str, settings: &Settings) -> Result<Planner> {
     let threads = settings.threads;
     match (GpuDevice::preset(name), threads) {
-        (Some(chip), None) => Ok(Planner::new(chip)),
-        (Some(_), Some(_)) => bail!(of_host(name)),
+        (Some(device), None) => Ok(Planner::new(device)),
+        (Some(_), Some(_)) => bail!(cpu_only(name)),
         (None, _) => Ok(match BenchDevice::find(name, threads)? {
-            // As many as a run would have.
-            BenchDevice::Host => {
+            BenchDevice::Cpu => {
+                // The number of threads that a run would have.
                 let threads = threads.map_or_else(turntile::run::pool::thread_count, usize::from);
                 Planner::new(CpuDevice::here(threads))
             }
@@ -230,13 +183,13 @@ fn planner(name: &str, settings: &Settings) -> Result<Planner> {
     }
 }
 
-/// Whether the device is this machine's, and has wisdom that is its own.
+/// Returns whether the device is this machine's, to which wisdom belongs.
 fn is_here(name: &str) -> bool {
-    name == "host" || name.starts_with("cuda")
+    name == "cpu" || name.starts_with("cuda")
 }
 
-/// The plan that the wisdom file has for the problem, or why the one it has is not used. Tells when
-/// there is none, for then what is printed is an estimate.
+/// Returns the plan of the wisdom file for the problem, or why its plan is not used. Prints a note if it has none: an estimate
+/// is printed then.
 fn wisdom(
     settings: &Settings,
     device: &str,
@@ -244,17 +197,17 @@ fn wisdom(
     problem: &Problem,
 ) -> Result<(Option<Plan>, Option<StaleWisdom>)> {
     let Some(path) = settings.wisdom() else { return Ok((None, None)) };
-    let note = |what: &dyn Display| notify(&format_args!("note: {}: {what}", shown(path)));
+    let note = |what: &dyn Display| note(&format_args!("{}: {what}", shown(path)));
     if !is_here(device) {
-        // It may come from the environment, so this is no error.
-        note(&"not read, its plans are this machine's");
+        // No error: it may come from the environment.
+        note(&"not read, its plans are for this machine");
         return Ok((None, None));
     }
     let asked = |plan: &Plan| settings.route.is_none_or(|route| plan.route() == route);
     match Wisdom::load(path)?.lookup(planner, problem) {
         WisdomLookup::Plan(plan) if asked(&plan) => return Ok((Some(*plan), None)),
-        WisdomLookup::Plan(plan) => note(&format_args!("its plan is of route {}", plan.route())),
-        WisdomLookup::Unknown => note(&"nothing is known of this problem"),
+        WisdomLookup::Plan(plan) => note(&format_args!("its plan uses route {}", plan.route())),
+        WisdomLookup::Unknown => note(&"it has no plan for this problem"),
         WisdomLookup::Stale(why) => {
             note(&format_args!("not used: {why}"));
             return Ok((None, Some(why)));
@@ -263,13 +216,12 @@ fn wisdom(
     Ok((None, None))
 }
 
-/// The estimated speed, none where nothing moves.
+/// Returns the estimated speed, `None` if nothing moves.
 fn gb_per_s(plan: &Plan) -> Option<f64> {
     Some(plan.gb_per_s()).filter(|rate| rate.is_finite())
 }
 
-/// Every candidate, fastest first, a line of figures and the plan below it; then the routes that
-/// are not possible.
+/// Formats all candidates, fastest first, each with its plan, then the routes that are not possible.
 fn table(survey: &Candidates) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -291,7 +243,7 @@ fn table(survey: &Candidates) -> String {
     text
 }
 
-/// A plan and its speed: of several legs `route` has all, in order; `stages` are in dimension notation.
+/// Formats a plan and its speed. `route` names the routes of all legs in order; `stages` are in dimension notation.
 pub fn of_plan(plan: &Plan, gb_per_s: Option<f64>) -> Value {
     json!({
         "device": plan.device,
@@ -307,21 +259,21 @@ pub fn of_plan(plan: &Plan, gb_per_s: Option<f64>) -> Value {
     })
 }
 
-/// Speeds are estimates, even of plans from wisdom, and null where nothing moves.
+/// Formats plans as JSON. Speeds are estimates, and null if nothing moves.
 fn json(
     candidates: &[Plan],
-    declined: &[RejectedRoute],
+    rejected: &[RejectedRoute],
     chosen_by: &str,
-    refused: Option<StaleWisdom>,
+    stale: Option<StaleWisdom>,
 ) -> String {
-    let declined = declined
+    let rejected = rejected
         .iter()
         .map(|one| json!({ "route": one.route.name(), "why": one.reason.to_string() }));
     json!({
         "candidates": candidates.iter().map(|plan| of_plan(plan, gb_per_s(plan))).collect::<Value>(),
-        "declined": declined.collect::<Value>(),
+        "rejected": rejected.collect::<Value>(),
         "chosen_by": chosen_by,
-        "wisdom_refused": refused.map(|why| why.to_string()),
+        "wisdom_rejected": stale.map(|why| why.to_string()),
     })
     .to_string()
 }

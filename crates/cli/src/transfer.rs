@@ -1,4 +1,4 @@
-//! Data on their way: bytes one after the other, and files larger than memory block by block.
+//! Data in motion: streams, and files larger than memory in blocks.
 
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Write};
@@ -12,25 +12,25 @@ use crate::file::changed;
 use crate::memory::{AnonymousMap, Pages};
 use crate::progress::Progress;
 
-/// Bytes moved between two movements of the progress bar.
+/// Bytes moved between two updates of the progress bar.
 pub const CHUNK: usize = 8 << 20;
 
-/// An error of what is written, and not of what is read.
+/// An error of the writer, not of the reader.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 struct Unwritten(io::Error);
 
-/// An error of writing, in the midst of reading.
+/// Marks an error as the writer's.
 pub fn unwritten(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), Unwritten(error))
 }
 
-/// Whether [`copy`] could not write.
+/// Returns whether the writer of [`copy`] failed.
 pub fn is_unwritten(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Unwritten>())
 }
 
-/// Copies so many bytes, and shows how many.
+/// Copies `bytes` bytes and shows the progress.
 pub fn copy(
     from: &mut dyn BufRead,
     to: &mut dyn Write,
@@ -53,13 +53,13 @@ pub fn copy(
     Ok(())
 }
 
-/// Runs that are shorter than this end before what the system reads ahead of its own accord.
+/// Runs shorter than this, in bytes, are shorter than the system's read-ahead.
 const AHEAD: u64 = 1 << 20;
 
-/// A file's bytes from some offset on.
+/// A file from an offset on.
 pub struct Part<'a> {
     pub file: &'a File,
-    /// The file's name, or that of what it stands for.
+    /// The path to report in errors.
     pub path: &'a Path,
     pub start: u64,
 }
@@ -81,7 +81,7 @@ impl WriteAt for Part<'_> {
     }
 }
 
-/// Asks the system to fetch so many bytes at once, or to read ahead nowhere: what follows a run is not the next to be read.
+/// Advises the system to fetch `bytes` bytes now, or not to read ahead: the bytes after a run are not read next.
 fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -96,7 +96,7 @@ fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
     }
 }
 
-/// Moves `bytes` bytes from one part to the other; `scratch` makes a file for two passes.
+/// Moves `bytes` bytes from one part to the other. `scratch` creates the file between two passes.
 pub fn in_blocks(
     stored: &OutOfCore,
     (from, mut onto): (Part<'_>, Part<'_>),
@@ -113,7 +113,7 @@ pub fn in_blocks(
     let mut between = scratch.as_ref().map(|file| Part { file, path: onto.path, start: 0 });
     if stored.shortest_run() < AHEAD {
         for file in std::iter::once(from.file).chain(&scratch) {
-            // Without it some is read in vain.
+            // Otherwise some bytes are read in vain.
             advise(file, 0, 0, false);
         }
     }

@@ -1,16 +1,17 @@
-//! `turntile tune`: candidates by stopwatch, on memory of the command's own.
+//! `turntile tune`: candidates measured on this machine.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use serde::Serialize;
 use serde_json::{Value, json};
 use turntile::plan::{Measurement, Plan, TileRule, TileSize};
 use turntile_plan::units::{bytes, duration};
 
 use crate::args::tiles;
-use crate::bench::routes;
+use crate::bench::{routes, short};
 use crate::device::BenchDevice;
 use crate::measure;
 use crate::plan::{ProblemArgs, of_plan};
@@ -19,17 +20,17 @@ use crate::report::rate;
 use crate::say::{self, shown};
 use crate::values::seconds;
 
-/// Candidates that the table shows; JSON has all.
+/// Most candidates in the table; JSON has all.
 const SHOWN: usize = 12;
 
 #[derive(Debug, Args)]
 pub struct TuneArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
-    /// Where to measure: host, cuda or cuda:N
-    #[arg(long, value_name = "NAME", default_value = "host")]
+    /// Device: cpu, cuda or cuda:N
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub device: String,
-    /// Which tiles of each route to try
+    /// Tiles of each route to measure
     #[arg(long, value_name = "RULE", default_value = "all", value_parser = tiles())]
     pub tiles: TileRule,
     /// Seconds to spend; at least one candidate is measured
@@ -43,8 +44,8 @@ pub struct TuneArgs {
     pub json: bool,
 }
 
-/// Runs the command and returns what to print at last. In the table for people each candidate is printed as soon as it has
-/// run once.
+/// Runs the command and returns what to print at the end. In the table for people, each candidate is printed when it has run
+/// once.
 pub fn run(args: &mut TuneArgs) -> Result<String> {
     args.problem.settings.find_wisdom(true, false)?;
     let transpose = args.problem.transpose()?.tiles(args.tiles);
@@ -58,14 +59,14 @@ pub fn run(args: &mut TuneArgs) -> Result<String> {
         progress.set(number);
         progress.say(plan.route_name());
         if !args.csv && !args.json && printed.is_ok() {
-            printed = progress.aside(|| say::put(&row(plan, time)));
+            printed = progress.aside(|| say::print(&row(plan, time), false));
         }
     };
     let measured = match BenchDevice::find(&args.device, args.problem.settings.threads)? {
-        BenchDevice::Host => transpose.tune_seen(args.budget, &mut seen)?,
+        BenchDevice::Cpu => transpose.tune_seen(args.budget, &mut seen)?,
         BenchDevice::Gpu(gpu) => transpose.tune_on_seen(&gpu, args.budget, &mut seen)?,
     };
-    // Else the table cannot be printed either, and that is reported.
+    // Otherwise the table cannot be printed either, which is reported.
     let _ = printed;
     Ok(match (args.csv, args.json) {
         (true, _) => csv(&measured),
@@ -74,13 +75,13 @@ pub fn run(args: &mut TuneArgs) -> Result<String> {
     })
 }
 
-/// None where nothing moves: a call's time is not the speed of a move.
+/// Returns the speed, `None` if nothing moves.
 fn gb_per_s(plan: &Plan, time: Duration) -> Option<f64> {
     let rate = measure::gb_per_s(plan.problem.bytes() as f64, time.as_secs_f64());
     Some(rate).filter(|rate| plan.passes() > 0 && rate.is_finite())
 }
 
-/// What a candidate took.
+/// Formats a candidate.
 fn row(plan: &Plan, time: Duration) -> String {
     let TileSize { m, n } = plan.tile();
     format!(
@@ -115,27 +116,34 @@ fn table(measured: &[Measurement], args: &TuneArgs) -> String {
     text
 }
 
-/// A line of names, then a line for each candidate.
+/// Formats candidates as CSV with a header.
 fn csv(measured: &[Measurement]) -> String {
-    let mut text =
-        "route,mirrored,m,n,seconds,estimated_seconds,gb_per_s,runs,workspace_bytes,plan"
-            .to_string();
-    for candidate in measured {
-        let Measurement { plan, time, runs, .. } = candidate;
-        let _ = write!(
-            text,
-            "\n{},{},{},{},{:.3e},{:.3e},{},{runs},{},\"{plan}\"",
-            routes(plan),
-            u8::from(plan.mirrored()),
-            plan.tile().m,
-            plan.tile().n,
-            time.as_secs_f64(),
-            plan.seconds,
-            gb_per_s(plan, *time).map_or(String::new(), |rate| format!("{rate:.1}")),
-            plan.workspace_bytes,
-        );
+    #[derive(Serialize)]
+    struct Row {
+        route: String,
+        mirrored: bool,
+        m: usize,
+        n: usize,
+        seconds: f64,
+        estimated_seconds: f64,
+        gb_per_s: Option<f64>,
+        runs: usize,
+        workspace_bytes: usize,
+        plan: String,
     }
-    text
+    let row = |Measurement { plan, time, runs, .. }: &Measurement| Row {
+        route: routes(plan),
+        mirrored: plan.mirrored(),
+        m: plan.tile().m,
+        n: plan.tile().n,
+        seconds: short(time.as_secs_f64()),
+        estimated_seconds: short(plan.seconds),
+        gb_per_s: gb_per_s(plan, *time).map(short),
+        runs: *runs,
+        workspace_bytes: plan.workspace_bytes,
+        plan: plan.to_string(),
+    };
+    crate::bench::csv(&measured.iter().map(row).collect::<Vec<_>>())
 }
 
 fn json(measured: &[Measurement]) -> String {

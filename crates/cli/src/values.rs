@@ -8,48 +8,45 @@ use std::time::Duration;
 
 use turntile::layout::{PatternError, Rearrangement};
 
-/// A span of seconds.
+use crate::dtype;
+
+/// Parses a span of seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.trim().parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    seconds.ok_or_else(|| "expected a number of seconds, as in 5 or 0.5".to_string())
+    seconds.ok_or_else(|| "expected a number of seconds, for example 5 or 0.5".to_string())
 }
 
 fn whole<T: FromStr>(text: &str, least: usize) -> Result<T, String> {
-    let expected = || format!("expected a whole number from {least} to {}, as in 4", usize::MAX);
+    let expected = || format!("expected an integer from {least} to {}, for example 4", usize::MAX);
     text.trim().parse().map_err(|_| expected())
 }
 
-/// A whole number.
-pub fn count(text: &str) -> Result<usize, String> {
-    whole(text, 0)
-}
-
-/// A whole number above zero.
+/// Parses a positive integer.
 pub fn positive(text: &str) -> Result<NonZeroUsize, String> {
     whole(text, 1)
 }
 
-/// Extents of the axes of an array: of a matrix rows and columns.
+/// Shape of an array: one extent per axis.
 pub type Extents = Vec<usize>;
 
-/// Numbers with separators between.
+/// Joins numbers with a separator.
 pub fn joined(numbers: impl IntoIterator<Item = impl ToString>, separator: &str) -> String {
     numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(separator)
 }
 
-/// What is to be planned: a shape, or the array of a file.
+/// What to plan for: a shape, or the array of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// Extents as given.
+    /// A shape.
     Extents(Extents),
-    /// The file's.
+    /// A file that has one.
     File(PathBuf),
 }
 
-/// Extents, or whatever else is not made of digits and `x` alone: a file's name.
+/// Parses a shape. A word of other characters than digits and `x` is a file name.
 pub fn subject(word: OsString) -> Result<Subject, String> {
     let of_shape = |c: char| c.is_ascii_digit() || matches!(c, 'x' | 'X' | ' ' | '-');
-    // As others write products.
+    // Other spellings of products.
     let times = ['*', ',', '\u{d7}'];
     match word.to_str() {
         Some(text) if text.chars().all(of_shape) => extents(text).map(Subject::Extents),
@@ -58,64 +55,75 @@ pub fn subject(word: OsString) -> Result<Subject, String> {
                 && text.chars().all(|c| of_shape(c) || times.contains(&c)) =>
         {
             let shape = text.replace(times, "x").replace(' ', "");
-            Err(format!("it is no shape: write {shape}; a file of that name is ./{text}"))
+            Err(format!("not a shape: write {shape}, or ./{text} for a file of that name"))
         }
         _ => Ok(Subject::File(word.into())),
     }
 }
 
-/// An order of axes as it is written: counted from 0, or from the last backwards, which is -1.
+/// A permutation of axes as written: counted from 0, or backwards from -1, the last.
 pub type Axes = Vec<isize>;
 
-/// Rows and columns, `MxN`, or the extents of any number of axes.
+/// Parses a shape, `7200x1800`, with any number of axes.
 pub fn extents(text: &str) -> Result<Extents, String> {
     let extent = |text: &str| {
-        let extent = text.trim().parse().ok();
-        extent.ok_or_else(|| {
+        text.trim().parse().map_err(|_| {
+            let most = usize::MAX;
             format!(
-                "'{text}' is no extent: expected whole numbers from 0 to {}, as in 7200x1800",
-                usize::MAX
+                "invalid extent '{text}': expected integers from 0 to {most}, for example 7200x1800"
             )
         })
     };
     text.split(['x', 'X']).map(extent).collect()
 }
 
-/// Axes, `2,0,1`.
-pub fn axes(text: &str) -> Result<Axes, String> {
-    split_axes(text, ',')
-}
+/// Shape of a headerless array, of which one extent may be unknown (`None`, written -1).
+pub type RawShape = Vec<Option<usize>>;
 
-/// Axes between separators of another kind.
-pub fn split_axes(text: &str, separator: char) -> Result<Axes, String> {
-    let axis = |text: &str| {
-        let axis = text.trim().parse().ok();
-        axis.ok_or_else(|| {
-            format!("'{text}' is no axis: expected their numbers, as in 2{separator}0{separator}1")
-        })
+/// Parses a shape of which one extent may be -1.
+pub fn raw_shape(text: &str) -> Result<RawShape, String> {
+    let extent = |text: &str| match text.trim() {
+        "-1" => Ok(None),
+        other => extents(other).map(|extents| Some(extents[0])),
     };
-    text.split(separator).map(axis).collect()
-}
-
-/// The axes of an array of so many in the order that is written, counted from 0.
-pub fn order_of(axes: &[isize], rank: usize) -> Result<Vec<usize>, String> {
-    let what = joined(axes, ",");
-    let has = match rank {
-        0 => "none".to_string(),
-        1 => "1, axis 0".to_string(),
-        _ => format!("{rank}, axes 0 to {}", rank - 1),
-    };
-    if axes.len() != rank {
-        return Err(format!("{what} names {} axes, the array has {has}", axes.len()));
+    let shape: RawShape = text.split(['x', 'X']).map(extent).collect::<Result<_, _>>()?;
+    match shape.iter().filter(|extent| extent.is_none()).count() {
+        0 | 1 => Ok(shape),
+        several => Err(format!("{several} extents are -1, at most one can be computed")),
     }
-    let mut order = Vec::with_capacity(rank);
+}
+
+/// Parses a permutation of axes, `2,0,1`.
+pub fn axes(text: &str) -> Result<Axes, String> {
+    let axis = |text: &str| {
+        let expected = || format!("invalid axis '{text}': expected integers, for example 2,0,1");
+        text.trim().parse().map_err(|_| expected())
+    };
+    text.split(',').map(axis).collect()
+}
+
+/// Returns the permutation that `axes` writes for an array of `ndim` axes, counted from 0.
+pub fn permutation(axes: &[isize], ndim: usize) -> Result<Vec<usize>, String> {
+    let what = joined(axes, ",");
+    if axes.len() != ndim {
+        let count = axes.len();
+        return Err(format!(
+            "axes don't match array: --axes {what} has {count}, the array has {ndim}"
+        ));
+    }
+    let mut order = Vec::with_capacity(ndim);
     for &axis in axes {
-        let from_start = if axis < 0 { axis.checked_add_unsigned(rank) } else { Some(axis) };
+        let from_start = if axis < 0 { axis.checked_add_unsigned(ndim) } else { Some(axis) };
         let number = from_start.and_then(|axis| usize::try_from(axis).ok());
-        match number.filter(|&number| number < rank) {
-            None => return Err(format!("{what}: there is no axis {axis}, the array has {has}")),
+        match number.filter(|&number| number < ndim) {
+            None => {
+                let what = format!("axis {axis} is out of bounds for an array of dimension {ndim}");
+                return Err(format!("--axes {}: {what}", joined(axes, ",")));
+            }
             Some(number) if order.contains(&number) => {
-                return Err(format!("{what} names axis {number} twice; the array has {has}"));
+                return Err(format!(
+                    "repeated axis in transpose: --axes {what} has axis {number} twice"
+                ));
             }
             Some(number) => order.push(number),
         }
@@ -123,26 +131,26 @@ pub fn order_of(axes: &[isize], rank: usize) -> Result<Vec<usize>, String> {
     Ok(order)
 }
 
-/// The size of a named axis, `p=16`.
+/// Parses the extent of a named axis, `p=16`.
 pub fn size(text: &str) -> Result<(String, usize), String> {
     let (name, size) = text.split_once('=').unwrap_or_default();
     match size.trim().parse() {
         Ok(size) => Ok((name.trim().to_string(), size)),
-        Err(_) => Err("expected the name of an axis and its size, as in p=16".to_string()),
+        Err(_) => Err("expected the name of an axis and its extent, for example p=16".to_string()),
     }
 }
 
-/// A pattern, with the sizes of some of its axes.
+/// A pattern, and the extents of some of its axes.
 #[derive(Clone, Copy, Debug)]
 pub struct PatternArg<'a> {
-    /// As it was written.
+    /// The pattern as written.
     pub text: &'a str,
-    /// The sizes, by name.
+    /// Extents by name.
     pub sizes: &'a [(String, usize)],
 }
 
 impl PatternArg<'_> {
-    /// What it makes of an array of that shape.
+    /// Applies the pattern to an array of shape `shape`.
     pub fn of(&self, shape: &[usize]) -> Result<Rearrangement, PatternError> {
         let sizes: Vec<(&str, usize)> =
             self.sizes.iter().map(|(name, size)| (&**name, *size)).collect();
@@ -150,79 +158,76 @@ impl PatternArg<'_> {
     }
 }
 
-/// A number of bytes, or a share of something that is known later.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Amount {
-    /// So many bytes.
-    Bytes(usize),
-    /// So many hundredths.
-    Percent(f64),
-}
-
-impl Amount {
-    /// Bytes, of a whole of so many where it is a share.
-    pub fn of(self, whole: usize) -> usize {
-        match self {
-            Amount::Bytes(bytes) => bytes,
-            // Past the largest number it stays at it.
-            Amount::Percent(percent) => (whole as f64 * percent / 100.0) as usize,
-        }
-    }
-}
-
-/// A number of bytes or a share, `10%`.
-pub fn amount(text: &str) -> Result<Amount, String> {
-    let Some(number) = text.trim().strip_suffix('%') else {
-        return byte_count(text).map(Amount::Bytes);
-    };
-    match number.trim().parse::<f64>() {
-        Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(Amount::Percent(percent)),
-        _ => Err("expected a number of hundredths, as in 10%".to_string()),
-    }
-}
-
-/// A number of bytes or a share of what is free.
-pub fn share(text: &str) -> Result<Amount, String> {
-    match amount(text)? {
-        Amount::Percent(percent) if percent > 100.0 => {
-            Err("expected at most 100%, which is all that is free".to_string())
-        }
-        amount => Ok(amount),
-    }
-}
-
-/// A number of bytes, with a suffix of powers of 1024 (K, M, G, T, or KiB and so on) or 1000 (KB, MB, GB, TB), or none.
+/// Parses a number of bytes. K, M, G and T are powers of 1024, with or without B or iB.
 pub fn byte_count(text: &str) -> Result<usize, String> {
+    let parsed = parse_size::Config::new().with_binary().parse_size(text);
+    parsed.ok().and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
+        "expected a number of bytes with a unit of K, M, G or T, for example 64M or 1.5G"
+            .to_string()
+    })
+}
+
+/// An element type: its size, and how a .npy header describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dtype {
+    /// The type as a .npy header has it, without quotes: `<f4`, `|V12`.
+    pub descr: String,
+    /// Bytes of an element, at least 1.
+    pub itemsize: usize,
+}
+
+/// Types by the names that libraries give them, and how NumPy stores them.
+const NAMED: [(&str, &str); 8] = [
+    ("bool", "b1"),
+    ("half", "f2"),
+    ("double", "f8"),
+    ("bfloat16", "V2"),
+    ("float", "f"),
+    ("complex", "c"),
+    ("uint", "u"),
+    ("int", "i"),
+];
+
+/// Parses an element type: NumPy's codes (`f4`, `>i2`, `V12` for 12 bytes of any kind) and names (`float32`, `bfloat16`).
+pub fn dtype(text: &str) -> Result<Dtype, String> {
     let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = unit.trim().to_ascii_lowercase();
-    let (prefix, base) = match unit.strip_suffix('b') {
-        None => (&*unit, 1024),
-        Some(prefix) => prefix.strip_suffix('i').map_or((prefix, 1000), |prefix| (prefix, 1024)),
+    let order = text.chars().next().filter(|c| "<>|=".contains(*c));
+    let rest = text.trim_start_matches(['<', '>', '|', '=']);
+    // `float8_e4m3fn` and others of 8 bits differ in what no permutation looks at.
+    let name = rest.split('_').next().unwrap_or_default();
+    let (kind, bits) = name.split_at(name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len()));
+    let bytes =
+        bits.parse().ok().filter(|bits: &usize| bits.is_multiple_of(8)).map(|bits| bits / 8);
+    let code = match NAMED.iter().find(|row| row.0 == rest || row.0 == kind) {
+        Some((known, code)) if *known == rest => code.to_string(),
+        Some((_, code)) => bytes.map_or(String::new(), |bytes| format!("{code}{bytes}")),
+        None => rest.to_string(),
     };
-    let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == prefix);
-    let scale = power.and_then(|power| usize::checked_pow(base, power as u32));
-    let expected =
-        || "expected a number of bytes, K, M, G, T, KiB, KB and so on, as in 64M or 1.5GiB";
-    let too_many = || "more bytes than can be counted".to_string();
-    let scale = scale.ok_or_else(expected)?;
-    match (number.parse::<usize>(), number.parse::<f64>()) {
-        (Ok(number), _) => number.checked_mul(scale).ok_or_else(too_many),
-        // Digits alone, and too many of them.
-        (Err(_), Ok(_)) if !number.contains('.') => Err(too_many()),
-        (Err(_), Ok(number)) if scale > 1 && number * scale as f64 <= isize::MAX as f64 => {
-            Ok((number * scale as f64) as usize)
-        }
-        (Err(_), Ok(_)) if scale > 1 => Err(too_many()),
-        _ => Err(expected().to_string()),
-    }
+    let one_byte = matches!(&*code, "b1" | "i1" | "u1") || code.starts_with(['V', 'S']);
+    let native = if cfg!(target_endian = "big") { '>' } else { '<' };
+    let order = if one_byte { '|' } else { order.filter(|c| "<>".contains(*c)).unwrap_or(native) };
+    let descr = format!("{order}{code}");
+    let expected = || {
+        "expected a type of NumPy, for example f4, >i2, uint8, bfloat16, or V12 for any elements of 12 bytes"
+            .to_string()
+    };
+    let itemsize = dtype::itemsize(&descr).ok().filter(|&bytes| bytes > 0).ok_or_else(expected)?;
+    Ok(Dtype { descr, itemsize })
+}
+
+/// Parses a field of a headerless record: a type, a number of bytes, and how many follow each other: `240`, `i2`, `385*i2`.
+pub fn field(text: &str) -> Result<(usize, Dtype), String> {
+    let (count, kind) = text.split_once('*').unwrap_or(("1", text));
+    let count = positive(count).map_err(|_| format!("invalid number of fields '{count}'"))?;
+    let is_number = kind.trim().bytes().all(|byte| byte.is_ascii_digit());
+    let kind = if is_number { dtype(&format!("V{}", kind.trim())) } else { dtype(kind) };
+    Ok((count.get(), kind?))
 }
 
 /// Threads that rayon can have.
 const MOST_THREADS: usize = 65_535;
 
-/// A number of threads.
+/// Parses a number of threads.
 pub fn threads(text: &str) -> Result<NonZeroUsize, String> {
     let number = positive(text).ok().filter(|number| number.get() <= MOST_THREADS);
     number.ok_or_else(|| format!("expected a number of threads from 1 to {MOST_THREADS}"))
@@ -233,51 +238,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_shapes() {
-        assert_eq!(byte_count("0"), Ok(0));
-        assert_eq!(byte_count("64MiB"), Ok(64 << 20));
-        assert_eq!(byte_count("2 gb"), Ok(2_000_000_000));
+    fn sizes_and_shapes_are_parsed() {
         for (text, want) in [
+            ("0", 0),
+            ("64MiB", 64 << 20),
             ("64M", 64 << 20),
             ("2g", 2 << 30),
             ("1.5MiB", 3 << 19),
             ("0.5K", 512),
-            ("1.5 kb", 1500),
             ("1T", 1 << 40),
             ("3KiB", 3 << 10),
-            ("3MiB", 3 << 20),
-            ("3GiB", 3 << 30),
-            ("3TiB", 3 << 40),
-            ("3kb", 3000),
-            ("3MB", 3_000_000),
-            ("3TB", 3_000_000_000_000),
-            ("3b", 3),
+            ("3 MB", 3 << 20),
         ] {
             assert_eq!(byte_count(text), Ok(want), "{text}");
         }
-        for text in ["", "MiB", "-1", "3 furlongs", "1.5", ".", "1.5.5M", "NaN", "1e3", "inf M"] {
-            assert!(byte_count(text).unwrap_err().contains("as in 64M"), "{text}");
-        }
-        assert_eq!(amount("10%").map(|share| share.of(1000)), Ok(100));
-        assert_eq!(amount("0.5 %").map(|share| share.of(1000)), Ok(5));
-        assert_eq!(amount("2M").map(|bytes| bytes.of(1000)), Ok(2 << 20));
-        for text in ["%", "-1%", "NaN%", "inf%", "x%"] {
-            assert!(amount(text).unwrap_err().contains("as in 10%"), "{text}");
+        for text in ["", "MiB", "-1", "3 furlongs", ".", "1.5.5M", "NaN", "99999999999GiB"] {
+            assert!(byte_count(text).unwrap_err().contains("for example 64M"), "{text}");
         }
         assert_eq!(threads("2").map(usize::from), Ok(2));
         for text in ["0", "-1", "", "2.5", "many", "65536", "99999999999999999999"] {
             assert!(threads(text).unwrap_err().contains("from 1 to 65535"), "{text}");
         }
-        for text in ["99999999999GiB", "18446744073709551616", "9999999999.5G"] {
-            assert!(byte_count(text).unwrap_err().contains("more bytes than"), "{text}");
-        }
-        assert_eq!(share("100%"), Ok(Amount::Percent(100.0)));
-        assert!(share("100.1%").unwrap_err().contains("at most 100%"));
         assert_eq!(extents("3x5"), Ok(vec![3, 5]));
         assert_eq!(extents("20"), Ok(vec![20]));
         assert_eq!(extents("0 X 7x2"), Ok(vec![0, 7, 2]));
         for text in ["", "x", "3x", "3xx5", "-3x5", "3*5"] {
             assert!(extents(text).is_err(), "{text}");
+        }
+        assert_eq!(raw_shape("-1x385"), Ok(vec![None, Some(385)]));
+        for text in ["-1x-1", "-2x3", "", "?x3"] {
+            assert!(raw_shape(text).is_err(), "{text}");
         }
         for text in ["7200*1800", "7200, 1800", "7200\u{d7}1800"] {
             let error = subject(text.into()).unwrap_err();
@@ -287,24 +277,54 @@ mod tests {
     }
 
     #[test]
+    fn types_have_the_names_that_numpy_gives_them() {
+        for (text, descr, itemsize) in [
+            ("f4", "<f4", 4),
+            (">i2", ">i2", 2),
+            ("<f1", "<f1", 1),
+            ("uint8", "|u1", 1),
+            ("float32", "<f4", 4),
+            ("complex128", "<c16", 16),
+            ("bfloat16", "|V2", 2),
+            ("float8_e5m2", "<f1", 1),
+            ("bool", "|b1", 1),
+            ("double", "<f8", 8),
+            ("V12", "|V12", 12),
+            ("S5", "|S5", 5),
+            ("U3", "<U3", 12),
+            ("M8[ns]", "<M8[ns]", 8),
+        ] {
+            assert_eq!(dtype(text), Ok(Dtype { descr: descr.into(), itemsize }), "{text}");
+        }
+        for text in ["", "f3", "4", "float31", "int7", "O", "V0", "x4", "f4,f8", "int4"] {
+            assert!(dtype(text).unwrap_err().contains("expected a type"), "{text}");
+        }
+        assert_eq!(field("385*i2").map(|(count, kind)| (count, kind.itemsize)), Ok((385, 2)));
+        assert_eq!(field("240").map(|(count, kind)| (count, kind.descr)), Ok((1, "|V240".into())));
+        for text in ["0*4", "*4", "4*", "0", "2*2*2", "-1"] {
+            assert!(field(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn axes_are_named_as_in_numpy() {
-        let order = |text: &str, rank| order_of(&axes(text)?, rank);
+        let order = |text: &str, ndim| permutation(&axes(text)?, ndim);
         assert_eq!(order("2,0, 1", 3), Ok(vec![2, 0, 1]));
         assert_eq!(order("-1,0,-2", 3), Ok(vec![2, 0, 1]));
         assert_eq!(order("0", 1), Ok(vec![0]));
-        for (text, rank, words) in [
-            ("2,0", 3, "2,0 names 2 axes, the array has 3, axes 0 to 2"),
-            ("0", 0, "0 names 1 axes, the array has none"),
-            ("1", 1, "1: there is no axis 1, the array has 1, axis 0"),
-            ("0,-3", 2, "0,-3: there is no axis -3, the array has 2, axes 0 to 1"),
-            ("0,-9223372036854775808", 2, "there is no axis -9"),
+        for (text, ndim, words) in [
+            ("2,0", 3, "axes don't match array: --axes 2,0 has 2, the array has 3"),
+            ("0", 0, "--axes 0 has 1, the array has 0"),
+            ("1", 1, "axis 1 is out of bounds for an array of dimension 1"),
+            ("0,-3", 2, "axis -3 is out of bounds for an array of dimension 2"),
+            ("0,-9223372036854775808", 2, "axis -9"),
+            ("2,-1,0", 3, "repeated axis in transpose: --axes 2,-1,0 has axis 2 twice"),
         ] {
-            let error = order(text, rank).unwrap_err();
+            let error = order(text, ndim).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
-        assert!(order("2,-1,0", 3).unwrap_err().contains("names axis 2 twice"));
         for text in ["", "0;1", "0,1,", "a"] {
-            assert!(axes(text).unwrap_err().contains("as in 2,0,1"), "{text}");
+            assert!(axes(text).unwrap_err().contains("for example 2,0,1"), "{text}");
         }
     }
 }

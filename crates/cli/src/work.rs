@@ -1,7 +1,7 @@
-//! Reading, transposing and writing: the part that every command on a file shares.
+//! Reading, permuting and writing: what all subcommands on files share.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, Write};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -9,63 +9,79 @@ use anyhow::{Error, Result, anyhow, bail};
 use turntile::run::RunOptions;
 use turntile::stored::OutOfCore;
 use turntile::{ErrorKind, RawElements, Transpose, Transposer};
+use turntile_plan::units;
 
 use crate::args::{Common, Settings};
 use crate::error::On;
 use crate::file::Target;
-use crate::input::Input;
 use crate::memory::{self, AnonymousMap, Free, Pages};
-use crate::output::Sink;
 use crate::progress::Progress;
 use crate::say::shown;
+use crate::sink::{Sink, put_after, put_before};
+use crate::source::Source;
 use crate::transfer::{self, CHUNK, Part, copy};
-use crate::values::Amount;
 
 /// Bytes copied at a time from or to a temporary file.
 pub const COPIED: usize = 1 << 18;
 
-/// Memory that nothing is moved in less of: the command alone takes more, and runs would be of a few bytes.
-const LEAST: usize = 1 << 20;
+/// Minimum of `--memory` in bytes: the program itself takes more, and blocks would have runs of a few bytes.
+const MIN_MEMORY: usize = 1 << 20;
 
-/// Bytes of memory that may be used to change the data of a file.
-pub fn allowed(path: &Path, data: usize, asked: Option<Amount>) -> Result<usize> {
-    let free = memory::free().unwrap_or(Free { bytes: usize::MAX, limit: memory::MACHINE });
-    let Free { bytes: have, limit } = match asked {
-        Some(amount) => Free { bytes: amount.of(free.bytes), limit: "as --memory says" },
-        None => free,
+/// Returns the bytes of memory that may be used to change the data of a file.
+pub fn allowed(path: &Path, data: usize, asked: Option<usize>) -> Result<usize> {
+    let free = || memory::free().unwrap_or(Free { bytes: usize::MAX, limit: memory::MACHINE });
+    let Free { bytes, limit } = match asked {
+        Some(bytes) => Free { bytes, limit: "--memory" },
+        None => free(),
     };
-    if have < LEAST && data > 0 {
-        let need = format!("{LEAST} bytes of memory are needed at least (its data take {data})");
-        bail!("{}: {need}, {have} may be used: {limit}", shown(path));
+    if bytes < MIN_MEMORY && data > 0 {
+        let [least, have] = [MIN_MEMORY, bytes].map(units::bytes);
+        bail!("{}: needs at least {least} of memory, {have} may be used ({limit})", shown(path));
     }
-    Ok(have)
+    Ok(bytes)
 }
 
-/// Explains what memory that was refused was for; any other error stays as it is.
+/// Explains a failed allocation; returns any other error unchanged.
 fn of_memory(error: Error, path: &Path, data: usize) -> Error {
     let is_memory = |error: &turntile::Error| match error.kind() {
         ErrorKind::OutOfMemory { bytes } => Some(bytes),
         _ => None,
     };
     let Some(asked) = error.downcast_ref().and_then(is_memory) else { return error };
-    let free = match memory::free() {
-        Some(Free { bytes, limit }) => format!("{bytes} are free ({limit})"),
-        None => "--memory says how many to take at most".to_string(),
-    };
-    let asked = format!("{asked} of memory were asked for and not given");
+    let [data, asked] = [data, asked].map(units::bytes);
     let name = shown(path);
-    anyhow!("not enough memory for {name}: its data take {data} bytes, {asked}; {free}")
+    anyhow!(
+        "not enough memory for {name} ({data}): {asked} could not be allocated; --memory sets a limit"
+    )
 }
 
-/// A change of a file: new bytes before the data, and a permutation of the data.
+/// A change of a file: new bytes in place of its header, and a permutation of the data. Everything else stays.
 #[derive(Debug)]
 pub struct Change {
-    /// Everything before the data in the new file.
+    /// The new header.
     pub header: Vec<u8>,
-    /// Bytes of the data, which end the old file and the new.
-    pub data_bytes: usize,
-    /// How the data are permuted, if they are.
+    /// Bytes of the source that the new header replaces.
+    pub replaced: u64,
+    /// Offset of the data in the source.
+    pub start: u64,
+    /// Bytes of the data.
+    pub bytes: usize,
+    /// Bytes after the data.
+    pub tail: u64,
+    /// The permutation of the data, if an element moves.
     pub step: Option<Transpose>,
+}
+
+impl Change {
+    /// Offset of the data in the result.
+    fn new_start(&self) -> u64 {
+        self.header.len() as u64 + (self.start - self.replaced)
+    }
+
+    /// Offset of the end of the data in the result.
+    pub fn end(&self) -> u64 {
+        self.new_start() + self.bytes as u64
+    }
 }
 
 /// What was done.
@@ -73,112 +89,101 @@ pub struct Change {
 pub struct Done {
     /// Time to read the data.
     pub read: Duration,
-    /// Time to run the plan; to read, move and write all blocks or records where they are moved some at a time.
+    /// Time to run the plan; in blocks, or for `split`, time to read, move and write.
     pub transpose: Duration,
-    /// Time to write and sync the new file and rename it.
+    /// Time to write, sync and rename the new file.
     pub write: Duration,
-    /// The plan, where it ran in memory.
+    /// The plan, if it ran in memory.
     pub plan: Option<Transposer>,
-    /// How it was moved where it did not fit.
+    /// How the data was moved in blocks, if it did not fit in memory.
     pub blocks: Option<OutOfCore>,
-    /// Whether records are written to a file of each field, some at a time.
-    pub split: bool,
-    /// The most bytes of memory that it might take.
+    /// Number of files that `split` wrote.
+    pub files: usize,
+    /// Memory limit in bytes.
     pub memory: usize,
-    /// Whether nothing was to be done yet.
+    /// Whether nothing was written (`--dry-run`).
     pub dry: bool,
-    /// Why the new file, though in place, may not outlast a power cut.
-    pub unsynced: Option<Error>,
 }
 
-/// Makes `change` of the input and puts the result where it goes: in memory where there is enough, else block by block.
+/// Applies `change` to the source and writes the result: in memory if it fits, otherwise in blocks.
 pub fn apply(
-    (mut input, target): (Input, Option<Target>),
+    (mut source, target): (Source, Option<Target>),
     change: &Change,
     common: &Common,
     progress: &Progress,
 ) -> Result<Done> {
-    // All that can be refused is refused before the first byte of data is read.
-    let memory = allowed(input.path(), change.data_bytes, common.memory)?;
-    let (plan, blocks) = planned(input.path(), change, &common.settings, memory)?;
-    let bytes = (change.header.len() + change.data_bytes) as u64;
-    let sink = Sink::begin(&mut input, target, bytes, common.quiet)?;
+    // Everything that can be rejected is rejected before the first byte of data is read.
+    let memory = allowed(source.path(), change.bytes, common.memory)?;
+    let (plan, blocks) = planned(source.path(), change, &common.settings, memory)?;
     let mut done = Done { memory, dry: common.dry_run, ..Done::default() };
     if !done.dry {
+        let sink = Sink::begin(&source, target, change, common.quiet)?;
         let moved = match &blocks {
-            None => in_memory(&mut input, &sink, change, (plan.as_ref(), &mut done), progress),
-            Some(stored) => in_blocks(&mut input, &sink, change, (stored, &mut done), progress),
+            None => in_memory(&mut source, &sink, change, (plan.as_ref(), &mut done), progress),
+            Some(stored) => in_blocks(&mut source, &sink, change, (stored, &mut done), progress),
         };
-        moved.map_err(|error| of_memory(error, input.path(), change.data_bytes))?;
+        moved.map_err(|error| of_memory(error, source.path(), change.bytes))?;
         progress.waiting("syncing");
         let start = Instant::now();
-        done.unsynced = sink.commit(&input)?;
+        sink.commit(&source)?;
         done.write += start.elapsed();
     }
     Ok(Done { plan, blocks, ..done })
 }
 
-/// The plan for all in memory, if something has to move; where memory is too small for that, how blocks are moved.
+/// Returns the plan for all data in memory, if an element moves; if memory is too small, how to move blocks.
 fn planned(
     path: &Path,
     change: &Change,
     settings: &Settings,
     memory: usize,
 ) -> Result<(Option<Transposer>, Option<OutOfCore>)> {
-    let (bytes, room) = (change.data_bytes, memory::less_the_command(memory));
+    let (bytes, room) = (change.bytes, memory::less_the_command(memory));
     let unmoved = || Transpose::permute::<u8>(&[bytes], &[0]).itemsize(1);
-    let transpose = match &change.step {
-        Some(step) => settings.apply(step.clone())?,
-        None => unmoved(),
+    let transpose = change.step.clone().map_or_else(unmoved, |step| settings.apply(step));
+    let plan = match change.step {
+        Some(_) if bytes <= memory || settings.route.is_some() => Some(transpose.plan()?),
+        _ => None,
     };
-    let by_blocks = settings.route.is_none() && transpose.problem()?.records().is_none();
-    let moves = change.step.is_some() && (bytes <= memory || !by_blocks);
-    let plan = if moves { Some(transpose.plan()?) } else { None };
     let workspace = plan.as_ref().map_or(0, Transposer::workspace_bytes);
     if bytes.saturating_add(workspace) <= room || bytes == 0 {
         return Ok((plan, None));
     }
-    if !by_blocks {
-        let what = match settings.route {
-            Some(_) => ("--route is for data", "; see --memory"),
-            // A headerless file is not split into its fields.
-            None if change.header.is_empty() => ("records are moved", ""),
-            None => ("records are moved", "; --split writes a file of each field in less"),
-        };
-        return Err(too_large(path, what, (bytes, workspace), memory));
+    if settings.route.is_some() {
+        return Err(too_large(path, "--route needs the data", (bytes, workspace), memory));
     }
     let through_files = change.step.clone().unwrap_or_else(unmoved);
     Ok((None, Some(settings.on_threads(through_files).stored(room)?)))
 }
 
-/// What is to be in memory, and is more than may be used.
+/// The error for data that must be in memory and does not fit.
 pub fn too_large(
     path: &Path,
-    (what, hint): (&str, &str),
-    (bytes, workspace): (usize, usize),
+    what: &str,
+    (data, workspace): (usize, usize),
     memory: usize,
 ) -> Error {
-    let all = bytes.saturating_add(workspace);
-    let need = memory::with_the_command(all);
-    let own = need - all;
-    let parts = format!("{bytes} bytes of data, {workspace} of workspace and {own} of the command");
-    let name = shown(path);
-    anyhow!("{name}: {what} in memory: {parts} are {need}, and {memory} may be used{hint}")
+    let need = memory::with_the_command(data.saturating_add(workspace));
+    let [need, memory] = [need, memory].map(units::bytes);
+    anyhow!(
+        "{}: {what} in memory: {need} are needed, {memory} may be used; see --memory",
+        shown(path)
+    )
 }
 
 fn in_memory(
-    input: &mut Input,
+    source: &mut Source,
     sink: &Sink,
     change: &Change,
     (plan, done): (Option<&Transposer>, &mut Done),
     progress: &Progress,
 ) -> Result<()> {
-    let bytes = change.data_bytes;
+    let bytes = change.bytes;
     let start = Instant::now();
     let mut memory = AnonymousMap::new(bytes, Pages::Huge)?;
     let data = &mut memory.bytes()[..bytes];
     progress.bytes("reading", bytes);
-    input.data(bytes, |from| {
+    source.data((change.start, bytes, change.tail), |from| {
         for (number, chunk) in data.chunks_mut(CHUNK).enumerate() {
             progress.set(number * CHUNK);
             from.read_exact(chunk)?;
@@ -196,64 +201,69 @@ fn in_memory(
     done.transpose = start.elapsed();
 
     let start = Instant::now();
-    sink.put(input, &change.header, (&mut &*data, bytes), progress)?;
+    sink.put(source, change, &mut &*data, progress)?;
     done.write = start.elapsed();
     Ok(())
 }
 
-/// What is no plain file lies in a temporary file before or after.
+/// Moves the data in blocks, from file to file. Streams and members of archives are stored in a temporary file meanwhile.
 fn in_blocks(
-    input: &mut Input,
+    source: &mut Source,
     sink: &Sink,
     change: &Change,
     (stored, done): (&OutOfCore, &mut Done),
     progress: &Progress,
 ) -> Result<()> {
-    let bytes = change.data_bytes;
+    let bytes = change.bytes;
     let start = Instant::now();
-    let read = match input.part(bytes) {
+    let read = match source.part(0) {
         Some(_) => None,
-        None => Some(spooled(input, sink, bytes, progress)?),
+        None => Some(spooled(source, sink, change, progress)?),
     };
     done.read = start.elapsed();
 
     let start = Instant::now();
-    let written = match sink.plain() {
-        Some(_) => None,
+    let written = match sink.file() {
+        Some(new) => {
+            put_before(source, change, &mut new.file())?;
+            None
+        }
         None => Some(sink.scratch(bytes as u64)?),
     };
-    let path = input.path();
+    let path = source.path();
     let temporary = |file| Part { file, path, start: 0 };
-    let from = read.as_ref().map(temporary).or_else(|| input.part(bytes));
-    let onto = match sink.plain() {
-        Some(pending) => {
-            let (mut file, path) = (pending.file(), pending.path());
-            file.write_all(&change.header).on("write the new", path)?;
-            Some(Part { file, path, start: change.header.len() as u64 })
-        }
+    let from = read.as_ref().map(temporary).or_else(|| source.part(change.start));
+    let onto = match sink.file() {
+        Some(new) => Some(Part { file: new.file(), path: new.path(), start: change.new_start() }),
         None => written.as_ref().map(temporary),
     };
-    let parts = from.zip(onto).expect("what is no part of a file has a temporary one");
+    let parts = from.zip(onto).expect("a stream has a temporary file");
     transfer::in_blocks(stored, parts, bytes, |bytes| sink.scratch(bytes), progress)?;
     drop(read);
+    if let Some(new) = sink.file() {
+        let mut to = new.file();
+        to.seek(std::io::SeekFrom::Start(change.end())).on("write the new", new.path())?;
+        put_after(source, change, &mut to)?;
+    }
     done.transpose = start.elapsed();
 
     let start = Instant::now();
     if let Some(mut written) = written {
-        written.rewind().on("read a temporary file for", input.path())?;
+        written.rewind().on("read a temporary file for", source.path())?;
         let mut data = BufReader::with_capacity(COPIED, written);
-        sink.put(input, &change.header, (&mut data, bytes), progress)?;
+        sink.put(source, change, &mut data, progress)?;
     }
     done.write = start.elapsed();
     Ok(())
 }
 
-/// The data in a temporary file.
-fn spooled(input: &mut Input, sink: &Sink, bytes: usize, progress: &Progress) -> Result<File> {
+/// Stores the data in a temporary file.
+fn spooled(source: &mut Source, sink: &Sink, change: &Change, progress: &Progress) -> Result<File> {
+    let bytes = change.bytes;
     let mut file = sink.scratch(bytes as u64)?;
     progress.bytes("reading", bytes);
-    input.data(bytes, |from| {
-        // No more than expected: surplus data are another error.
+    source.data((change.start, bytes, change.tail), |from| {
+        // No more than expected: surplus data is another error.
         let from = &mut BufReader::with_capacity(COPIED, from.take(bytes as u64));
         copy(from, &mut file, bytes, progress)
     })?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use turntile::plan::Route;
 use turntile_cli::memory::Pages;
-use turntile_cli::values::{Amount, amount, byte_count, seconds};
+use turntile_cli::values::{byte_count, seconds};
 use turntile_plan::UnknownRoute;
 
 use crate::shapes::{self, Shapes};
@@ -47,7 +47,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     /// Where to measure: host, cuda (the first GPU) or cuda:N
-    #[arg(long, value_name = "NAME", default_value = "host")]
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub device: String,
     /// Shapes as for `turntile bench`, or classes of them: host, thesis, large, primes, skinny, square, batch, small-batch,
     /// tiny, huge, permuted, permuted-host [default: those that the device's document reports]
@@ -87,8 +87,8 @@ pub struct BenchArgs {
     #[arg(long)]
     pub all_tiles: bool,
     /// Most memory beside the data [default: as for `turntile bench`]
-    #[arg(long, value_name = "BYTES", value_parser = amount)]
-    pub workspace: Option<Amount>,
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub workspace: Option<usize>,
     /// Runs of each, of which the median counts [default: 7, on a GPU 21]
     #[arg(long, value_name = "N")]
     pub runs: Option<NonZeroUsize>,
@@ -134,7 +134,7 @@ pub struct RecordsArgs {
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
     /// What to measure: host, cuda (the first GPU) or cuda:N
-    #[arg(long, value_name = "NAME", default_value = "host")]
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub device: String,
     /// Threads to measure, and fewer of them [default: all]
     #[arg(long, value_name = "N")]
@@ -188,7 +188,7 @@ pub struct TablesArgs {
 #[derive(Debug, Args)]
 pub struct SteeringArgs {
     /// Where to measure: host, cuda (the first GPU) or cuda:N
-    #[arg(long, value_name = "NAME", default_value = "host")]
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub device: String,
     /// The table to write
     #[arg(value_name = "OUT.csv")]
@@ -214,7 +214,7 @@ pub struct SteeringArgs {
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// Where to measure: host, cuda (the first GPU) or cuda:N
-    #[arg(long, value_name = "NAME", default_value = "host")]
+    #[arg(long, value_name = "NAME", default_value = "cpu")]
     pub device: String,
     /// Folder for the page (README.md), the CSV files and the pictures; what is there already is kept
     /// and not measured again

@@ -75,7 +75,7 @@ fn row(
     let transpose =
         RecordConversion::new(records, fields).from(from).to(to).threads(how.threads()).dynamic();
     let Figures { plan, workspace_bytes, seconds, copy_seconds_per_byte, .. } =
-        measure(&BenchDevice::Host, &transpose, how)?;
+        measure(&BenchDevice::Cpu, &transpose, how)?;
     let bytes = plan.problem.bytes() as f64;
     let tile = |layout| match layout {
         RecordOrder::Aos => 1,

@@ -1,7 +1,9 @@
 //! What is measured: classes of shapes, and shapes that are named.
 
+use turntile::Transpose;
+use turntile::mode::Dynamic;
 use turntile::plan::Problem;
-use turntile_cli::bench::{Shape, shape};
+use turntile_cli::values::{axes, extents, permutation};
 
 /// Shapes of a kind.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,7 +12,7 @@ pub struct Class {
     name: &'static str,
     /// Bytes of an element, unless others are asked for or a shape has its own.
     words: &'static [usize],
-    /// Each as `turntile bench` takes it; before `*` how many there are, behind `@` bytes of an element of its own.
+    /// Each as `shape` parses it; before `*` how many there are, behind `@` bytes of an element of its own.
     shapes: &'static str,
 }
 
@@ -92,6 +94,37 @@ static BY_NAME: [Class; 4] = [
     },
 ];
 
+/// A shape and a permutation of its axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Extents of the axes.
+    pub extents: Vec<usize>,
+    /// Axis of the source for each axis of the result.
+    pub axes: Vec<usize>,
+}
+
+/// Parses `MxN`, or a shape and a permutation, `64x256x112x112:0-2-3-1`.
+///
+/// # Errors
+/// A description of what is invalid.
+pub fn shape(text: &str) -> Result<Shape, String> {
+    let (shape, order) = text.split_once(':').unwrap_or((text, "1-0"));
+    let (extents, order) = (extents(shape)?, axes(&order.replace('-', ","))?);
+    if extents.contains(&0) {
+        return Err("a shape without elements cannot be measured".to_string());
+    }
+    let axes = permutation(&order, extents.len())?;
+    Ok(Shape { extents, axes })
+}
+
+impl Shape {
+    /// Returns the transposition of `batch` contiguous arrays of elements of `itemsize` bytes.
+    pub fn transpose(&self, batch: usize, itemsize: usize) -> Transpose<Dynamic> {
+        let transpose = Transpose::permute::<u8>(&self.extents, &self.axes);
+        transpose.itemsize(itemsize).batch(batch).dynamic()
+    }
+}
+
 /// What `--shapes` takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shapes {
@@ -101,7 +134,7 @@ pub enum Shapes {
     Class(&'static Class),
 }
 
-/// A class by its name, or a shape as `turntile bench` takes it.
+/// A class by its name, or a shape as `MxN` or with a permutation.
 ///
 /// # Errors
 /// What is wrong with the text.

@@ -50,7 +50,7 @@ pub fn run(args: &SteeringArgs) -> Result<String> {
         cache => bail!("a cache of {cache}: {CACHE_LEAST} to {CACHE_MOST} bytes"),
     };
     let (device, ground, rows) = match BenchDevice::find(&args.device, None)? {
-        BenchDevice::Host => {
+        BenchDevice::Cpu => {
             let cache = cache(32 << 20)?;
             let ground = BenchMemory { line: 64, span: 32 * cache, cache };
             (CpuDevice::here(1).processor().to_owned(), ground, on_host(args, ground, pitches)?)

@@ -1,6 +1,5 @@
-//! Owner, permissions, access lists and attributes of the file that is replaced: kept, or the work refused.
-//!
-//! No user may read or write the new file who could not read or write the old one. What cannot be kept is refused before any work.
+//! Owner, permissions, access lists and attributes of the file that is replaced. If one of them cannot be kept, the work is
+//! rejected before it begins: no user may gain access to the new file who had none to the old one.
 
 use std::fs::{File, Metadata};
 use std::path::Path;
@@ -9,7 +8,7 @@ use anyhow::Result;
 
 use crate::error::On;
 
-/// Gives `new`, which only its owner may touch yet, all that `old` has but its contents. `path` is the old one's.
+/// Copies everything but the contents from `old` to `new`, which only its owner can access until then. `path` is the old file's.
 #[cfg(unix)]
 pub fn keep(new: &File, old: &File, metadata: &Metadata, path: &Path) -> Result<()> {
     use anyhow::Context;
@@ -36,8 +35,8 @@ pub fn keep(new: &File, _: &File, metadata: &Metadata, path: &Path) -> Result<()
     new.set_permissions(metadata.permissions()).on("keep the permissions of", path)
 }
 
-/// The permissions that a new file may have which holds what `source` holds, before the process's umask: the source's, but
-/// the owner's alone where an access list says who else may read it.
+/// Returns the permissions of a new file with the contents of `source`, before the process's umask: the source's, or the
+/// owner's only if the source has an access list.
 #[cfg(unix)]
 pub fn mode_of_new(source: &File, metadata: &Metadata) -> u32 {
     use std::os::unix::fs::MetadataExt;
@@ -45,7 +44,7 @@ pub fn mode_of_new(source: &File, metadata: &Metadata) -> u32 {
     if attributes::has_access_list(source) { mode & 0o600 } else { mode }
 }
 
-/// Takes from a new file's group what it may not have: it is another group than the source's.
+/// Removes permissions of a new file's group that is not the source's group.
 #[cfg(unix)]
 pub fn narrow(new: &File, source: &Metadata, path: &Path) -> Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -84,10 +83,10 @@ mod attributes {
 
     const ACCESS_LIST: &str = "system.posix_acl_access";
 
-    /// Of the contents, which become others, or of programs: none of these is kept.
+    /// Attributes of the contents, or of programs: not kept.
     const OF_CONTENTS: [&str; 3] = ["security.ima", "security.evm", "security.capability"];
 
-    /// Makes the attributes of `new` those of `old`.
+    /// Copies the attributes of `old` to `new`.
     pub fn copy(new: &File, old: &File, path: &Path) -> Result<()> {
         let refused = |name: &OsStr| {
             let what = "which the new file cannot be given; name another file with --output";
@@ -95,7 +94,7 @@ mod attributes {
         };
         let wanted = names(old).with_context(|| refused(OsStr::new("")))?;
         for name in names(new).with_context(|| refused(OsStr::new("")))? {
-            // As the directory gives them to new files.
+            // Given by the directory to new files.
             if !wanted.contains(&name) && !name.as_encoded_bytes().starts_with(b"security.") {
                 new.remove_xattr(&name).with_context(|| refused(&name))?;
             }
@@ -109,9 +108,9 @@ mod attributes {
         Ok(())
     }
 
-    /// Whether others than owner, group and all may be named in the file's permissions.
+    /// Returns whether the file has an access list.
     pub fn has_access_list(file: &File) -> bool {
-        // What cannot be asked for may be there.
+        // An unknown answer counts as yes.
         names(file).map_or(true, |names| names.iter().any(|name| name == ACCESS_LIST))
     }
 

@@ -9,40 +9,39 @@ use clap::ValueEnum;
 
 use crate::error::On;
 use crate::file::is_unsupported;
-use crate::say::{notify, shown};
+use crate::say::{note, shown};
 
 /// What to do about a file that another program has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Locking {
-    /// Wait until it lets go
+    /// Wait until it is unlocked
     Wait,
-    /// Give up at once
-    Refuse,
-    /// Ask for no lock
+    /// Fail
+    Fail,
+    /// Take no lock
     Off,
 }
 
-/// How locks are asked for, in the course of one change.
+/// How the files of one change are locked.
 #[derive(Debug)]
-pub struct Asking {
+pub struct LockRequest {
     locking: Locking,
-    /// Whether nothing more is said.
     quiet: Cell<bool>,
 }
 
-impl Asking {
-    /// No word on it if `quiet`, else one at most.
+impl LockRequest {
+    /// Creates a request that prints at most one note, and none if `quiet`.
     pub fn new(locking: Locking, quiet: bool) -> Self {
-        Asking { locking, quiet: Cell::new(quiet) }
+        LockRequest { locking, quiet: Cell::new(quiet) }
     }
 
-    fn notify(&self, what: &str) {
+    fn note(&self, what: &str) {
         if !self.quiet.replace(true) {
-            notify(&what);
+            note(&what);
         }
     }
 
-    /// Takes the lock of an open file, with others that read it if `shared`; it lasts until the file is closed.
+    /// Locks an open file until it is closed; `shared` allows other readers.
     pub fn lock(&self, file: &File, path: &Path, shared: bool) -> Result<()> {
         if self.locking == Locking::Off {
             return Ok(());
@@ -50,20 +49,22 @@ impl Asking {
         let tried = if shared { file.try_lock_shared() } else { file.try_lock() };
         let locked = match tried {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if self.locking == Locking::Refuse => {
+            Err(TryLockError::WouldBlock) if self.locking == Locking::Fail => {
                 bail!("{} is locked by another program; --lock wait waits for it", shown(path))
             }
             Err(TryLockError::WouldBlock) => {
-                let name = shown(path);
-                self.notify(&format!("waiting for {name}, which another program has locked"));
+                self.note(&format!(
+                    "waiting for {}, which another program has locked",
+                    shown(path)
+                ));
                 if shared { file.lock_shared() } else { file.lock() }
             }
             Err(TryLockError::Error(error)) => Err(error),
         };
         if locked.as_ref().is_err_and(is_unsupported) {
             let what =
-                "this file system has no locks: no other program may change the file meanwhile";
-            self.notify(&format!("note: {}: {what}", shown(path)));
+                "this file system has no locks, other programs are not kept from changing it";
+            self.note(&format!("{}: {what}", shown(path)));
             return Ok(());
         }
         locked.on("lock", path)

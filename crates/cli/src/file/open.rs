@@ -1,45 +1,39 @@
-//! Source and target of a change, opened, locked and known again; what cannot be replaced is refused before any work.
+//! Source and target of a change, opened, locked and recognised again; what cannot be replaced is rejected before any work.
 
-use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use crate::error::On;
-use crate::file::directory::Directory;
-use crate::file::lock::Asking;
+use crate::file::lock::LockRequest;
 use crate::say::shown;
 
 /// Most links that Linux follows in a path.
 const LINKS: usize = 40;
 
-/// A file to work on.
+/// An open file.
 #[derive(Debug)]
 pub struct Opened {
-    /// Its name.
+    /// Its path.
     pub path: PathBuf,
-    /// Open for reading if it is a source; if it is to be replaced for writing, and for reading where that is allowed.
+    /// A source is open for reading; a target for writing, and for reading if that is allowed.
     pub file: File,
-    /// As it was when it was opened.
+    /// Metadata when it was opened.
     pub metadata: Metadata,
 }
 
-/// A file to be replaced or to be made.
+/// A file to be replaced or created.
 #[derive(Debug)]
 pub struct Target {
-    /// With symbolic links followed: their target is replaced, they stay.
+    /// Its path with symbolic links followed: their target is replaced, they stay.
     pub path: PathBuf,
-    /// Where it lies, looked up once: what leads there may be replaced meanwhile.
-    pub directory: Directory,
-    /// Its name there.
-    pub name: OsString,
-    /// The file that is there now.
+    /// The existing file.
     pub replaced: Option<Opened>,
 }
 
-/// By what a file is known again: which it is, its length and times.
+/// Identity, length and times of a file: it is unchanged if these are.
 #[cfg(unix)]
 fn stamp(metadata: &Metadata) -> (Option<(u64, u64)>, u64, [i64; 4]) {
     use std::os::unix::fs::MetadataExt;
@@ -55,8 +49,8 @@ fn stamp(metadata: &Metadata) -> (Option<(u64, u64)>, u64, Option<std::time::Sys
     (None, metadata.len(), metadata.modified().ok())
 }
 
-/// Which file it is; `None` where the system does not report it.
-pub(super) fn id(metadata: &Metadata) -> Option<(u64, u64)> {
+/// Device and inode of a file; `None` where the system does not report them.
+fn id(metadata: &Metadata) -> Option<(u64, u64)> {
     stamp(metadata).0
 }
 
@@ -68,35 +62,34 @@ impl Opened {
     }
 
     fn source(path: &Path) -> Result<Self> {
-        // Asked before it is opened: opening a pipe would wait for a writer.
+        // Checked before it is opened: opening a pipe would wait for a writer.
         refuse_irregular(path, &fs::metadata(path).on("open", path)?)?;
         Self::new(path, File::open(path))
     }
 
-    /// Length of the file.
+    /// Returns the length of the file.
     pub fn bytes(&self) -> u64 {
         self.metadata.len()
     }
 
-    /// Which file it is; none where the system does not report it.
     fn id(&self) -> Option<(u64, u64)> {
         id(&self.metadata)
     }
 
-    /// Whether its name leads to this file, and its length and times are as they were.
+    /// Returns whether its path still leads to this file, with the same length and times.
     fn is_current(&self) -> bool {
         fs::metadata(&self.path).is_ok_and(|now| stamp(&now) == stamp(&self.metadata))
     }
 
-    /// Refuses a file that is not as it was.
+    /// Returns an error if the file has changed.
     pub fn unchanged(&self) -> Result<()> {
         if self.is_current() { Ok(()) } else { Err(changed(&self.path)) }
     }
 }
 
-/// What to say of a file that is not as it was.
+/// The error for a file that has changed.
 pub fn changed(path: &Path) -> anyhow::Error {
-    anyhow!("{} changed while it was being worked on; it was left as it is now", shown(path))
+    anyhow!("{} changed while it was read; the result is discarded", shown(path))
 }
 
 fn refuse_irregular(path: &Path, metadata: &Metadata) -> Result<()> {
@@ -105,7 +98,7 @@ fn refuse_irregular(path: &Path, metadata: &Metadata) -> Result<()> {
 }
 
 impl Target {
-    /// Finds out what `path` is, and whether it may be replaced or made. `option` names another.
+    /// Checks that `path` may be replaced or created. `option` is the option that names another file.
     pub fn resolve(path: &Path, option: &str) -> Result<Self> {
         refuse_special(path)?;
         if fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
@@ -114,40 +107,33 @@ impl Target {
                 let directory = shown(&directory);
                 bail!("cannot write {}: there is no directory {directory}", shown(path));
             }
+            let name = path.file_name();
             let is_name = !path.as_os_str().as_encoded_bytes().ends_with(b"/");
-            ensure!(is_name, "{} is not a regular file", shown(path));
-            return Self::new(path);
+            let Some(name) = name.filter(|_| is_name) else {
+                bail!("{} is not a regular file", shown(path))
+            };
+            let directory = fs::canonicalize(&directory).on("open", &directory)?;
+            return Ok(Target { path: directory.join(name), replaced: None });
         }
         let path = fs::canonicalize(path).on("follow", path)?;
-        let mut target = Self::new(&path)?;
-        let at = target.directory.at(&target.name);
-        let metadata = fs::symlink_metadata(&at).on("look at", &path)?;
+        let metadata = fs::symlink_metadata(&path).on("look at", &path)?;
         refuse_irregular(&path, &metadata)?;
-        let with = |read| OpenOptions::new().read(read).write(true).open(&at);
+        let with = |read| OpenOptions::new().read(read).write(true).open(&path);
         let opened = with(true).or_else(|_| with(false));
         let is_kept = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
         if metadata.permissions().readonly() || opened.as_ref().is_err_and(is_kept) {
-            let what = "write-protected; make it writable or name another file with";
-            bail!("{} is {what} {option}", shown(&path));
+            bail!("{} is write-protected; name another file with {option}", shown(&path));
         }
-        target.replaced = Some(Opened::new(&path, opened)?);
-        Ok(target)
+        let replaced = Some(Opened::new(&path, opened)?);
+        Ok(Target { path, replaced })
     }
 
-    /// A name in a directory, whatever has it.
-    pub fn new(path: &Path) -> Result<Self> {
-        let (directory, name) = (directory_of(path), path.file_name());
-        let name = name.with_context(|| format!("{} is not a regular file", shown(path)))?;
-        let directory = Directory::open(&directory, true).on("open", &directory)?;
-        Ok(Target { path: path.to_path_buf(), directory, name: name.to_owned(), replaced: None })
-    }
-
-    /// The path of the directory.
+    /// Returns the directory.
     pub fn parent(&self) -> PathBuf {
         directory_of(&self.path)
     }
 
-    /// Whether the file that is there now has other names: hard links.
+    /// Returns whether the existing file has other names (hard links).
     pub fn has_other_names(&self) -> bool {
         #[cfg(unix)]
         return self
@@ -158,9 +144,9 @@ impl Target {
         false
     }
 
-    /// Whether its name still leads to what it led to, in the same state.
+    /// Returns whether the path still leads to the same file in the same state, or still to none.
     pub fn is_unchanged(&self) -> bool {
-        match (&self.replaced, fs::symlink_metadata(self.directory.at(&self.name))) {
+        match (&self.replaced, fs::symlink_metadata(&self.path)) {
             (Some(replaced), Ok(now)) => stamp(&now) == stamp(&replaced.metadata),
             (None, Err(error)) => error.kind() == ErrorKind::NotFound,
             _ => false,
@@ -168,9 +154,8 @@ impl Target {
     }
 }
 
-/// Refuses names that lead through /dev or /proc: `/dev/stdout` is a link to the file that standard
-/// output was redirected to, and a rename would put another in that file's place, unseen by the shell
-/// that holds it open. Every link on the way counts. What lies in /dev/shm are ordinary files.
+/// Rejects paths that lead through /dev or /proc: `/dev/stdout` links to the file that standard output was redirected to, and
+/// a rename would replace that file unseen by the shell that has it open. Files in /dev/shm are ordinary ones.
 fn refuse_special(path: &Path) -> Result<()> {
     let mut at = path.to_path_buf();
     for _ in 0..LINKS {
@@ -178,8 +163,7 @@ fn refuse_special(path: &Path) -> Result<()> {
         let Ok(directory) = fs::canonicalize(directory_of(&at)) else { return Ok(()) };
         let within = |root| directory.starts_with(root);
         if (within("/dev") && !within("/dev/shm")) || within("/proc") {
-            let what = "a device or an open file, which cannot be replaced";
-            bail!("{} leads to {what}; name a file of a directory", shown(path));
+            bail!("{} leads to a device or an open file, which cannot be replaced", shown(path));
         }
         let Ok(link) = fs::read_link(&at) else { return Ok(()) };
         at = directory.join(link);
@@ -187,7 +171,7 @@ fn refuse_special(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where a name is looked up.
+/// Returns the directory of a path.
 fn directory_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
@@ -195,20 +179,19 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// Opens and locks a source and a target, each if there is one: no other program that locks them changes them.
-///
-/// After a wait the files are opened again: their names may lead to others.
+/// Opens and locks a source and a target, so that no other program that locks them changes them. After a wait both are opened
+/// again: their paths may lead to other files.
 pub fn open(
     source: Option<&Path>,
     target: Option<&Path>,
-    asking: &Asking,
+    request: &LockRequest,
 ) -> Result<(Option<Opened>, Option<Target>)> {
     let is_in_place = source.is_some() && source == target;
     loop {
-        // The source first: that it is missing or no file is the better word.
+        // The source first: its error is the better explanation.
         let mut source = source.map(Opened::source).transpose()?;
         let target = target.map(|path| Target::resolve(path, "--output")).transpose()?;
-        lock(source.as_mut(), target.as_ref(), asking)?;
+        lock(source.as_mut(), target.as_ref(), request)?;
         let replaced = target.as_ref().and_then(|target| target.replaced.as_ref());
         let is_one = source.as_ref().zip(replaced).is_some_and(|(one, other)| is_same(one, other));
         let is_current = source.as_ref().is_none_or(Opened::is_current);
@@ -219,22 +202,22 @@ pub fn open(
     }
 }
 
-fn lock(source: Option<&mut Opened>, target: Option<&Target>, asking: &Asking) -> Result<()> {
+fn lock(source: Option<&mut Opened>, target: Option<&Target>, request: &LockRequest) -> Result<()> {
     let replaced = target.and_then(|target| target.replaced.as_ref());
-    let alone = |file: &Opened| asking.lock(&file.file, &file.path, false);
-    let shared = |file: &Opened| asking.lock(&file.file, &file.path, true);
+    let alone = |file: &Opened| request.lock(&file.file, &file.path, false);
+    let shared = |file: &Opened| request.lock(&file.file, &file.path, true);
     match (source, replaced) {
         (None, replaced) => replaced.map_or(Ok(()), alone),
         (Some(source), None) => shared(source),
         (Some(source), Some(replaced)) if is_same(source, replaced) => {
             alone(replaced)?;
             if cfg!(not(unix)) {
-                // Some systems keep a locked file from all other handles, those of the process included.
+                // Some systems lock a file against all other handles, including the process's own.
                 source.file = replaced.file.try_clone().on("open", &replaced.path)?;
             }
             Ok(())
         }
-        // In an order that is the same for all, so that no two wait for each other.
+        // In an order that all runs share, so that no two wait for each other.
         (Some(source), Some(replaced)) if source.id() < replaced.id() => {
             shared(source).and_then(|()| alone(replaced))
         }
@@ -249,6 +232,12 @@ fn is_same(source: &Opened, replaced: &Opened) -> bool {
     }
 }
 
+/// Rejects paths to which no file of measurements can be written, before the measurements.
+pub fn refuse_unwritable(path: &Path) -> Result<()> {
+    let target = Target::resolve(path, "--wisdom")?;
+    tempfile::tempfile_in(target.parent()).on("write to", &target.parent()).map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,7 +246,8 @@ mod tests {
     use std::thread;
 
     fn open(path: &Path, output: &Path, locking: Locking) -> Result<(Opened, Target)> {
-        let (source, target) = super::open(Some(path), Some(output), &Asking::new(locking, true))?;
+        let (source, target) =
+            super::open(Some(path), Some(output), &LockRequest::new(locking, true))?;
         Ok((source.unwrap(), target.unwrap()))
     }
 
@@ -267,7 +257,7 @@ mod tests {
         let path = directory.path().join("data");
         fs::write(&path, b"old").unwrap();
         let first = open(&path, &path, Locking::Wait).unwrap();
-        let refused = open(&path, &path, Locking::Refuse).unwrap_err();
+        let refused = open(&path, &path, Locking::Fail).unwrap_err();
         assert!(refused.to_string().contains("is locked"), "{refused}");
         let (started, start) = mpsc::channel();
         let second = thread::spawn({
@@ -289,13 +279,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let [path, one, other] = ["data", "one", "other"].map(|name| directory.path().join(name));
         fs::write(&path, b"old").unwrap();
-        let first = open(&path, &one, Locking::Refuse).unwrap();
-        let second = open(&path, &other, Locking::Refuse).unwrap();
-        assert!(open(&path, &path, Locking::Refuse).is_err());
+        let first = open(&path, &one, Locking::Fail).unwrap();
+        let second = open(&path, &other, Locking::Fail).unwrap();
+        assert!(open(&path, &path, Locking::Fail).is_err());
         // Without locks nothing is refused.
         assert!(open(&path, &path, Locking::Off).is_ok());
         drop((first, second));
-        assert!(open(&path, &path, Locking::Refuse).is_ok());
+        assert!(open(&path, &path, Locking::Fail).is_ok());
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub fn measure(
 ) -> Result<Vec<Measurement>> {
     let plans = candidates(planner, &chosen.problem, chosen, tiles);
     Ok(match device {
-        BenchDevice::Host => turntile::plan::measure(plans, threads, budget)?,
+        BenchDevice::Cpu => turntile::plan::measure(plans, threads, budget)?,
         BenchDevice::Gpu(gpu) => gpu::measure_on(gpu, plans, budget)?,
     })
 }

@@ -73,7 +73,7 @@ fn is_infeasible(error: &anyhow::Error) -> bool {
 
 fn tasks(args: &BenchArgs, device: &BenchDevice) -> Result<Vec<Task>> {
     let every = match device {
-        BenchDevice::Host => &shapes::HOST[..],
+        BenchDevice::Cpu => &shapes::HOST[..],
         BenchDevice::Gpu(_) => &shapes::GPU,
     };
     let mut tasks = match (args.draw, &args.shapes[..]) {
@@ -94,7 +94,7 @@ fn costs(args: &BenchArgs, device: &BenchDevice) -> Result<Option<CostTable>> {
     let Some(file) = &args.costs else { return Ok(None) };
     let text = std::fs::read_to_string(file).on("read", file)?;
     let costs = match device {
-        BenchDevice::Host => CpuDevice::costs_from(&text),
+        BenchDevice::Cpu => CpuDevice::costs_from(&text),
         BenchDevice::Gpu(_) => GpuDevice::costs_from(&text),
     };
     Ok(Some(costs?))
@@ -118,8 +118,8 @@ fn transpose(
     if let Some(threads) = args.threads {
         transpose = transpose.threads(threads.get());
     }
-    if let Some(amount) = args.workspace {
-        transpose = transpose.workspace_limit(amount.of(problem.bytes()));
+    if let Some(bytes) = args.workspace {
+        transpose = transpose.workspace_limit(bytes);
     }
     if let Choice::Route(route) = route {
         transpose = transpose.route(route);
@@ -138,10 +138,8 @@ fn planner(
     route: Choice,
 ) -> Planner {
     let planner = match (device, costs.cloned()) {
-        (BenchDevice::Host, None) => Planner::new(CpuDevice::here(threads)),
-        (BenchDevice::Host, Some(costs)) => {
-            Planner::new(CpuDevice::here(threads).with_costs(costs))
-        }
+        (BenchDevice::Cpu, None) => Planner::new(CpuDevice::here(threads)),
+        (BenchDevice::Cpu, Some(costs)) => Planner::new(CpuDevice::here(threads).with_costs(costs)),
         (BenchDevice::Gpu(gpu), None) => Planner::new(gpu.device().clone()),
         (BenchDevice::Gpu(gpu), Some(costs)) => {
             Planner::new(gpu.device().clone().with_costs(costs))
@@ -167,7 +165,7 @@ fn one(
     let how = How { threads: args.threads, pages: args.pages, runs: args.runs };
     let figures = measure(device, &transpose, how)?;
     let (plan, threads) = (&figures.plan, how.threads());
-    let named = matches!(device, BenchDevice::Host).then_some(threads);
+    let named = matches!(device, BenchDevice::Cpu).then_some(threads);
     let (best, each) = match args.candidates {
         Some(budget) if args.each => {
             let planner = planner((device, costs), threads, route);
@@ -181,7 +179,7 @@ fn one(
         Some(budget) => {
             let all = transpose.clone().tiles(TileRule::Exhaustive);
             let measured = match device {
-                BenchDevice::Host => all.tune(budget)?,
+                BenchDevice::Cpu => all.tune(budget)?,
                 BenchDevice::Gpu(gpu) => all.tune_on(gpu, budget)?,
             };
             (measured, Vec::new())

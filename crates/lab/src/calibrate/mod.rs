@@ -54,7 +54,7 @@ pub fn run(args: &CalibrateArgs) -> Result<String> {
     bar.items("calibrating", MARKS);
     let mut progress = |share: f64| bar.set((share * MARKS as f64) as usize);
     let made = match BenchDevice::find(&args.device, args.threads)? {
-        BenchDevice::Host => {
+        BenchDevice::Cpu => {
             let threads = args.threads.map_or_else(turntile::run::pool::thread_count, usize::from);
             host::calibrate(threads, args.budget, &mut progress)?
         }

@@ -82,7 +82,7 @@ impl Bench {
     pub fn new(device: BenchDevice, threads: Option<NonZeroUsize>, quick: bool) -> Self {
         let threads = threads.map_or_else(rayon::current_num_threads, usize::from);
         let place = match device {
-            BenchDevice::Host => Place::Host { threads },
+            BenchDevice::Cpu => Place::Host { threads },
             BenchDevice::Gpu(gpu) => Place::Gpu { gpu: Box::new(gpu), watch: None },
         };
         Bench { place, quick, copies: HashMap::new() }
