@@ -249,7 +249,7 @@ static_assert(sizeof(AxesTileArgs) == 768);
 
 // Permutes the tile of block `block` of an instance. `wait` orders all reads of an instance before all writes.
 template <int W, class Place, class Wait>
-static __device__ void permute_tile(const AxesTileArgs &a, u32 instance, u32 block, Wait wait) {
+static __device__ void permute_tile(const AxesTileArgs &a, u64 instance, u32 block, Wait wait) {
     extern __shared__ uint4 shared[];
     const u64 at = instance * a.instance_bytes;
     AxesTile<W, Place> tile(a.map, (char *)shared);

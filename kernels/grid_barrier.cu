@@ -1,21 +1,44 @@
-// Transposes a matrix of any shape in place. It is read into the shared memory and registers of all multiprocessors,
-// with one barrier over the grid (cooperative launch).
-#include <cooperative_groups.h>
-
+// Transposes matrices of any shape in place (cooperative launch). A matrix is read into the shared memory and registers of
+// all multiprocessors, or into the shared memory of a team of blocks.
+#include "team.cuh"
 #include "wide_barrier.cuh"
-
 
 static __device__ void wait_for_grid() { cooperative_groups::this_grid().sync(); }
 
-// 88 registers of data per thread is the maximum for 512 threads without spills.
+// 88 registers of data per thread is the maximum for 512 threads without spills; a loop over matrices would spill.
 extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid(const __grid_constant__ WideArgs a) {
     extern __shared__ uint4 shared[];
     transpose_together<WORD, WORD, 88>(a, a.data, blockIdx.x, (char *)shared, wait_for_grid);
+}
+
+// Arguments of a transposition by teams.
+struct TeamArgs {
+    char *data;
+    char *kept; // counters
+    TeamShare share;
+    WideArgs rectangle; // its `data` is not used
+};
+static_assert(sizeof(TeamArgs) == 96);
+
+template <int Granule> static __device__ void transpose_in_teams(const TeamArgs &a) {
+    extern __shared__ uint4 shared[];
+    in_teams(a.share, a.kept, [&](u64 instance, u32 rank, const TeamWait &wait) {
+        char *data = a.data + instance * a.rectangle.instance_bytes;
+        transpose_together<WORD, Granule, 0>(a.rectangle, data, rank, (char *)shared, wait);
+    });
+}
+
+// Four blocks per multiprocessor: some read while others write.
+extern "C" __global__ void __launch_bounds__(256, 4) barrier_team(const __grid_constant__ TeamArgs a) {
+    transpose_in_teams<WORD>(a);
 }
 
 #if WORD < 4
 extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid_wide(const __grid_constant__ WideArgs a) {
     extern __shared__ uint4 shared[];
     transpose_together<WORD, 4, 88>(a, a.data, blockIdx.x, (char *)shared, wait_for_grid);
+}
+extern "C" __global__ void __launch_bounds__(256, 4) barrier_team_wide(const __grid_constant__ TeamArgs a) {
+    transpose_in_teams<4>(a);
 }
 #endif

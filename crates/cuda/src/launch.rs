@@ -27,6 +27,12 @@ pub struct DeviceLimits {
 }
 
 impl DeviceLimits {
+    /// Returns the shared memory per block if `blocks` blocks share a multiprocessor, in bytes. The device reserves 1 KiB per
+    /// block.
+    pub fn shared_bytes_of(&self, blocks: usize) -> usize {
+        (self.unit_shared_bytes / blocks).saturating_sub(1 << 10).min(self.shared_bytes)
+    }
+
     /// H200 (and H100): 132 multiprocessors, 227 KiB opt-in shared memory per block, clusters of 16 blocks.
     pub const H200: DeviceLimits = DeviceLimits {
         units: 132,

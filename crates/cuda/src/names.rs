@@ -71,7 +71,7 @@ named! {
         // Bytes of a block's part of a chunk, and of a column of a chunk.
         PartBytes = "part_bytes",
         ColumnBytes = "column_bytes",
-        // For teams: chunks in shared memory; flag: columns fill warps; flag: elements are several words; bytes per copy of a
+        // For teams: chunks in shared memory, or instances in flight; flag: columns fill warps; flag: elements are several words; bytes per copy of a
         // row; flag: rows have equal alignment in shared memory; chunks of the average team relative to the busiest.
         Depth = "depth",
         Fills = "fills",
@@ -98,6 +98,7 @@ named! {
         Block = "block",
         BlockAxes = "block_axes",
         Cluster = "cluster",
+        Team = "team",
         Grid = "grid",
         Runs = "runs",
         Teams = "teams",
@@ -113,6 +114,7 @@ named! {
         IntoUnits = "into_units",
         IntoAxes = "into_axes",
         ClusterAxes = "cluster_axes",
+        TeamAxes = "team_axes",
         GridAxes = "grid_axes",
         Retile = "retile",
         FieldGather = "field_gather",

@@ -6,6 +6,7 @@ use turntile_plan::{Method, StageMap};
 use crate::launch::{DeviceLimits, widest_word};
 use crate::lower::axes::LEAST_UNIT;
 use crate::lower::moves::{carried, flag_words};
+use crate::lower::wide::{ARRAYS, MATRICES, TeamKernel};
 use crate::lower::{LINE, TargetParams, cube_tiles, fields, gather, into, slide_block};
 use crate::strategy::{Scope, Strategy, Tiling};
 
@@ -107,9 +108,9 @@ fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy>
             found.push(Strategy::Barrier(Scope::Cluster((2 * least).min(cluster))));
         }
     }
-    let whole_grid = e.batch == 1 && e.unit * at.elem_bytes <= GRID_UNIT_BYTES;
-    if whole_grid && bytes > shared_bytes && bytes <= grid_bytes {
-        found.push(Strategy::Barrier(Scope::Grid));
+    if e.unit * at.elem_bytes <= GRID_UNIT_BYTES && bytes > shared_bytes && bytes <= grid_bytes {
+        found.extend(teams(bytes, e.batch, MATRICES, at));
+        found.extend((e.batch == 1).then_some(Strategy::Barrier(Scope::Grid)));
     }
     let positions = e.instance_units();
     if flag_words(positions) * 4 <= shared_bytes {
@@ -117,6 +118,15 @@ fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy>
         found.push(Strategy::OnChipMoves { threads });
     }
     found
+}
+
+/// Returns teams for instances of `bytes` bytes: as many as fit, and one fewer, since rectangles do not fill every block.
+fn teams(bytes: usize, instances: usize, kernel: TeamKernel, at: TargetParams) -> Vec<Strategy> {
+    let least = bytes.div_ceil(kernel.shared_bytes(at.limits).max(1));
+    let fit = kernel.teams(least, instances, at.limits);
+    let team = |teams| Strategy::Barrier(Scope::Team(kernel.blocks(at.limits) / teams));
+    let several = if instances < 2 { 0 } else { fit };
+    [several, several.saturating_sub(1)].into_iter().filter(|&teams| teams > 0).map(team).collect()
 }
 
 /// Returns the barrier-sync strategies for general axis permutations.
@@ -130,15 +140,15 @@ fn general_on_chip(shape: &StageMap, at: TargetParams, grid_bytes: usize) -> Vec
     let fits = |&blocks: &usize| blocks <= cluster && bytes <= blocks * shared_bytes;
     let clusters = CLUSTERS.into_iter().filter(fits).map(Scope::Cluster);
     // These kernels use shared memory only, not registers.
-    let grid = grid_bytes > 0
-        && shape.batch() == 1
-        && bytes > shared_bytes
-        && bytes <= units * shared_bytes;
+    let grid = grid_bytes > 0 && bytes > shared_bytes && bytes <= units * shared_bytes;
+    let in_teams = if grid { teams(bytes, shape.batch(), ARRAYS, at) } else { Vec::new() };
+    let grid = grid && in_teams.is_empty();
     block
         .into_iter()
         .chain(clusters)
-        .chain(grid.then_some(Scope::Grid))
         .map(Strategy::Barrier)
+        .chain(in_teams)
+        .chain(grid.then_some(Strategy::Barrier(Scope::Grid)))
         .collect()
 }
 

@@ -11,7 +11,9 @@ pub enum Scope {
     Block,
     /// This number of blocks, one cluster, moves an instance.
     Cluster(usize),
-    /// All blocks of the grid move one instance.
+    /// This number of blocks, a team, moves one instance after another. All teams are co-resident.
+    Team(usize),
+    /// All blocks of the grid move one instance; arrays whose axes are permuted, one after another.
     Grid,
 }
 
@@ -154,6 +156,7 @@ impl Strategy {
             | Strategy::ThroughWorkspace
             | Strategy::Keep => String::new(),
             Strategy::Barrier(Scope::Cluster(blocks)) => format!("/cluster {blocks}"),
+            Strategy::Barrier(Scope::Team(blocks)) => format!("/team {blocks}"),
             Strategy::Barrier(Scope::Grid) => "/grid".to_owned(),
             Strategy::Runs { groups } => format!("/runs {groups}"),
             Strategy::Teams { groups, blocks } => {

@@ -16,10 +16,13 @@ pub enum BlockSync {
 }
 
 /// All kernels whose blocks wait for other blocks.
-pub const SYNCHRONISED: [(&str, BlockSync); 17] = [
+pub const SYNCHRONISED: [(&str, BlockSync); 20] = [
     ("barrier_grid", BlockSync::Grid),
     ("barrier_grid_wide", BlockSync::Grid),
     ("barrier_grid_axes", BlockSync::Grid),
+    ("barrier_team", BlockSync::Grid),
+    ("barrier_team_wide", BlockSync::Grid),
+    ("barrier_team_axes", BlockSync::Grid),
     ("slot_runs", BlockSync::Grid),
     ("slot_runs_back", BlockSync::Grid),
     ("slot_gather", BlockSync::Grid),

@@ -84,7 +84,7 @@ fn barriers_over_clusters_and_the_grid() {
     let by: Vec<_> = [2, 4, 8, 16]
         .map(|n| Strategy::Barrier(Scope::Cluster(n)))
         .into_iter()
-        .chain([Strategy::Barrier(Scope::Grid)])
+        .chain([Scope::Team(7), Scope::Team(88), Scope::Grid].map(Strategy::Barrier))
         .collect();
     for (rows, cols) in
         [(300, 200), (131, 257), (131, 256), (256, 131), (1000, 12), (4000, 3000), (5100, 2500)]
@@ -99,7 +99,8 @@ fn barriers_over_clusters_and_the_grid() {
 /// Axes over clusters and the grid: random orders, and instances too large for a block.
 #[test]
 fn axes_over_clusters_and_the_grid() {
-    let by = [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Strategy::Barrier);
+    let by = [Scope::Cluster(8), Scope::Cluster(16), Scope::Team(44), Scope::Grid];
+    let by = by.map(Strategy::Barrier);
     let mut lowered = 0;
     for (extents, order) in drawn(250, 9, 6000) {
         let shape = axes(&extents, &order);

@@ -192,6 +192,10 @@ args! {
     Axes(AxesArgs);
     /// Parameter of `barrier_cluster_*`, `barrier_grid*`.
     Wide(WideArgs);
+    /// Parameter of `barrier_team`, `barrier_team_wide`.
+    Team(TeamArgs) with Kept;
+    /// Parameter of `barrier_team_axes`.
+    TeamAxes(TeamAxesArgs) with Kept;
     /// Parameter of `slot_runs`, `slot_runs_back`.
     Runs(RunArgs) with Kept;
     /// Parameter of `slot_gather`, `slot_scatter`.
@@ -252,6 +256,7 @@ pub const PARTS: &[Layout] = &[
     SlotMap32::LAYOUT,
     SlotMap64::LAYOUT,
     Stack::LAYOUT,
+    TeamShare::LAYOUT,
     TileOrder::LAYOUT,
     TileAxis::LAYOUT,
     TileDigit::LAYOUT,

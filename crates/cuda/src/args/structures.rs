@@ -217,6 +217,17 @@ mirror! {
         u32: rows, cols, block_rows, block_cols, across, pitch, shared_rows, wide;
         Divisor32: unit;
     }
+    /// Instances, and the blocks that share each.
+    TeamShare, in "team.cuh" {
+        u64: instances;
+        u32: blocks, pad;
+    }
+    /// Transposition of one instance after another by teams of blocks.
+    TeamArgs, in "grid_barrier.cu" {
+        Address: data, kept;
+        TeamShare: share;
+        WideArgs: rectangle;
+    }
 }
 
 impl Stack {
@@ -250,6 +261,15 @@ mirror! {
     AxesTileArgs, in "axes_tile.cuh" {
         Address: to, from;
         u64: bytes, instance_bytes;
+        u32: tiles, pad;
+        TileMap: map;
+    }
+    /// Permutation of one instance after another by teams of blocks.
+    TeamAxesArgs, in "grid_axes.cu" {
+        Address: data, kept;
+        u64: bytes;
+        TeamShare: share;
+        u64: instance_bytes;
         u32: tiles, pad;
         TileMap: map;
     }

@@ -6,10 +6,11 @@ use turntile_perm::AxisPermutation;
 use super::axes_tile::{Tile, Words};
 use super::fit::{Lowered, Size, TargetParams, field, threads_for};
 use super::maps::{axes32, digits};
-use crate::args::{AxesTileArgs, Divisor32, Divisor64, UnitArgs, zeroed};
+use super::wide::{ARRAYS, TEAM_BYTES};
+use crate::args::{AxesTileArgs, Divisor32, Divisor64, TeamAxesArgs, TeamShare, UnitArgs, zeroed};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::launch::widest_word;
+use crate::launch::{WorkspacePart, widest_word};
 use crate::strategy::Scope;
 
 /// Bytes added to the cost of a tile's row and of its column, for partial sectors (a guess).
@@ -31,18 +32,22 @@ const GRANULE: usize = 16;
 /// Maximum bytes of the rows and columns that are tried.
 const LONGEST: usize = 16 << 10;
 
-/// Returns the in-place launch: each instance in a cluster's shared memory, or one array in the grid's.
+/// Returns the in-place launch: each instance in the shared memory of a cluster, a team or the grid.
 pub fn wide(axes: &AxisPermutation, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
-    let (family, entry, most) = match scope {
-        Scope::Cluster(most) => (Family::ClusterAxes, "barrier_cluster_axes", most),
-        Scope::Grid if axes.batch() == 1 => {
-            (Family::GridAxes, "barrier_grid_axes", at.limits.units)
+    let limits = at.limits;
+    let (family, entry, most, shared_bytes) = match scope {
+        Scope::Cluster(most) => {
+            (Family::ClusterAxes, "barrier_cluster_axes", most, limits.shared_bytes)
         }
-        _ => return Err(LowerError::NoKernel),
+        Scope::Team(most) => {
+            (Family::GridAxes, "barrier_team_axes", most, ARRAYS.shared_bytes(limits))
+        }
+        Scope::Grid => (Family::GridAxes, "barrier_grid_axes", limits.units, limits.shared_bytes),
+        Scope::Block => return Err(LowerError::NoKernel),
     };
     let (one, instances) = (axes.without_batch(), axes.batch());
-    let (need, shared_bytes) = (one.len() * at.elem_bytes, at.limits.shared_bytes);
+    let need = one.len() * at.elem_bytes;
     let too_long = LowerError::OnChip { need, have: most * shared_bytes };
     if need > most * shared_bytes {
         return Err(too_long);
@@ -51,21 +56,29 @@ pub fn wide(axes: &AxisPermutation, scope: Scope, at: TargetParams) -> Lowered {
     let words = Words::of(&one, if instances > 1 { at.and(&[need]) } else { at })?;
     let fits = |tile: &Tile| tile.shared_bytes <= shared_bytes;
     let tile = words.split(BESIDE, most, shared_bytes, fits).ok_or(too_long)?;
-    let blocks = match scope {
-        Scope::Grid => tile.tiles,
-        _ => instances.checked_mul(most).ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?,
-    };
+    let teams = ARRAYS.teams(tile.tiles, instances, limits);
     let shared_bytes = tile.shared_bytes;
-    let size = Size { blocks, threads: threads_for(shared_bytes, 1024), shared_bytes };
-    let launch = at.launch((family, words.word, entry), size)?;
+    let threads = threads_for(shared_bytes, 1024);
+    let (blocks, threads) = match scope {
+        Scope::Grid => (tile.tiles, threads),
+        Scope::Team(_) if teams > 0 => (teams * tile.tiles, ARRAYS.threads),
+        Scope::Cluster(_) => {
+            let blocks = instances.checked_mul(most);
+            (blocks.ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?, threads)
+        }
+        _ => return Err(LowerError::NoKernel),
+    };
+    let launch = at.launch((family, words.word, entry), Size { blocks, threads, shared_bytes })?;
+    let (bytes, instance_bytes) = ((instances * need) as u64, need as u64);
+    let (tiles, map) = (field(tile.tiles)?, words.map(&tile, 0)?.0);
+    if let Scope::Team(_) = scope {
+        let share = TeamShare { instances: instances as u64, blocks: tiles, pad: 0 };
+        let counters = WorkspacePart::Saved(teams * TEAM_BYTES);
+        let args = TeamAxesArgs { bytes, share, instance_bytes, tiles, map, ..zeroed() };
+        return Ok(launch.using(counters, args));
+    }
     let launch = if let Scope::Cluster(most) = scope { launch.in_clusters(most) } else { launch };
-    Ok(launch.with(AxesTileArgs {
-        bytes: (instances * need) as u64,
-        instance_bytes: need as u64,
-        tiles: tile.tiles as u32,
-        map: words.map(&tile, 0)?.0,
-        ..zeroed()
-    }))
+    Ok(launch.with(AxesTileArgs { bytes, instance_bytes, tiles, map, ..zeroed() }))
 }
 
 /// Returns the out-of-place launch: a tile of at most `held` bytes per thread block, in groups within `near` bytes.

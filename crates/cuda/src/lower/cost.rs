@@ -6,7 +6,7 @@ use turntile_plan::{Direction, StageMap};
 use super::fit::{TargetParams, VECTOR_BYTES};
 use super::tiles::{LINE, small_tile};
 use super::{barrier, teams};
-use crate::args::{Args, AxesTileArgs};
+use crate::args::Args;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, widest_word};
 use crate::names::{Operation, Quantity as Q};
@@ -152,14 +152,33 @@ impl Quantities {
         let bytes = e.instance_len() * at.elem_bytes;
         let few = call.entry == barrier::FEW;
         let each = self.is(Q::Narrow, narrow && !few).is(Q::Vectors, few);
+        let operations = [Operation::Cluster, Operation::Team, Operation::Grid];
         match scope {
             Scope::Block => each.hold(bytes, at).of(Operation::Block),
-            Scope::Cluster(blocks) => each.hold(bytes / blocks, at).of(Operation::Cluster),
-            Scope::Grid => {
+            Scope::Cluster(blocks) => {
+                each.hold(bytes / blocks, at).of_scope(operations, scope, call)
+            }
+            Scope::Team(_) | Scope::Grid => {
                 let share = bytes as f64 / at.limits.units as f64;
-                each.with(Q::Held, share / at.limits.shared_bytes as f64).of(Operation::Grid)
+                let each = each.with(Q::Held, share / at.limits.shared_bytes as f64);
+                each.of_scope(operations, scope, call)
             }
         }
+    }
+
+    /// Returns the key of barrier-sync over a cluster, a team or the grid, with the number of instances in flight.
+    pub fn of_scope(
+        self,
+        [cluster, team, grid]: [Operation; 3],
+        scope: Scope,
+        call: &CheckedLaunch,
+    ) -> Cost {
+        let share = match call.params {
+            Args::Team(args) => args.share,
+            Args::TeamAxes(args) => args.share,
+            _ => return self.of(if scope == Scope::Grid { grid } else { cluster }),
+        };
+        self.with(Q::Depth, call.groups / share.blocks.max(1)).of(team)
     }
 
     /// Sets the contiguous runs of a slot gather: a row of the matrix, and a column of a chunk.
@@ -260,7 +279,11 @@ impl Quantities {
 
     /// Sets the bytes of a tile's rows and of its runs in the result, and whether rows and columns are whole vectors.
     pub fn tiled_axes(self, call: &CheckedLaunch) -> Self {
-        let Args::AxesTile(AxesTileArgs { map, .. }) = call.params else { return self };
+        let map = match call.params {
+            Args::AxesTile(args) => args.map,
+            Args::TeamAxes(args) => args.map,
+            _ => return self,
+        };
         let (line, run) = (map.line_bytes(), map.run as usize * call.word);
         let stretch = map.stretch_words() * call.word;
         let vectors = map.granules as usize * VECTOR_BYTES == line

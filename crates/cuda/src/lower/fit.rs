@@ -44,9 +44,10 @@ impl TargetParams<'_> {
     /// Checks that the device supports a barrier over `scope`.
     pub(super) fn barrier(self, scope: Scope) -> Lowered<()> {
         match scope {
-            Scope::Grid if !self.limits.cooperative => {
+            Scope::Grid | Scope::Team(_) if !self.limits.cooperative => {
                 Err(LowerError::NoBarrier { scope: "the grid" })
             }
+            Scope::Team(0) => Err(LowerError::NoKernel),
             Scope::Cluster(blocks) if blocks > self.limits.cluster => {
                 Err(LowerError::NoBarrier { scope: "a cluster" })
             }

@@ -8,8 +8,8 @@
 //! | cubes, tile-swap | `cube`; over clusters `cube_cluster` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
 //! | other axis permutations that fit a thread block, barrier | `barrier_axes` |
-//! | 010!, barrier over a cluster or the grid | `cluster_barrier`, `grid_barrier` |
-//! | other axis permutations, barrier over a cluster or the grid | `cluster_axes`, `grid_axes` |
+//! | 010!, barrier over a cluster; a team or the grid | `cluster_barrier`; `grid_barrier` |
+//! | other axis permutations, barrier over a cluster; a team or the grid | `cluster_axes`; `grid_axes` |
 //! | records between AoS and tiles, barrier | `retile` |
 //! | slot gather, one block per run; one team per run | `slot_runs`; `slot_gather` |
 //! | slots of record fields: gather, PTTWAC | `fields` |
@@ -41,7 +41,7 @@ mod scale;
 mod swap_axes;
 mod teams;
 mod tiles;
-mod wide;
+pub(crate) mod wide;
 
 use turntile_perm::SwapKind;
 use turntile_plan::StageMap;
@@ -171,9 +171,9 @@ fn lower_one(
         }
         (&StageMap::Axes(axes), Strategy::Barrier(scope), _) => {
             let call = axes::wide(&axes, scope, at)?;
-            let grid = scope == Scope::Grid;
-            let operation = if grid { Operation::GridAxes } else { Operation::ClusterAxes };
-            (call, held(&call).tiled_axes(&call).of(operation))
+            let scopes = [Operation::ClusterAxes, Operation::TeamAxes, Operation::GridAxes];
+            let cost = held(&call).tiled_axes(&call).of_scope(scopes, scope, &call);
+            (call, cost)
         }
         (StageMap::RecordTiles(retile), Strategy::Barrier(Scope::Block), _) => {
             let call = retile::block(retile, at)?;

@@ -1,21 +1,57 @@
-//! Barrier-sync over a cluster or the grid.
+//! Barrier-sync over a cluster, a team or the grid.
 
 use turntile_perm::Elementary;
 
 use super::fit::{Lowered, Size, TargetParams, field, pitch, region_flags, threads_for};
-use crate::args::{Divisor32, WideArgs, zeroed};
+use super::tiles::LINE;
+use crate::args::{Divisor32, TeamArgs, TeamShare, WideArgs, zeroed};
 use crate::error::LowerError;
 use crate::family::Family;
-use crate::launch::DeviceLimits;
+use crate::launch::{DeviceLimits, WorkspacePart};
 use crate::strategy::Scope;
 
-/// Kernels over a cluster and over the grid: for words, and for narrow words loaded 4 bytes at a time.
+/// Kernels over a cluster, a team and the grid: for words, and for narrow words loaded 4 bytes at a time.
 const CLUSTER: [&str; 2] = ["barrier_cluster", "barrier_cluster_wide"];
+const TEAM: [&str; 2] = ["barrier_team", "barrier_team_wide"];
 const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
 
 /// Threads per block of the grid kernel, and 4-byte registers per thread that hold data (`kernels/grid_barrier.cu`).
 const GRID_THREADS: usize = 512;
 const GRID_REGISTERS: usize = 88;
+
+/// Teams: blocks per multiprocessor, of which some read while others write, and threads per block (`kernels/grid_barrier.cu`,
+/// `kernels/grid_axes.cu`).
+#[derive(Clone, Copy, Debug)]
+pub struct TeamKernel {
+    per_unit: usize,
+    pub threads: usize,
+}
+
+/// Teams for matrices. 4 blocks of 256 threads reached 61 to 73% of a copy, 2 of 512 60 to 72%, 5 and 6 less (H200, 2026-11).
+pub const MATRICES: TeamKernel = TeamKernel { per_unit: 4, threads: 256 };
+
+/// Teams for arrays whose axes are permuted: larger tiles have longer rows.
+pub const ARRAYS: TeamKernel = TeamKernel { per_unit: 2, threads: 512 };
+
+/// Bytes per team counter (`kernels/team.cuh`).
+pub(super) const TEAM_BYTES: usize = 128;
+
+impl TeamKernel {
+    /// Returns the shared memory of a block, in bytes.
+    pub fn shared_bytes(self, limits: &DeviceLimits) -> usize {
+        limits.shared_bytes_of(self.per_unit)
+    }
+
+    /// Returns the number of co-resident blocks.
+    pub fn blocks(self, limits: &DeviceLimits) -> usize {
+        self.per_unit * limits.units
+    }
+
+    /// Returns how many teams of `blocks` blocks are co-resident, at most one per instance.
+    pub fn teams(self, blocks: usize, instances: usize, limits: &DeviceLimits) -> usize {
+        (self.blocks(limits) / blocks.max(1)).min(instances)
+    }
+}
 
 /// Registers per thread that the grid kernel is compiled for: 512 threads use all 65536 of a multiprocessor.
 const GRID_COMPILED: usize = 128;
@@ -37,8 +73,8 @@ struct Split {
     shared_rows: usize,
 }
 
-/// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more.
-/// Rows that exceed shared memory are in `register_bytes` bytes of registers.
+/// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more,
+/// or 32 if it starts at a cache line. Rows that exceed shared memory are in `register_bytes` bytes of registers.
 ///
 /// Also returns whether narrow words are loaded and stored 4 bytes at a time; rectangles then start at multiples of 4 bytes.
 fn rectangles(
@@ -46,60 +82,81 @@ fn rectangles(
     word: usize,
     at: TargetParams,
     blocks: usize,
-    register_bytes: usize,
+    [shared_bytes, register_bytes]: [usize; 2],
 ) -> Lowered<(Split, [bool; 2])> {
     let aligned =
         |extent: usize| word < 4 && at.alignment >= 4 && (extent * e.unit * word).is_multiple_of(4);
     let wide @ [wide_loads, _] = [e.cols, e.rows].map(aligned);
     let granule = if wide_loads { 4 } else { word };
-    let [col_step, row_step] = wide.map(|wide| if wide { 4 / word } else { 1 });
-    let (unit_bytes, shared_bytes) = (e.unit * word, at.limits.shared_bytes);
-    let cut = |down: usize| {
+    let steps = wide.map(|wide| if wide { 4 / word } else { 1 });
+    let unit_bytes = e.unit * word;
+    // Multiples at which rectangles start at cache lines.
+    let whole = LINE.div_ceil(unit_bytes);
+    let on_lines = |extent: usize, part: usize| {
+        part >= extent || [extent, part].iter().all(|n| (n * unit_bytes).is_multiple_of(LINE))
+    };
+    let cut = |(down, [col_step, row_step]): (usize, [usize; 2])| {
         let across = blocks / down;
         let block_rows = e.rows.div_ceil(down).next_multiple_of(row_step);
         let block_cols = e.cols.div_ceil(across).next_multiple_of(col_step);
         let row_bytes = block_cols * unit_bytes;
         let pitch = pitch(row_bytes, granule);
-        let most = shared_bytes / pitch / row_step * row_step;
+        let most = shared_bytes / pitch / steps[1] * steps[1];
         let shared_rows = block_rows.min(most);
         let rest = block_rows - shared_rows;
         let held = rest * row_bytes.div_ceil(granule) <= register_bytes / granule;
+        let (down, across) = (e.rows.div_ceil(block_rows), e.cols.div_ceil(block_cols));
         let split = Split { down, across, block_rows, block_cols, pitch, shared_rows };
         (held && rest <= most).then_some(split)
     };
     let cost = |s: &Split| {
-        2 * s.block_rows * s.block_cols * unit_bytes + 64 * (s.block_rows + s.block_cols)
+        let run = |extent, part| if on_lines(extent, part) { 32 } else { 64 };
+        2 * s.block_rows * s.block_cols * unit_bytes
+            + run(e.cols, s.block_cols) * s.block_rows
+            + run(e.rows, s.block_rows) * s.block_cols
     };
+    let lines = steps.map(|step| step.max(whole));
+    let choices = [steps, [lines[0], steps[1]], [steps[0], lines[1]], lines];
     let (need, have) = (e.rows * e.cols * unit_bytes, blocks * (shared_bytes + register_bytes));
-    let split = (1..=blocks).filter_map(cut).min_by_key(cost);
+    let all = (1..=blocks).flat_map(|down| choices.map(|steps| (down, steps)));
+    let split = all.filter_map(cut).min_by_key(cost);
     Ok((split.ok_or(LowerError::OnChip { need, have })?, wide))
 }
 
-/// Returns the launch: each instance in a cluster's shared memory, or one matrix in the grid's shared memory and registers.
+/// Returns the launch: each instance in a cluster's or a team's shared memory, or in the grid's shared memory and registers.
 pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (e, word) = at.in_words(e);
-    let (family, entries, most, register_bytes) = match scope {
-        Scope::Cluster(most) => (Family::ClusterBarrier, CLUSTER, most, 0),
+    let shared_bytes = at.limits.shared_bytes;
+    let (family, entries, most, on_chip) = match scope {
+        Scope::Cluster(most) => (Family::ClusterBarrier, CLUSTER, most, [shared_bytes, 0]),
+        Scope::Team(most) => {
+            (Family::GridBarrier, TEAM, most, [MATRICES.shared_bytes(at.limits), 0])
+        }
         Scope::Grid if e.batch == 1 => {
-            (Family::GridBarrier, GRID, at.limits.units, GRID_THREADS * GRID_REGISTERS * 4)
+            let registers = GRID_THREADS * GRID_REGISTERS * 4;
+            (Family::GridBarrier, GRID, at.limits.units, [shared_bytes, registers])
         }
         _ => return Err(LowerError::NoKernel),
     };
-    let (split, [wide_loads, wide_stores]) = rectangles(e, word, at, most, register_bytes)?;
+    let instance_bytes = e.rows * e.cols * e.unit * word;
+    let (split, [wide_loads, wide_stores]) = rectangles(e, word, at, most, on_chip)?;
+    let all = split.down * split.across;
+    let teams = MATRICES.teams(all, e.batch, at.limits);
     let (blocks, threads) = match scope {
-        Scope::Grid => (split.down * split.across, GRID_THREADS),
-        _ => {
+        Scope::Grid => (all, GRID_THREADS),
+        Scope::Team(_) if teams > 0 => (teams * all, MATRICES.threads),
+        Scope::Cluster(_) => {
             let bytes = split.block_rows * split.block_cols * e.unit * word;
             (e.batch * most, threads_for(bytes, 1024))
         }
+        _ => return Err(LowerError::NoKernel),
     };
     let entry = entries[usize::from(wide_loads)];
     let shared_bytes = split.shared_rows * split.pitch;
     let launch = at.launch((family, word, entry), Size { blocks, threads, shared_bytes })?;
-    let launch = if let Scope::Cluster(most) = scope { launch.in_clusters(most) } else { launch };
-    Ok(launch.with(WideArgs {
-        instance_bytes: (e.rows * e.cols * e.unit * word) as u64,
+    let rectangle = WideArgs {
+        instance_bytes: instance_bytes as u64,
         rows: field(e.rows)?,
         cols: field(e.cols)?,
         block_rows: field(split.block_rows)?,
@@ -110,7 +167,16 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
         wide: region_flags([wide_loads, wide_stores, false, false]),
         unit: Divisor32::new(field(e.unit)?),
         ..zeroed()
-    }))
+    };
+    Ok(match scope {
+        Scope::Cluster(most) => launch.in_clusters(most).with(rectangle),
+        Scope::Team(_) => {
+            let share = TeamShare { instances: e.batch as u64, blocks: field(all)?, pad: 0 };
+            let counters = WorkspacePart::Saved(teams * TEAM_BYTES);
+            launch.using(counters, TeamArgs { share, rectangle, ..zeroed() })
+        }
+        _ => launch.with(rectangle),
+    })
 }
 
 #[cfg(test)]
@@ -153,7 +219,9 @@ mod tests {
         {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
             let at = TargetParams { elem_bytes: word, alignment: 16, limits: &DeviceLimits::H200 };
-            let (s, _) = rectangles(e, word, at, 132, GRID_THREADS * GRID_REGISTERS * 4).unwrap();
+            let (s, _) =
+                rectangles(e, word, at, 132, [227 << 10, GRID_THREADS * GRID_REGISTERS * 4])
+                    .unwrap();
             assert!(s.down * s.block_rows >= rows && s.across * s.block_cols >= cols);
             assert!(s.down * s.across <= 132);
             assert!(s.shared_rows * s.pitch <= DeviceLimits::H200.shared_bytes);

@@ -110,6 +110,7 @@ pub fn ways(groups: &[usize]) -> Vec<Strategy> {
         Strategy::PerCycle,
         BLOCK,
         Strategy::SwapAxes,
+        Strategy::Barrier(Scope::Team(20)),
         Strategy::Barrier(Scope::Grid),
     ];
     ways.extend([Strategy::Rounds { least: 2 }, Strategy::Blocks { block: 48_384 }]);

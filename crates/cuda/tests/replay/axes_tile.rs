@@ -1,9 +1,10 @@
 //! `axes_tile.cuh`: a block reads rows of its tile, and writes its columns.
 
-use turntile_cuda::args::{AxesTileArgs, TileAxis, TileMap};
+use turntile_cuda::args::{AxesTileArgs, TeamAxesArgs, TileAxis, TileMap};
 use turntile_cuda::sync::BlockSync;
 
 use super::device::div32;
+use super::wide::in_teams;
 use super::{Answer, Launch, Moved, exactly, need, on_chip, threads};
 
 const GRANULE: u64 = 16;
@@ -166,13 +167,42 @@ pub fn permute(call: &Launch, a: &AxesTileArgs, alignment: u64, offset: u64) -> 
     };
     need(call.sync() == waits, || format!("{call:?}"))?;
     let instance = offset / a.instance_bytes;
-    if offset >= a.bytes || (instance + 1) * blocks > u64::from(call.groups) {
+    // The grid moves one instance after another.
+    let clusters =
+        if waits == BlockSync::Grid { u64::MAX } else { u64::from(call.groups) / blocks };
+    if instance >= clusters {
+        return Ok(None);
+    }
+    let instances = (a.bytes, a.instance_bytes);
+    in_instance(call, &a.map, (blocks.min(tiles), place_bytes), instances, alignment, offset)
+}
+
+/// Teams move one instance after another.
+pub fn teams(call: &Launch, a: &TeamAxesArgs, alignment: u64, offset: u64) -> Moved {
+    threads(call, 512)?;
+    in_teams(call, &a.share, 2)?;
+    let all = a.share.instances == a.bytes / a.instance_bytes;
+    need(call.sync() == BlockSync::Grid && all, || format!("{call:?}"))?;
+    let blocks = u64::from(a.share.blocks.min(a.tiles));
+    in_instance(call, &a.map, (blocks, 4), (a.bytes, a.instance_bytes), alignment, offset)
+}
+
+/// Returns where the first `tiles` tiles of the byte's instance move it.
+fn in_instance(
+    call: &Launch,
+    map: &TileMap,
+    (tiles, place_bytes): (u64, u64),
+    (bytes, instance_bytes): (u64, u64),
+    alignment: u64,
+    offset: u64,
+) -> Moved {
+    if offset >= bytes {
         return Ok(None);
     }
     // Several instances are aligned only as far as the length of an instance is.
-    let known = if a.bytes > a.instance_bytes { a.instance_bytes } else { 0 };
+    let known = if bytes > instance_bytes { instance_bytes } else { 0 };
     let alignment = 1 << (alignment | known).trailing_zeros();
-    let found = place(call, &a.map, (alignment, place_bytes), offset % a.instance_bytes)?;
-    let read = |place: &Place| place.tile < blocks.min(tiles);
-    Ok(found.filter(read).map(|place| instance * a.instance_bytes + place.to))
+    let found = place(call, map, (alignment, place_bytes), offset % instance_bytes)?;
+    let read = |place: &Place| place.tile < tiles;
+    Ok(found.filter(read).map(|place| offset / instance_bytes * instance_bytes + place.to))
 }

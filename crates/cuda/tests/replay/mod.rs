@@ -80,7 +80,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
     aligned(call.word as u64, &[alignment])?;
     workspace(call)?;
     let waits = matches!(call.params, Args::Runs(_) | Args::Gather(_))
-        || call.entry.starts_with("barrier_grid");
+        || ["barrier_grid", "barrier_team"].iter().any(|name| call.entry.starts_with(name));
     need((call.sync() == BlockSync::Grid) == waits, || {
         format!("{}: cooperative or not", call.kernel())
     })?;
@@ -101,6 +101,8 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Micro(args) => barrier::micro_or_few(call, args, alignment, offset),
         Args::Axes(args) => barrier_axes::axes(call, args, alignment, offset),
         Args::Wide(args) => wide::wide(call, args, alignment, offset),
+        Args::Team(args) => wide::teams(call, args, alignment, offset),
+        Args::TeamAxes(args) => axes_tile::teams(call, args, alignment, offset),
         Args::Runs(args) => gather::runs(call, args, alignment, offset),
         Args::Gather(args) => gather::teams(call, args, offset),
         Args::MoveSlots32(_)

@@ -1,23 +1,65 @@
 //! `wide_barrier.cuh`: several blocks hold an instance in shared memory and registers, one
 //! rectangle per block.
 
-use turntile_cuda::args::WideArgs;
+use turntile_cuda::args::{TeamArgs, TeamShare, WideArgs};
+use turntile_cuda::launch::{DeviceLimits, WorkspacePart};
 use turntile_cuda::sync::BlockSync;
 
 use super::barrier::{WIDE_STORES, rows_on_chip};
-use super::{Launch, Moved, aligned, need, on_chip, threads};
+use super::{Answer, Launch, Moved, aligned, need, on_chip, threads};
+
+/// Teams move one instance after another; each fits two blocks per multiprocessor.
+pub fn teams(call: &Launch, a: &TeamArgs, alignment: u64, offset: u64) -> Moved {
+    let blocks = u64::from(a.share.blocks);
+    need(call.entry.starts_with("barrier_team"), || call.entry.into())?;
+    need(call.sync() == BlockSync::Grid, || format!("{a:?}"))?;
+    in_teams(call, &a.share, 4)?;
+    let moved = rectangle(call, &a.rectangle, (256, 0, blocks), alignment, offset);
+    let in_batch = |(instance, to)| (instance < a.share.instances).then_some(to);
+    moved.map(|moved| moved.and_then(in_batch))
+}
+
+/// Checks the launch of teams: whole teams, at most one per instance, `per_unit` blocks per
+/// multiprocessor, and counters in the workspace.
+pub fn in_teams(call: &Launch, share: &TeamShare, per_unit: usize) -> Answer<()> {
+    let (blocks, groups) = (u64::from(share.blocks), u64::from(call.groups));
+    let teams = groups / blocks.max(1);
+    need(blocks > 0 && groups == teams * blocks && teams > 0 && teams <= share.instances, || {
+        format!("{share:?}")
+    })?;
+    need(call.workspace == WorkspacePart::Saved(teams as usize * 128), || format!("{call:?}"))?;
+    need(
+        per_unit * (call.shared_bytes as usize + 1024) <= DeviceLimits::H200.unit_shared_bytes,
+        || format!("{call:?}"),
+    )
+}
 
 pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
+    let grid = call.entry.starts_with("barrier_grid");
+    assert!(grid || call.entry.starts_with("barrier_cluster"), "{}", call.entry);
+    let blocks = if grid { u64::from(call.groups) } else { u64::from(call.cluster) };
+    need(grid || call.sync() == BlockSync::Cluster, || format!("{call:?}"))?;
+    let (most, registers) = if grid { (512, 88) } else { (1024, 0) };
+    let moved = rectangle(call, a, (most, registers, blocks), alignment, offset)?;
+    Ok(moved.and_then(|(instance, to)| {
+        let clusters = u64::from(call.groups) / blocks;
+        (grid && instance == 0 || !grid && instance < clusters).then_some(to)
+    }))
+}
+
+/// Returns the instance of a byte, and where the rectangles of `blocks` blocks move it.
+fn rectangle(
+    call: &Launch,
+    a: &WideArgs,
+    (most, registers, blocks): (u32, u64, u64),
+    alignment: u64,
+    offset: u64,
+) -> Answer<Option<(u64, u64)>> {
     let (word, unit) = (call.word as u64, u64::from(a.unit.divisor) * call.word as u64);
     let [rows, cols, pitch] = [a.rows, a.cols, a.pitch].map(u64::from);
     let [block_rows, block_cols, across] = [a.block_rows, a.block_cols, a.across].map(u64::from);
-    let grid = call.entry.starts_with("barrier_grid");
-    assert!(grid || call.entry.starts_with("barrier_cluster"), "{}", call.entry);
-    threads(call, if grid { 512 } else { 1024 })?;
-    let blocks = if grid { u64::from(call.groups) } else { u64::from(call.cluster) };
-    need(grid || call.sync() == BlockSync::Cluster, || format!("{call:?}"))?;
+    threads(call, most)?;
     let granule = if call.entry.contains("_wide") { 4 } else { word };
-    let registers = if grid { 88 } else { 0 };
 
     // Rows beyond the rows in shared memory are in registers. They pass through shared memory when
     // they are written.
@@ -33,14 +75,13 @@ pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
         aligned(4, &[alignment, column, block_rows * unit, low * unit, a.instance_bytes])?;
     }
 
-    let instance = if grid { 0 } else { offset / a.instance_bytes };
+    let instance = offset / a.instance_bytes;
     let rest = offset - instance * a.instance_bytes;
     let (r, c, within) = (rest / row, rest % row / unit, rest % unit);
     if r >= rows || c / block_cols >= across {
         return Ok(None);
     }
     let rank = r / block_rows * across + c / block_cols;
-    let block = if grid { rank } else { instance * blocks + rank };
-    let read = rank < blocks && block < u64::from(call.groups);
-    Ok(read.then(|| instance * a.instance_bytes + c * column + r * unit + within))
+    let to = instance * a.instance_bytes + c * column + r * unit + within;
+    Ok((rank < blocks).then_some((instance, to)))
 }
