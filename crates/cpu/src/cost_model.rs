@@ -33,6 +33,7 @@ string_names! {
         Gather = "gather",
         Cycles = "cycles",
         OwnCycles = "own_cycles",
+        Pieces = "pieces",
         Rotate = "rotate",
         Rounds = "rounds",
         Shares = "shares",
@@ -120,6 +121,7 @@ impl Profile {
             CpuKernel::Cycles => (CostCurve::Cycles, 2, 0),
             CpuKernel::TileRows(_) => (CostCurve::Cycles, 1, 0),
             CpuKernel::OwnCycles(_) => (CostCurve::OwnCycles, 1, batch),
+            CpuKernel::Pieces(_) => (CostCurve::Pieces, 1, 0),
             CpuKernel::Rotate => (CostCurve::Rotate, 1, 0),
             CpuKernel::Slide(rows, SlideMethod::Shares) if rows.is_up() => {
                 (CostCurve::Shares, 2, 0)

@@ -10,7 +10,7 @@ use crate::blocks::in_blocks;
 use crate::chunk_pass;
 use crate::cycle_walk::VisitedBits;
 use crate::epilogue::Epilogue;
-use crate::follow::{follow_cycles, move_runs, rotate_cycles};
+use crate::follow::{follow_cycles, move_pieces, move_runs, rotate_cycles};
 use crate::gap_swap::GapSwap;
 use crate::involution::InvolutionSwap;
 use crate::kernel_config::{CpuKernel, CpuKernelConfig, Resources, SlideMethod};
@@ -85,6 +85,7 @@ pub fn run(
         }
         CpuKernel::Cycles => follow_cycles(data, &source_map(), flags, threads, scratch),
         CpuKernel::OwnCycles(e) => own_cycles(data, e, elem_bytes, resources, flags, scratch),
+        CpuKernel::Pieces(piece) => move_pieces(data, &source_map(), piece, threads, scratch),
         CpuKernel::Rotate => rotate_cycles(data, &source_map(), threads),
         CpuKernel::Slide(rows, schedule) => {
             slide(data, rows, schedule, threads, flags, saved, scratch)

@@ -1,6 +1,6 @@
 //! Cycle following: units move in segments between splitters, by workers that do not wait for each
-//! other (`cycle_walk`), or by swaps, without flags and scratch (P-IPT). Rows of tiles move between
-//! two pitches along chains.
+//! other (`cycle_walk`), or by swaps, without flags and scratch (P-IPT). Long runs move piece by
+//! piece. Rows of tiles move between two pitches along chains.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::cycle_walk::{
     CycleWalk, ScatterOrder, SegmentWalk, UnitMove, VisitedBits, saved_offset, splitter,
 };
 use crate::lookahead::{BURST, Lookahead};
-use crate::parallel;
+use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
 use crate::source_map::SourceMap;
 
@@ -59,7 +59,7 @@ pub fn follow_cycles(
             // SAFETY: each splitter is read, and saved at its own offset, by the worker whose share
             // contains its rank. The scope ends before the next workers start.
             let worker = unsafe { shared.worker() };
-            run(&worker, source_map, starts);
+            run(&worker, source_map.unit_bytes(), starts);
         });
         let claimed = AtomicUsize::new(0);
         parallel::for_each_thread(bitmaps.iter(), &mut [], 0, |&visited, _| {
@@ -70,7 +70,7 @@ pub fn follow_cycles(
             let worker = unsafe { shared.worker() };
             let segments =
                 SegmentWalk { source_map, ranks, splitters, claimed, visited, hole: None };
-            run(&worker, source_map, segments);
+            run(&worker, source_map.unit_bytes(), segments);
         });
     }
     parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
@@ -92,15 +92,68 @@ pub fn follow_cycles(
             saved: saved_offset(source_map, room - threads + thread),
             hole: None,
         };
-        run(&worker, source_map, cycles);
+        run(&worker, source_map.unit_bytes(), cycles);
     });
 }
 
-/// Makes `moves` in order, and prefetches the units of later moves.
-fn run(worker: &Worker, source_map: &SourceMap, moves: impl Iterator<Item = UnitMove>) {
-    let bytes = source_map.unit_bytes();
+/// Moves long units along their cycles, piece by piece, on `threads` threads that share the pieces.
+///
+/// Pieces have `piece` bytes, the last one of a unit at most that. All units of an instance are
+/// permuted within one piece before the next, so that only a piece has to be saved per thread, in
+/// `scratch`.
+pub fn move_pieces(
+    data: &mut [Byte],
+    source_map: &SourceMap,
+    piece: usize,
+    threads: usize,
+    scratch: &mut [Byte],
+) {
+    let (unit_bytes, instances) = (source_map.unit_bytes(), source_map.instances());
+    let units = source_map.positions() / instances;
+    let flags: Vec<AtomicU32> = (0..VisitedBits::words(units)).map(|_| AtomicU32::new(0)).collect();
+    let (visited, saved) = (VisitedBits(&flags), saved_offset(source_map, 0));
+    let cycles = CycleWalk {
+        source_map,
+        ranks: None,
+        all_visited: &[visited],
+        visited,
+        share: 0..units,
+        at: 0,
+        saved,
+        hole: None,
+    };
+    let moves: Vec<UnitMove> = cycles.collect();
+    let whole = unit_bytes / piece;
+    // Number of the first piece, pieces per unit and bytes of a piece: the whole ones, and the rest.
+    let parts = [(0, whole, piece), (whole, 1, unit_bytes % piece)];
+    let counters = parts.map(|(_, each, bytes)| {
+        WorkCounter::new(if bytes > 0 { instances * each } else { 0 }, threads)
+    });
+    let shared = SharedBytes::with_side_buffer(data, scratch);
+    parallel::for_each_thread(0..threads, &mut [], 0, |thread, _| {
+        // SAFETY: the units' pieces at one offset in an instance are claimed by one thread, and no
+        // move leaves them. Each thread has its own saved piece.
+        let worker = unsafe { shared.worker() };
+        for ((first, each, bytes), counter) in parts.into_iter().zip(&counters) {
+            while let Some(claimed) = counter.claim() {
+                let moves = claimed.flat_map(|number| {
+                    let start =
+                        number / each * units * unit_bytes + (first + number % each) * piece;
+                    let at = move |unit| {
+                        if unit == saved { saved + thread * piece } else { start + unit }
+                    };
+                    moves.iter().map(move |step| UnitMove { from: at(step.from), to: at(step.to) })
+                });
+                run(&worker, bytes, moves);
+            }
+        }
+    });
+}
+
+/// Makes `moves` of `bytes` bytes in order, and prefetches the units of later moves.
+fn run(worker: &Worker, bytes: usize, moves: impl Iterator<Item = UnitMove>) {
     let mut queue = Lookahead::new(moves, bytes);
-    queue.first().for_each(|from| prefetch(worker, source_map, from));
+    queue.first().for_each(|from| simd::prefetch_run(worker.address(from), bytes));
     let mut jobs = [CopyJob::default(); BURST];
     loop {
         let burst = queue.burst();
@@ -110,11 +163,6 @@ fn run(worker: &Worker, source_map: &SourceMap, moves: impl Iterator<Item = Unit
         let moves = burst.iter().map(|&(UnitMove { from, to }, ahead)| [from, to, ahead]);
         worker.copy(moves, bytes, &mut jobs);
     }
-}
-
-/// Prefetches the cache lines of a unit.
-fn prefetch(worker: &Worker, source_map: &SourceMap, offset: usize) {
-    simd::prefetch_run(worker.address(offset), source_map.unit_bytes());
 }
 
 /// Moves units along their cycles by swaps (P-IPT). Each cycle is moved by the thread whose share

@@ -179,6 +179,9 @@ fn maps_beyond_the_block_sizes_are_right_by_every_method() {
         (e(2, 190, 1, 77, 1), 8),
         (e(1, 61, 1, 53, 40), 4),
         (e(1, 31, 64, 37, 16), 4),
+        // Long super-elements of several pieces.
+        (e(2, 3, 1, 2, 10_001), 8),
+        (e(1, 4, 3, 5, 20_011), 3),
     ] {
         check_all_methods(map, elem_bytes);
     }

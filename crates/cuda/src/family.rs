@@ -62,6 +62,8 @@ families! {
     ClusterAxes = "cluster_axes";
     /// Barrier-sync by the grid, for any axis permutation.
     GridAxes = "grid_axes";
+    /// Permutation of a few long runs, one piece of each run per block.
+    LongRuns = "long_runs";
     /// Gather pass of aligned slots, with a run of chunks per block.
     SlotRuns = "slot_runs";
     /// Gather pass of aligned slots, with a run of chunks per team of blocks.

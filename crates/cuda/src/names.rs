@@ -52,7 +52,7 @@ named! {
         // Bytes of a super-element, and of the widest word that divides it.
         UnitBytes = "unit_bytes",
         UnitWord = "unit_word",
-        // Bytes of a row of a tile, a matrix or a strip.
+        // Bytes of a row of a tile, a matrix or a strip, or of a piece of a long run.
         RowBytes = "row_bytes",
         // Blocks per multiprocessor, at most 1.
         Busy = "busy",
@@ -118,6 +118,7 @@ named! {
         GridAxes = "grid_axes",
         Retile = "retile",
         FieldGather = "field_gather",
+        Pieces = "pieces",
     }
 }
 

@@ -24,6 +24,8 @@ const SWAP_SIDE: usize = 128;
 /// Element bytes, tile side and minimum rows of squares with larger tiles, if rows are not whole 128-byte lines. Larger tiles
 /// share fewer lines. H200, % of copy with sides 128 and 64: 23000x23000 85 and 80, 10000x10000 84 and 83, 5000x5000 83 and 85.
 const LARGER: (usize, usize, usize) = (4, 128, 8192);
+/// Bytes of the pieces of long runs that are tried.
+const PIECES: [usize; 7] = [64, 128, 256, 512, 1024, 2048, 4096];
 /// Minimum number of rows for a separate launch.
 const LEAST_ROWS: usize = 2;
 
@@ -55,6 +57,7 @@ pub fn strategies(
             let squares = word && axes.elementary().is_some_and(|e| e.is_squares());
             let swaps = axes.is_involution() && !squares && !axes.is_identity();
             found.extend(swaps.then_some(Strategy::SwapAxes));
+            found.extend(pieces(shape, at));
             found.extend(along_cycles(shape, at));
             found
         }
@@ -150,6 +153,15 @@ fn general_on_chip(shape: &StageMap, at: TargetParams, grid_bytes: usize) -> Vec
         .chain(in_teams)
         .chain(grid.then_some(Strategy::Barrier(Scope::Grid)))
         .collect()
+}
+
+/// Returns the strategies for long runs: each piece shorter than a run, if a piece of every run fits in shared memory. The
+/// shortest is not left out, so that lowering reports what it needs.
+fn pieces(shape: &StageMap, at: TargetParams) -> impl Iterator<Item = Strategy> {
+    let (runs, run_bytes) = (shape.instance_units(), shape.unit() * at.elem_bytes);
+    let most = (at.limits.shared_bytes / runs.max(1)).max(PIECES[0]);
+    let fits = move |&piece: &usize| piece < run_bytes && piece <= most;
+    PIECES.into_iter().filter(fits).map(|piece| Strategy::Pieces { piece })
 }
 
 /// Returns the tile swap across the diagonal, if two tiles fit in shared memory.

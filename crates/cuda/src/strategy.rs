@@ -78,6 +78,11 @@ pub enum Strategy {
     SwapAxes,
     /// Barrier-sync: read an instance into shared memory and registers, wait, write it.
     Barrier(Scope),
+    /// Read one piece of each long run of an instance into shared memory, wait, write them.
+    Pieces {
+        /// Bytes of a piece: a power of two, at least 64.
+        piece: usize,
+    },
     /// Gather pass of aligned slots. Each block processes a run of consecutive chunks.
     Runs {
         /// Number of blocks.
@@ -131,6 +136,7 @@ impl Strategy {
             Strategy::Barrier(_) | Strategy::Runs { .. } | Strategy::Teams { .. } => {
                 Method::BarrierSync
             }
+            Strategy::Pieces { .. } => Method::Pieces,
             Strategy::OnChipMoves { .. } => Method::PttwacOnChip,
             Strategy::Moves => Method::PttwacGlobal,
             Strategy::PerCycle => Method::PIpt,
@@ -158,6 +164,7 @@ impl Strategy {
             Strategy::Barrier(Scope::Cluster(blocks)) => format!("/cluster {blocks}"),
             Strategy::Barrier(Scope::Team(blocks)) => format!("/team {blocks}"),
             Strategy::Barrier(Scope::Grid) => "/grid".to_owned(),
+            Strategy::Pieces { piece } => format!(" {piece}"),
             Strategy::Runs { groups } => format!("/runs {groups}"),
             Strategy::Teams { groups, blocks } => {
                 format!("/teams {}x{blocks}", groups / blocks.max(1))

@@ -1,5 +1,6 @@
 //! Replays launches on the host: each moves every byte to the destination of its stage.
 
+use turntile_cuda::args::Args;
 use turntile_cuda::family::Family;
 use turntile_cuda::launch::{CheckedLaunch, Launch, WorkspacePart};
 use turntile_cuda::lower::lower;
@@ -17,7 +18,7 @@ use crate::replay;
 #[test]
 fn every_shape_by_every_way() {
     let lowered: usize = shapes().into_iter().map(|shape| follow(shape, &ways(&[1, 132]))).sum();
-    assert_eq!(lowered, 5574);
+    assert_eq!(lowered, 6020);
 }
 
 /// The replay respects the geometry. With one block fewer, an element is not moved. With less
@@ -47,7 +48,8 @@ fn less_is_not_enough() {
             }
             // Blocks of other families process several parts, or the last blocks of a grid are
             // idle.
-            let a_block_a_part = [Family::Tiles, Family::SwapAxes, Family::Barrier];
+            let a_block_a_part =
+                [Family::Tiles, Family::SwapAxes, Family::Barrier, Family::LongRuns];
             let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
             if a_block_a_part.contains(&call.family) && moves {
                 let less = Launch { groups: call.groups - 1, ..call };
@@ -60,7 +62,7 @@ fn less_is_not_enough() {
             }
         }
     }
-    assert_eq!((blocks, on_chip, flags), (62, 247, 74));
+    assert_eq!((blocks, on_chip, flags), (77, 264, 74));
 }
 
 #[test]
@@ -75,7 +77,61 @@ fn small_shapes_by_every_way() {
             }
         }
     }
-    assert_eq!(lowered, 52_890);
+    assert_eq!(lowered, 63_900);
+}
+
+/// Runs blocks of pieces on memory with guard bytes: every byte of a run that moves is written
+/// once, and no other byte.
+#[test]
+fn pieces_of_long_runs_write_their_own_bytes() {
+    const GUARD: usize = 48;
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    let orders: [(&[usize], &[usize]); 8] = [
+        (&[2, 2], &[1, 0]),
+        (&[2, 3], &[1, 0]),
+        (&[3, 2, 3], &[0, 2, 1]),
+        (&[5, 7], &[1, 0]),
+        (&[2, 3, 4], &[2, 0, 1]),
+        (&[2, 3, 2, 3], &[0, 3, 2, 1]),
+        (&[5, 2, 4], &[1, 2, 0]),
+        (&[2, 19], &[1, 0]),
+    ];
+    let lengths = (1..=17).chain(60..=80).chain(113..=144).chain([1000]);
+    let mut cases = 0;
+    for (run_bytes, (k, (extents, order))) in
+        lengths.flat_map(|bytes| orders.into_iter().enumerate().map(move |one| (bytes, one)))
+    {
+        let elem = [16, 12, 8, 6, 4, 3, 2, 1].into_iter().find(|&e| run_bytes % e == 0).unwrap();
+        let extents = [extents, &[run_bytes / elem]].concat();
+        let shape = axes(&extents, &[order, &[order.len()]].concat());
+        let piece = [64, 128][(run_bytes + k) % 2];
+        for alignment in alignments(elem) {
+            let calls = lower(&shape, Strategy::Pieces { piece }, at(elem, alignment)).unwrap();
+            let [call] = calls[..] else { panic!("{calls:?}") };
+            let Args::Pieces(args) = call.params else { panic!("{call:?}") };
+            let bytes = shape.len() * elem;
+            let dest = |k: usize| shape.dest(k / elem) * elem + k % elem;
+            for start in (GUARD..GUARD + 16).step_by(alignment) {
+                let from: Vec<u8> = (0..bytes + 2 * GUARD).map(|_| random()).collect();
+                let (mut memory, mut want, mut once) =
+                    (from.clone(), from.clone(), vec![0; from.len()]);
+                for k in 0..bytes {
+                    want[start + dest(k)] = from[start + k];
+                    let is_fixed = dest(k / run_bytes * run_bytes) == k / run_bytes * run_bytes;
+                    once[start + k] = u8::from(!is_fixed);
+                }
+                let written = replay::long_runs::execute(&call, &args, &mut memory, start);
+                let what = format!("{shape}, {elem} bytes at {start}, pieces of {piece}");
+                assert!(memory == want && written == once, "{what}");
+                cases += 1;
+            }
+        }
+    }
+    assert_eq!(cases, 6576);
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn every_offer_does_what_it_says() {
             }
         }
     }
-    assert_eq!((offers, refused), ([10993, 8640], 2400));
+    assert_eq!((offers, refused), ([12529, 9102], 2400));
 }
 
 /// With a cap, a device offers all strategies that it offers without one, except those that need

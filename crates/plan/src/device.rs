@@ -22,6 +22,8 @@ pub enum MethodFilter {
     Cycles,
     /// Swaps of tile pairs only.
     Swap,
+    /// Pieces of long runs only.
+    Pieces,
 }
 
 impl MethodFilter {
@@ -33,6 +35,7 @@ impl MethodFilter {
             MethodFilter::Tiles => matches!(method, Method::BarrierSync | Method::TileSwap),
             MethodFilter::Cycles => matches!(method, Method::PttwacGlobal | Method::PIpt),
             MethodFilter::Swap => method == Method::TileSwap,
+            MethodFilter::Pieces => method == Method::Pieces,
         }
     }
 }

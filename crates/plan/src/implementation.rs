@@ -14,6 +14,9 @@ pub enum Method {
     TileSwap,
     /// Reads an instance on chip, waits at a barrier, then writes it (thesis section 4.5).
     BarrierSync,
+    /// Cuts every run of an instance into pieces, reads the pieces at one offset on chip and writes
+    /// each to its run's destination, for a few long runs.
+    Pieces,
     /// PTTWAC with flags on chip: one group of workers follows the cycles of each instance
     /// (thesis algorithm 1).
     PttwacOnChip,
@@ -49,6 +52,7 @@ impl Method {
         match self {
             Method::TileSwap => "tile-swap",
             Method::BarrierSync => "barrier",
+            Method::Pieces => "pieces",
             Method::PttwacOnChip => "pttwac/on-chip",
             Method::PttwacGlobal => "pttwac/global",
             Method::PIpt => "p-ipt",
@@ -71,21 +75,27 @@ impl StageMap {
     /// another buffer.
     pub fn methods(&self) -> &'static [Method] {
         use Method::{
-            BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, PttwacGlobal, PttwacOnChip, Rounds,
-            SaveGaps, Shares, ThroughWorkspace, TileSwap,
+            BarrierSync, Blocks, GapSwap, OutOfPlace, PIpt, Pieces, PttwacGlobal, PttwacOnChip,
+            Rounds, SaveGaps, Shares, ThroughWorkspace, TileSwap,
         };
+        /// Methods before those of any axes.
+        macro_rules! any {
+            ($($method:ident),*) => { &[$($method,)* PttwacGlobal, PIpt, OutOfPlace] };
+        }
         match self {
             StageMap::Axes(axes) => {
                 let elementary = axes.elementary();
                 let tiles = axes.is_involution() || elementary.is_some_and(|e| e.is_of_tiles());
                 let separate = elementary.is_some_and(|e| e.mid == 1);
-                match (tiles, separate) {
-                    (true, true) => {
-                        &[TileSwap, BarrierSync, PttwacOnChip, PttwacGlobal, PIpt, OutOfPlace]
-                    }
-                    (true, false) => &[TileSwap, BarrierSync, PttwacGlobal, PIpt, OutOfPlace],
-                    (false, true) => &[BarrierSync, PttwacOnChip, PttwacGlobal, PIpt, OutOfPlace],
-                    (false, false) => &[BarrierSync, PttwacGlobal, PIpt, OutOfPlace],
+                match (tiles, separate, axes.unit() > 1) {
+                    (true, true, true) => any![TileSwap, BarrierSync, Pieces, PttwacOnChip],
+                    (true, true, false) => any![TileSwap, BarrierSync, PttwacOnChip],
+                    (true, false, true) => any![TileSwap, BarrierSync, Pieces],
+                    (true, false, false) => any![TileSwap, BarrierSync],
+                    (false, true, true) => any![BarrierSync, Pieces, PttwacOnChip],
+                    (false, true, false) => any![BarrierSync, PttwacOnChip],
+                    (false, false, true) => any![BarrierSync, Pieces],
+                    (false, false, false) => any![BarrierSync],
                 }
             }
             StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => &[BarrierSync],

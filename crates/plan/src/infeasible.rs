@@ -27,6 +27,9 @@ pub enum Infeasible {
     /// The route does not support a last axis that stays last and moves as contiguous runs.
     #[error("the last axis stays last, which this route does not support")]
     LastStays,
+    /// The route moves contiguous runs, and the last axis does not stay last.
+    #[error("the last axis does not stay last, which this route requires")]
+    LastMoves,
     /// The extents have no common divisor above 1 that could be the side of a square tile.
     #[error("{rows} and {cols} have no common divisor above 1")]
     Coprime {

@@ -76,6 +76,26 @@ fn planner_chooses_squares_when_axes_swap_in_pairs() {
     }
 }
 
+/// Checks that few long runs take one pass, and on a GPU no workspace, however long they are.
+#[test]
+fn planner_chooses_pieces_when_runs_are_few_and_long() {
+    for (extents, order, elem_bytes) in [
+        (&[32, 2, 14_680_064][..], &[1, 0, 2][..], 2),
+        (&[2, 3, 100_000_000], &[1, 0, 2], 4),
+        (&[3, 5, 7, 4_000_003], &[2, 0, 1, 3], 4),
+        (&[64, 2, 2, 2880 * 1440], &[0, 2, 1, 3], 2),
+        (&[8, 64, 1_500_000], &[1, 0, 2], 4),
+    ] {
+        let problem = Problem::permuted(extents, order, elem_bytes).unwrap();
+        for device in ["h200", "h100", "a100", "host"] {
+            let plan = planner(device).plan(&problem).unwrap();
+            assert_eq!((plan.route(), plan.passes()), (Route::LONG_RUNS, 1), "{plan:#}");
+            let most = if device == "host" { 4096 } else { 0 };
+            assert!(plan.workspace_bytes <= most, "{plan:#}");
+        }
+    }
+}
+
 /// Checks the order in which slots are gathered by route aligned-slots: by columns on a GPU, by
 /// rows on a host.
 #[test]

@@ -145,6 +145,7 @@ fn plans_are_correct_for_larger_arrays() {
         (&[61, 67, 71], &[2, 1, 0]),
         (&[16, 60, 7, 90], &[2, 0, 3, 1]),
         (&[40, 3, 40, 100], &[2, 1, 0, 3]),
+        (&[2, 3, 20_011], &[1, 0, 2]),
         (&[96, 96, 96], &[2, 1, 0]),
         (&[300, 200, 3, 2], &[2, 3, 0, 1]),
         (&[12, 14, 16, 18, 20], &[4, 3, 2, 1, 0]),
@@ -221,6 +222,7 @@ fn route_is_used_or_rejected() {
                 Route::OUT_OF_PLACE => {
                     assert_eq!(why, Infeasible::WrongDestination { out_of_place: true })
                 }
+                Route::LONG_RUNS => assert_eq!(why, Infeasible::LastMoves),
                 // The contiguous runs of a panel have at least 64 bytes, which are 16 elements.
                 Route::PANEL => {
                     assert_eq!(why, Infeasible::NoDivisor { side: 18, least: 16, most: 17 });

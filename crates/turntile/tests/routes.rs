@@ -49,7 +49,8 @@ fn all_small_shapes_on_every_route_and_tile() {
         }
     }
     let routes = turntile_plan::ROUTES.iter().map(|row| row.route);
-    for route in routes.filter(|&route| route != Route::OUT_OF_PLACE) {
+    // No last axis of a matrix stays last.
+    for route in routes.filter(|route| ![Route::OUT_OF_PLACE, Route::LONG_RUNS].contains(route)) {
         assert!(served.contains_key(&(route, false)), "{route} was never feasible");
     }
     for route in [Route::PANEL, Route::ALIGNED_SLOTS, Route::CUT, Route::THREE_STAGE] {

@@ -10,11 +10,12 @@ use crate::timing::{Case, What};
 
 type Table = (&'static str, fn() -> Vec<Case>);
 
-pub const ALL: [Table; 9] = [
+pub const ALL: [Table; 10] = [
     ("square", square),
     ("cube", cube),
     ("tiles", tiles),
     ("moves", moves),
+    ("long_runs", long_runs),
     ("barrier", barrier),
     ("on_chip", on_chip),
     ("slots", slots),
@@ -179,6 +180,37 @@ fn moves() -> Vec<Case> {
     cases
 }
 
+/// Long runs by every piece that fits, and along cycles if an H200 offers that.
+fn long_runs() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (batch, rows, cols, unit, word) in [
+        (1, 2, 3, 100_000_000, 4),
+        (64, 2, 2, 2880 * 1440, 2),
+        (1, 32, 2, 14_680_064, 2),
+        (1, 15, 7, 4_000_003, 4),
+        (1, 15, 7, 4_000_003, 2),
+        (1, 15, 7, 4_000_003, 1),
+        (1, 8, 64, 750_000, 4),
+        (100, 7, 9, 40_001, 4),
+        (1, 24, 40, 262_144, 4),
+        (1, 40, 45, 131_072, 4),
+        (1, 40, 45, 131_073, 4),
+        (1, 60, 60, 65_536, 4),
+        // Second passes over instances of a batch.
+        (1000, 20, 30, 128, 4),
+        (300, 30, 40, 256, 4),
+        (300, 30, 40, 257, 4),
+    ] {
+        let shape = [batch, rows, 1, cols, unit];
+        let e = Elementary { batch, rows, mid: 1, cols, unit };
+        let long = |way: &Strategy| matches!(way, Strategy::Pieces { .. } | Strategy::Moves);
+        for way in offered(&e.into(), word).into_iter().filter(long) {
+            cases.push(case(&way.to_string(), shape, word, What::Strategy(way)));
+        }
+    }
+    cases
+}
+
 fn barrier() -> Vec<Case> {
     let mut cases = Vec::new();
     for (rows, cols) in [
@@ -340,7 +372,7 @@ fn slots() -> Vec<Case> {
         for direction in [Direction::Forward, Direction::Backward] {
             // The largest number of teams whose blocks hold enough chunks.
             let gather = StageMap::SlotGather { batch: 1, slots, direction };
-            let found = gathers(&gather, word).into_iter();
+            let found = offered(&gather, word).into_iter();
             let teams = |way: &Strategy| matches!(way, Strategy::Teams { .. });
             if let Some(Strategy::Teams { groups, blocks }) = found.clone().find(teams) {
                 let name = format!("gather {}x{blocks}", groups / blocks);
@@ -358,8 +390,8 @@ fn slot_case(name: &str, shape: StageMap, word: usize, what: What) -> Case {
     Case { name: name.to_owned(), shape, word, what }
 }
 
-/// Returns the strategies that an H200 offers for a gather, in its order.
-fn gathers(shape: &StageMap, elem_bytes: usize) -> Vec<Strategy> {
+/// Returns the strategies that an H200 offers for a shape, in its order.
+fn offered(shape: &StageMap, elem_bytes: usize) -> Vec<Strategy> {
     let (alignment, cap, want) = (16, usize::MAX, MethodFilter::Any);
     let request = StageRequest { elem_bytes, alignment, out_of_place: false, cap, methods: want };
     let offers = GpuDevice::h200().implementations(shape, &request).unwrap_or_default();
@@ -388,7 +420,7 @@ fn slot_runs() -> Vec<Case> {
             for direction in [Direction::Forward, Direction::Backward] {
                 let gather = StageMap::SlotGather { batch: 1, slots, direction };
                 let runs = |way: &Strategy| matches!(way, Strategy::Runs { .. });
-                if let Some(way) = gathers(&gather, word).into_iter().find(runs) {
+                if let Some(way) = offered(&gather, word).into_iter().find(runs) {
                     cases.push(slot_case("gather by blocks", gather, word, What::Strategy(way)));
                 }
             }

@@ -84,7 +84,8 @@ fn small(bench: &mut Bench) -> usize {
     for turn in 0..1500 {
         let shape = StageMap::Axes(draw.axes());
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
-        for way in [BLOCK, Strategy::Moves, Strategy::PerCycle] {
+        let pieces = Strategy::Pieces { piece: 64 << (turn % 4) };
+        for way in [BLOCK, Strategy::Moves, Strategy::PerCycle, pieces] {
             suite.way(shape.clone(), elem, way);
         }
         if shape.elementary().is_none() {
@@ -94,6 +95,16 @@ fn small(bench: &mut Bench) -> usize {
     for turn in 0..3000 {
         let elem = [1, 2, 4, 8, 16, 3, 6, 12, 24, 40][turn % 10];
         suite.way(StageMap::Axes(draw.pairs()), elem, Strategy::SwapAxes);
+    }
+    // A few runs of every length up to several pieces, at every address modulo 16.
+    for run_bytes in (1..=300).chain([511, 1023, 4097, 70_001]) {
+        let elem = [16, 12, 8, 4, 3, 2, 1][run_bytes % 7];
+        for (extents, order) in [([3, 5, 4], [2, 0, 1]), ([7, 2, 3], [0, 2, 1])] {
+            let extents = [extents[0], extents[1], extents[2], run_bytes.div_ceil(elem)];
+            let order = [order[0], order[1], order[2], 3];
+            let drawn = AxisPermutation::new(&extents, &order).expect("few axes");
+            suite.way(drawn.into(), elem, Strategy::Pieces { piece: 64 << (run_bytes % 3) });
+        }
     }
     // Instances that leave a block no or little space for padding, and many small ones.
     for elem in [1, 2, 4, 8, 16, 3, 12] {
@@ -155,6 +166,7 @@ type Stage<'a> = (&'a [usize], &'a [usize], usize, &'a [Strategy]);
 
 /// Runs each kernel with every multiprocessor busy.
 fn full(bench: &mut Bench, times: usize) -> usize {
+    let pieces = [64, 128, 256, 512, 1024, 2048, 4096].map(|piece| Strategy::Pieces { piece });
     let moves: &[Strategy] = &[Strategy::Moves];
     let [swap64, swap128] = [64, 128].map(|tile| Strategy::TileSwap { tile });
     let swap: &[Strategy] = &[Strategy::SwapAxes];
@@ -189,6 +201,17 @@ fn full(bench: &mut Bench, times: usize) -> usize {
         (&[64, 64, 64, 64, 2], &[2, 0, 3, 1, 4], 12, moves),
         // Short cycles, which P-IPT also moves.
         (&[32, 32, 32, 32, 64], &[3, 1, 0, 2, 4], 4, &[Strategy::Moves, Strategy::PerCycle]),
+        // A few long runs, by every piece that fits: of whole vectors, of a prime number of words
+        // and of bytes, in batches; shared memory full of pieces of 64 and 128 bytes.
+        (&[32, 2, 1 << 22], &[1, 0, 2], 2, &pieces[..6]),
+        (&[2, 3, 20_000_000], &[1, 0, 2], 4, &pieces),
+        (&[3, 5, 7, 400_003], &[2, 0, 1, 3], 4, &pieces[..6]),
+        (&[7, 9, 1_000_003], &[1, 0, 2], 1, &pieces[..6]),
+        (&[64, 2, 2, 500_001], &[0, 2, 1, 3], 2, &pieces),
+        (&[100, 7, 9, 4001], &[0, 2, 1, 3], 12, &pieces[..6]),
+        (&[40, 45, 4098], &[1, 0, 2], 8, &pieces[..2]),
+        (&[60, 60, 1000], &[1, 0, 2], 4, &pieces[..1]),
+        (&[53, 53, 1003], &[1, 0, 2], 4, &pieces[..1]),
         // In shared memory: bank conflicts, elements of every size, one and two blocks per
         // multiprocessor.
         (&[3000, 8, 12, 16, 32], &[0, 4, 2, 3, 1], 4, &[BLOCK]),
@@ -299,6 +322,10 @@ const PROBLEMS: &[(&[usize], &[usize], usize)] = &[
     (&[12, 24, 30, 16, 20, 7], &[3, 1, 4, 0, 2, 5], 12),
     (&[30_000, 6, 5, 4, 7], &[0, 3, 4, 2, 1], 4),
     (&[64, 128, 56, 56], &[0, 3, 1, 2], 1),
+    // A few long runs.
+    (&[32, 2, 14_680_064], &[1, 0, 2], 2),
+    (&[3, 5, 7, 400_003], &[2, 0, 1, 3], 4),
+    (&[64, 2, 2, 1 << 20], &[0, 2, 1, 3], 2),
 ];
 
 /// Smaller problems, in memory aligned only to the elements.
@@ -312,6 +339,9 @@ const UNALIGNED: &[(&[usize], &[usize], usize)] = &[
     (&[160, 90, 160], &[2, 1, 0], 8),
     (&[300, 40, 300], &[2, 1, 0], 4),
     (&[500, 9, 8, 40, 3], &[0, 3, 1, 2, 4], 1),
+    (&[3, 5, 7, 40_003], &[2, 0, 1, 3], 4),
+    (&[64, 3, 4, 50_001], &[0, 2, 1, 3], 2),
+    (&[2, 3, 1_000_003], &[1, 0, 2], 1),
 ];
 
 fn plans(bench: &mut Bench, times: usize) -> usize {

@@ -20,11 +20,12 @@ const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels, in addition to [`SYNCHRONISED`], whose threads wait for each other within a block or by
 /// flags.
-const WITHIN: [&str; 30] = [
+const WITHIN: [&str; 31] = [
     "barrier_block",
     "barrier_micro",
     "barrier_few",
     "barrier_axes",
+    "long_runs",
     "swap_axes_granules",
     "square_swap_granules",
     "square_swap_16",
@@ -121,7 +122,7 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         ([5, 3, 4, 6, 600], [3, 1, 0, 2, 4]),
     ] {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
-        for way in [BLOCK, Strategy::Moves, Strategy::PerCycle] {
+        for way in [BLOCK, Strategy::Moves, Strategy::PerCycle, Strategy::Pieces { piece: 64 }] {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }

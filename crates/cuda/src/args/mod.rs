@@ -190,6 +190,8 @@ args! {
     Micro(MicroArgs);
     /// Parameter of `barrier_axes`.
     Axes(AxesArgs);
+    /// Parameter of `long_runs`.
+    Pieces(PieceArgs);
     /// Parameter of `barrier_cluster_*`, `barrier_grid*`.
     Wide(WideArgs);
     /// Parameter of `barrier_team`, `barrier_team_wide`.

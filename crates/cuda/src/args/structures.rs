@@ -237,6 +237,19 @@ impl Stack {
     }
 }
 
+// Pieces of long runs.
+
+mirror! {
+    /// Axis permutation of a few long runs, in place, one piece of each run per thread block.
+    PieceArgs, in "long_runs.cu" {
+        Address: data;
+        u64: bytes;
+        u32: runs, piece, pitch, pad;
+        Divisor32: pieces;
+        Axes32: dest;
+    }
+}
+
 // Tiles of arrays whose axes are permuted.
 
 /// Maximum number of axes in a [`TileMap`]: the permuted axes and the words of an element.

@@ -133,6 +133,11 @@ impl Quantities {
         self.is(Q::Vectors, vectors).of(Operation::BlockAxes)
     }
 
+    /// Returns the key of a permutation of long runs by pieces of `piece` bytes.
+    pub fn pieces(self, piece: usize) -> Cost {
+        self.bytes(Q::RowBytes, piece).of(Operation::Pieces)
+    }
+
     /// Returns the key of a transposition of adjacent square tiles.
     pub fn tiles(self, e: &Elementary, operation: Operation, at: TargetParams) -> Cost {
         let row_bytes = e.rows * at.elem_bytes;

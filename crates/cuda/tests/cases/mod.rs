@@ -120,6 +120,7 @@ pub fn ways(groups: &[usize]) -> Vec<Strategy> {
         ways.extend([1, 7, 132].map(|blocks| Strategy::Teams { groups, blocks }));
     }
     ways.extend([8, 16, 32, 64, 128].map(|tile| Strategy::TileSwap { tile }));
+    ways.extend([64, 1024].map(|piece| Strategy::Pieces { piece }));
     ways
 }
 
@@ -191,6 +192,10 @@ pub fn shapes() -> Vec<StageMap> {
         // Axes that swap in pairs, in vectors and in granules.
         axes(&[64, 48, 64, 48], &[2, 3, 0, 1]),
         axes(&[9, 7, 70, 7, 70], &[0, 3, 4, 1, 2]),
+        // A few long runs: of whole vectors, of a prime number of words, in a batch.
+        axes(&[32, 2, 1 << 22], &[1, 0, 2]),
+        axes(&[3, 5, 7, 400_003], &[2, 0, 1, 3]),
+        axes(&[9, 20, 2, 3001], &[0, 2, 1, 3]),
         // Cubes, in both directions.
         swap([1, 40, 1, 1600, 1]),
         swap([2, 2304, 1, 48, 1]),

@@ -13,6 +13,7 @@ mod cube;
 mod device;
 mod fields;
 mod gather;
+pub mod long_runs;
 mod maps;
 mod moves;
 mod out_of_place;
@@ -100,6 +101,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Block(args) => barrier::block(call, args, alignment, offset),
         Args::Micro(args) => barrier::micro_or_few(call, args, alignment, offset),
         Args::Axes(args) => barrier_axes::axes(call, args, alignment, offset),
+        Args::Pieces(args) => long_runs::pieces(call, args, alignment, offset),
         Args::Wide(args) => wide::wide(call, args, alignment, offset),
         Args::Team(args) => wide::teams(call, args, alignment, offset),
         Args::TeamAxes(args) => axes_tile::teams(call, args, alignment, offset),

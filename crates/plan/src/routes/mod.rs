@@ -23,9 +23,10 @@ pub use crate::phase_problem::PhaseProblem;
 
 /// Route table. Of the in-place routes, those that are fast when feasible come first, and
 /// `one-stage`, the last resort, comes last.
-pub static ROUTES: [RouteSpec; 9] = [
+pub static ROUTES: [RouteSpec; 10] = [
     whole::SQUARE,
     whole::ON_CHIP,
+    whole::LONG_RUNS,
     panels::SQUARE_TILE,
     panels::PANEL,
     slots::ALIGNED_SLOTS,

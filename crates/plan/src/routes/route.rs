@@ -29,6 +29,8 @@ impl Route {
     pub const SQUARE: Route = Route("square");
     /// All elements of an instance are read on chip before any is written.
     pub const ON_CHIP: Route = Route("on-chip");
+    /// A few long runs are cut into pieces, and each piece of all runs is permuted on chip.
+    pub const LONG_RUNS: Route = Route("long-runs");
     /// Square tiles are transposed in place, then their rows move across the matrix.
     pub const SQUARE_TILE: Route = Route("square-tile");
     /// Super-elements move into panels, then every panel is transposed on chip.

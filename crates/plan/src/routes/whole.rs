@@ -49,6 +49,27 @@ pub const ON_CHIP: RouteSpec = RouteSpec {
     mirrored_stages: None,
 };
 
+/// Permutes a few long runs, one piece of each at a time.
+///
+/// All pieces at one offset within their runs form a closed set, however long the runs are.
+pub const LONG_RUNS: RouteSpec = RouteSpec {
+    route: Route::LONG_RUNS,
+    summary: "a few long runs: reads one piece of each run on chip, writes it to the run's destination",
+    source: "docs/algorithm.md",
+    in_thesis: false,
+    min_passes: 1,
+    any_axes: true,
+    orientations: UNMIRRORED,
+    tiles: |part| match part.axes.unit() {
+        1 => Err(Infeasible::LastMoves),
+        _ => Ok(vec![whole_tile(part)]),
+    },
+    stages: |part, _| {
+        vec![StageSpec { map: StageMap::Axes(part.axes), methods: MethodFilter::Pieces }]
+    },
+    mirrored_stages: None,
+};
+
 /// Moves single elements along their cycles.
 pub const ONE_STAGE: RouteSpec = RouteSpec {
     route: Route::ONE_STAGE,
