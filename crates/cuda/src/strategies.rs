@@ -123,13 +123,15 @@ fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy>
     found
 }
 
-/// Returns teams for instances of `bytes` bytes: as many as fit, and one fewer, since rectangles do not fill every block.
+/// Returns teams for instances of `bytes` bytes: as many as fit, one fewer, and two thirds, since tiles do not fill every block.
 fn teams(bytes: usize, instances: usize, kernel: TeamKernel, at: TargetParams) -> Vec<Strategy> {
     let least = bytes.div_ceil(kernel.shared_bytes(at.limits).max(1));
-    let fit = kernel.teams(least, instances, at.limits);
+    let most = if instances < 2 { 0 } else { kernel.teams(least, instances, at.limits) };
+    let mut counts = vec![most, most.saturating_sub(1), 2 * most / 3];
+    counts.retain(|&teams| teams > 0);
+    counts.dedup();
     let team = |teams| Strategy::Barrier(Scope::Team(kernel.blocks(at.limits) / teams));
-    let several = if instances < 2 { 0 } else { fit };
-    [several, several.saturating_sub(1)].into_iter().filter(|&teams| teams > 0).map(team).collect()
+    counts.into_iter().map(team).collect()
 }
 
 /// Returns the barrier-sync strategies for general axis permutations.

@@ -259,6 +259,7 @@ pub const PARTS: &[Layout] = &[
     SlotMap64::LAYOUT,
     Stack::LAYOUT,
     TeamShare::LAYOUT,
+    WideArgs::LAYOUT,
     TileOrder::LAYOUT,
     TileAxis::LAYOUT,
     TileDigit::LAYOUT,

@@ -74,7 +74,8 @@ struct Split {
 }
 
 /// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more,
-/// or 32 if it starts at a cache line. Rows that exceed shared memory are in `register_bytes` bytes of registers.
+/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers; the last argument gives the
+/// bytes of both.
 ///
 /// Also returns whether narrow words are loaded and stored 4 bytes at a time; rectangles then start at multiples of 4 bytes.
 fn rectangles(
@@ -91,7 +92,7 @@ fn rectangles(
     let steps = wide.map(|wide| if wide { 4 / word } else { 1 });
     let unit_bytes = e.unit * word;
     // Multiples at which rectangles start at cache lines.
-    let whole = LINE.div_ceil(unit_bytes);
+    let whole = if LINE.is_multiple_of(unit_bytes) { LINE / unit_bytes } else { 1 };
     let on_lines = |extent: usize, part: usize| {
         part >= extent || [extent, part].iter().all(|n| (n * unit_bytes).is_multiple_of(LINE))
     };
@@ -110,7 +111,7 @@ fn rectangles(
         (held && rest <= most).then_some(split)
     };
     let cost = |s: &Split| {
-        let run = |extent, part| if on_lines(extent, part) { 32 } else { 64 };
+        let run = |extent, part| if on_lines(extent, part) { 64 } else { 128 };
         2 * s.block_rows * s.block_cols * unit_bytes
             + run(e.cols, s.block_cols) * s.block_rows
             + run(e.rows, s.block_rows) * s.block_cols

@@ -27,7 +27,9 @@ pub fn in_teams(call: &Launch, share: &TeamShare, per_unit: usize) -> Answer<()>
     need(blocks > 0 && groups == teams * blocks && teams > 0 && teams <= share.instances, || {
         format!("{share:?}")
     })?;
-    need(call.workspace == WorkspacePart::Saved(teams as usize * 128), || format!("{call:?}"))?;
+    let counters =
+        matches!(call.workspace, WorkspacePart::Saved(bytes) if bytes as u64 >= teams * 128);
+    need(counters, || format!("{call:?}"))?;
     need(
         per_unit * (call.shared_bytes as usize + 1024) <= DeviceLimits::H200.unit_shared_bytes,
         || format!("{call:?}"),
