@@ -100,7 +100,7 @@ impl SplitArgs {
         });
         let record = record.filter(|&bytes| bytes <= i32::MAX as usize);
         let record = record.context("a record has more bytes than can be addressed")?;
-        let dtype = Dtype { descr: format!("record of {record} bytes"), itemsize: record };
+        let dtype = Dtype { descr: format!("|V{record}"), itemsize: record };
         let place = Place {
             raw: true,
             dtype: Some(dtype),
