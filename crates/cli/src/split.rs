@@ -258,6 +258,10 @@ fn columns_of(
     }
     taken?;
     progress.waiting("syncing");
+    for new in files.iter().flatten() {
+        // Before any has its name: a kill between the renames leaves some of the files.
+        new.file().sync_all().on("sync the new", new.path())?;
+    }
     files.into_iter().flatten().try_for_each(|new| new.commit(source.opened()))
 }
 
