@@ -8,7 +8,7 @@ Without names all that can be tried here. What needs the superuser, strace or nu
 says so and is skipped where they are missing; numpy makes it faster. Exits 1 if any failed.
 
   signals   N signals (200) at random moments: the file is the old one or the new one, and nothing is left
-  split     signals while fields are written: all files of the directory are there, or none
+  split     signals while fields are written: each file that has its name is complete
   several   N/2 signals while several files are changed: those before are done, none after
   streams   nothing is written to a terminal or read from one
   synced    the new file is synced before it takes its name, the directory after (strace)
@@ -94,17 +94,17 @@ class Tries:
             ended, now = ended + (child.returncode != 0), found
             left += self.remove_renaming(path)
             self.only(path.name)
-        return f"{self.kills} signals, {ended} of which ended it, {left} in the instant of the rename"
+        return f"{self.kills} signals, {ended} of which ended it, {left} during the rename"
 
     def remove_renaming(self, path):
-        """A kill in the instant of the rename leaves the new file under a temporary name. Returns the number of such files."""
+        """A kill during the rename leaves the new file under a temporary name. Returns the number of such files."""
         left = [name for name in self.folder.glob(f".{path.name}.??????")]
         for name in left:
             name.unlink()
         return len(left)
 
     def split(self):
-        """Of a directory's files all are there, or none, whatever ends the run; it may be left, empty."""
+        """Ends `split` at random moments: each file that has its name is complete."""
         path, out, ended = self.folder / "a.npy", self.folder / "out", 0
         text = "{'descr': [('a', '|u1'), ('b', '<f8'), ('c', '<f4')], 'fortran_order': False, 'shape': (400000,), }"
         path.write_bytes(padded(text) + os.urandom(13 * 400000))

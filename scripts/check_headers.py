@@ -95,7 +95,7 @@ def read_by_numpy(text, version):
 
 
 def read_by_turntile(command, path, text, version):
-    """The same. The error for missing data says how many bytes are expected."""
+    """Returns shape and bytes of an item, or the error. That for missing data says how many bytes are expected."""
     expected = 0
     for _ in range(2):
         with open(path, "wb") as file:

@@ -134,7 +134,7 @@ def difference(got, want):
 
 
 def run(command, *words):
-    """What the command says on standard error, and its standard output; nothing on standard error is success."""
+    """Runs the command. Returns its error, empty if it succeeds, and its standard output."""
     done = subprocess.run([command, *map(str, words)], capture_output=True, text=True)
     return (f"exit {done.returncode}: {done.stderr.strip()}" if done.returncode else ""), done.stdout
 
@@ -159,7 +159,7 @@ def check(command, path, arguments, want, in_place):
 
 
 def archives(command, folder):
-    """Arrays of archives, written to .npy files: one, and all at once."""
+    """Writes arrays of archives to .npy files: one, and all at once."""
     path, out, into = folder / "x.npz", folder / "y.npy", folder / "all"
     draw = np.random.default_rng(1)
     arrays = {
@@ -190,7 +190,7 @@ def archives(command, folder):
 
 
 def records(command, folder):
-    """Fields of records in files of their own."""
+    """Compares the file of each field of records."""
     path, into = folder / "records.npy", folder / "fields"
     more = [[("NAME", "S0"), ("RA", ">f8")], [("NAME", "U0"), ("b", "<u2")], [("a", [("NAME", "S0")]), ("b", "<u2")], [("a", "S3", (0, 2)), ("b", "<u2")]]
     for number, dtype in enumerate(map(np.dtype, TYPES + more)):
@@ -214,7 +214,7 @@ def records(command, folder):
 
 
 def operations(draw, array):
-    """Random operations on an array: the words of the command, and NumPy's or einops' result."""
+    """Draws operations on an array. Yields the words of the command, and the result of NumPy or einops."""
     axes = [int(axis) for axis in draw.permutation(array.ndim)]
     yield ["transpose", "--axes", ",".join(str(axis - array.ndim * int(draw.integers(2))) for axis in axes)], array.transpose(axes)
     if array.ndim < 3:
@@ -247,7 +247,7 @@ def random_arrays(draw, count):
 
 
 def in_any_place(command, folder):
-    """Random operations on .npy files, headerless data between other bytes, and tensors, in each memory order."""
+    """Compares random operations on .npy files, headerless data between other bytes, and tensors, in each memory order."""
     draw = np.random.default_rng(2)
     path, out = folder / "any", folder / "any out"
     for array in random_arrays(draw, 60):
@@ -289,7 +289,7 @@ def in_any_place(command, folder):
 
 
 def safetensors(tensors, name, shape, itemsize):
-    """A file of tensors of bytes, except for one of this shape."""
+    """Returns a file of tensors of bytes, except for one of this shape."""
     header, at = {"__metadata__": {"format": "pt"}}, 0
     for other, data in tensors.items():
         kind = ("U8", [len(data)]) if other != name else ({1: "U8", 2: "BF16", 4: "F32", 8: "F64"}[itemsize], list(shape))
@@ -301,7 +301,7 @@ def safetensors(tensors, name, shape, itemsize):
 
 
 def read_safetensors(raw):
-    """The data of the tensors, and the shape of the second one."""
+    """Returns the data of the tensors, and the shape of the second one."""
     start = 8 + int.from_bytes(raw[:8], "little")
     header = {name: entry for name, entry in json.loads(raw[8:start]).items() if name != "__metadata__"}
     data = {name: raw[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]] for name, entry in header.items()}

@@ -56,7 +56,7 @@ const OPERATIONS: &str = "
     C 4x6x5   | rearrange 'a b c -> a 1 (b c)'               | 120 0           | C 4x1x30
     C 20      | rearrange '(n c) -> c n' --size c=2          | 10x2 1,0        | C 2x10";
 
-/// Of .npy files, of headerless files with the same data, and in blocks.
+/// Compares .npy files and headerless files with the same data, in memory and in blocks.
 #[test]
 fn operations_follow_numpy() {
     let directory = directory();
@@ -110,7 +110,7 @@ fn headerless_matrices_are_transposed_one_by_one() {
     }
 }
 
-/// The text of the type stays as it is in the header.
+/// Types are named as in the header, whose text of the type is unchanged.
 #[test]
 fn reports_name_types_and_orders() {
     let directory = directory();

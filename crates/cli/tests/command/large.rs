@@ -22,7 +22,7 @@ fn files_are_moved_in_blocks() {
         assert!(directory.read("a.npy") == before, "{memory}");
         directory.good(&format!("reorder a.npy -i --order F --memory {memory}"));
         assert!(directory.read("a.npy") == turned, "{memory}");
-        // The same order in another file is a copy.
+        // Without a change of the order the other file is a copy.
         directory.good(&format!("reorder a.npy -o b.npy --order F --memory {memory}"));
         assert!(directory.read("b.npy") == turned, "{memory}");
     }

@@ -76,7 +76,7 @@ impl Directory {
         files
     }
 
-    /// Returns the command with these words, of which those in single quotes may have spaces.
+    /// Returns the command with the words of a line; words in single quotes may have spaces.
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_turntile"));
         for (number, part) in line.split('\'').enumerate() {

@@ -34,7 +34,7 @@ fn each_input_is_replaced_or_written_to_a_directory() {
     // A single input too goes into a directory that exists, under its name.
     directory.good("transpose a.npy -o new");
     assert!(directory.read("new/a.npy") == pairs[0][0]);
-    // Twice the same file: one after the other.
+    // A file that is named twice is changed twice.
     directory.good("transpose -i c.npy ./c.npy");
     assert!(directory.read("c.npy") == pairs[2][1]);
 }

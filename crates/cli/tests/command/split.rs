@@ -1,4 +1,4 @@
-//! `split`: the fields of records in files of their own.
+//! `split`: a file per field of records.
 
 use std::fs;
 use std::io::Write;
@@ -29,7 +29,7 @@ fn records(count: usize) -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn fields_have_files_of_their_own() {
     let directory = directory();
-    // In several blocks, the last of which is shorter.
+    // In several blocks; the last one is shorter.
     for count in [0, 1, 70_001, 300_032] {
         let (file, data) = records(count);
         directory.write("a.npy", &file);
