@@ -95,20 +95,20 @@ def read_by_numpy(text, version):
 
 
 def read_by_turntile(command, path, text, version):
-    """The same; data that are missing are asked for by the announcement of how many there are."""
-    announced = 0
+    """Returns shape and bytes of an item, or the error. That for missing data says how many bytes are expected."""
+    expected = 0
     for _ in range(2):
         with open(path, "wb") as file:
-            file.write(file_of(text, version, bytes(announced)))
-        run = subprocess.run([command, "reorder", path, "--to", "c", "--json"], capture_output=True, text=True)
+            file.write(file_of(text, version, bytes(expected)))
+        run = subprocess.run([command, "reorder", "--order", "C", path, "-i", "--json"], capture_output=True, text=True)
         if run.returncode == 0:
             before = json.loads(run.stdout)["before"]
-            return before["shape"], before["elem_bytes"]
-        found = re.search(r"announces (\d+) bytes of data \(shape \[([\d, ]*)\], items of (\d+) bytes", run.stderr)
+            return before["shape"], before["itemsize"]
+        found = re.search(r"expected (\d+) bytes of data \(shape \[([\d, ]*)\], items of (\d+) bytes", run.stderr)
         if found is None:
             return run.stderr.strip()
-        announced = int(found[1])
-        if announced > 1 << 20:
+        expected = int(found[1])
+        if expected > 1 << 20:
             return [int(extent) for extent in found[2].split(",") if extent.strip()], int(found[3])
     return run.stderr.strip()
 
@@ -122,7 +122,8 @@ def main():
     options = parser.parse_args()
     draw = random.Random(options.seed)
     differences, refused = 0, 0
-    with tempfile.TemporaryDirectory() as directory:
+    # In memory where possible: the command syncs each file.
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as directory:
         path = os.path.join(directory, "a.npy")
         for number in range(options.count):
             text, version = written(draw)

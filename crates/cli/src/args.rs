@@ -190,6 +190,9 @@ impl Files {
         let input = self.inputs.first().map(|path| shown(path)).unwrap_or_default();
         let has_goal = self.in_place || self.output.is_some();
         let what = match &self.inputs[..] {
+            all if self.in_place && all.iter().any(|path| path.as_os_str() == DASH) => {
+                "--in-place needs files, not standard input".to_string()
+            }
             _ if place.raw && (place.dtype.is_none() || place.shape.is_none()) => {
                 "--raw needs --dtype and --shape".to_string()
             }

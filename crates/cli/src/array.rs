@@ -130,11 +130,11 @@ impl StoredArray {
             _ if !is_unknown => known,
             0 => bail!("-1 in --shape is ambiguous beside an extent of 0"),
             _ => {
-                let what = "is not a multiple of the bytes per index of that axis";
-                let divides = have.is_multiple_of(row as u64);
+                let of =
+                    if shape.len() == 1 { "an element" } else { "one index of the axis of -1" };
                 ensure!(
-                    divides,
-                    "-1 in --shape cannot be computed: {have} bytes {what}, {row}; see --offset and --tail"
+                    have.is_multiple_of(row as u64),
+                    "{have} bytes are not a multiple of {row}, the bytes of {of}; see --offset and --tail"
                 );
                 let extent = usize::try_from(have / row as u64)?;
                 shape.iter().map(|known| known.unwrap_or(extent)).collect()
@@ -179,9 +179,7 @@ impl StoredArray {
             Head::Tensor(header) => {
                 let what = "a .safetensors file stores arrays in C order only";
                 ensure!(result.order == AxisOrder::C, "{what}");
-                let head = header.rewritten(&result.shape)?;
-                let bytes = head.len() as u64;
-                Ok((head, bytes))
+                Ok((header.rewritten(&result.shape), header.bytes()))
             }
         }
     }
@@ -245,7 +243,7 @@ mod tests {
                 "-1x5",
                 None,
                 None,
-                "31 bytes is not a multiple of the bytes per index of that axis, 10",
+                "31 bytes are not a multiple of 10, the bytes of one index of the axis of -1",
             ),
             (Some(30), "-1x0", None, None, "ambiguous"),
             (None, "-1x5", None, None, "standard input"),

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Result, anyhow, ensure};
 use turntile::Transpose;
 
 use crate::args::{Common, Files, Place};
 use crate::array::StoredArray;
-use crate::error;
+use crate::error::{self, On};
 use crate::file::{self, LockRequest};
 use crate::operation::Operation;
 use crate::progress::Progress;
@@ -41,16 +41,13 @@ fn jobs(files: &Files) -> Result<Vec<Job>> {
             members.is_empty(),
             "archives are read only: write the array to a file with -o OUT.npy"
         );
-        ensure!(
-            !files.inputs.iter().any(|path| is_dash(path)),
-            "--in-place needs files, not standard input"
-        );
         return Ok(files.inputs.iter().map(|input| job(input, None, input.clone())).collect());
     }
     let several = files.inputs.len().max(members.len()) > 1;
     // Checked with the command line: without an output the input is standard input.
     let Some(output) = &files.output else {
-        return Ok(files.inputs.iter().map(|input| job(input, None, input.clone())).collect());
+        let stream = |input: &PathBuf| job(input, members.first(), input.clone());
+        return Ok(files.inputs.iter().map(stream).collect());
     };
     if !several && !output.is_dir() {
         let input = &files.inputs[0];
@@ -65,28 +62,23 @@ fn jobs(files: &Files) -> Result<Vec<Job>> {
         "--member needs one archive, got {} inputs",
         files.inputs.len()
     );
-    if !output.exists() && !files.common.dry_run {
-        fs::create_dir(output).with_context(|| format!("cannot create {}", shown(output)))?;
-    }
+    let is_new = !output.exists();
     ensure!(
-        output.is_dir() || files.common.dry_run,
+        is_new || output.is_dir(),
         "{} is not a directory, which several results need",
         shown(output)
     );
-    if members.len() > 1 {
-        let file = |member: &String| {
-            let name = member.strip_suffix(".npy").unwrap_or(member);
-            let is_name = !name.is_empty() && !name.contains(['/', '\\']) && name != "..";
-            ensure!(
-                is_name,
-                "member '{}' is not a file name: write it with -o FILE",
-                say::escaped(member)
-            );
-            Ok(job(&files.inputs[0], Some(member), output.join(format!("{name}.npy"))))
-        };
-        return members.iter().map(file).collect();
-    }
-    let file = |input: &PathBuf| {
+    let of_member = |member: &String| {
+        let name = member.strip_suffix(".npy").unwrap_or(member);
+        let is_name = !name.is_empty() && !name.contains(['/', '\\']) && name != "..";
+        ensure!(
+            is_name,
+            "member '{}' is not a file name: write it with -o FILE",
+            say::escaped(member)
+        );
+        Ok(job(&files.inputs[0], Some(member), output.join(format!("{name}.npy"))))
+    };
+    let of_input = |input: &PathBuf| {
         let name = input.file_name().filter(|_| !is_dash(input));
         let name = name.ok_or_else(|| {
             anyhow!("{} has no name for a file in {}", shown(input), shown(output))
@@ -99,7 +91,15 @@ fn jobs(files: &Files) -> Result<Vec<Job>> {
         };
         Ok(job(input, members.first(), output.join(name)))
     };
-    files.inputs.iter().map(file).collect()
+    let jobs: Result<Vec<Job>> = if members.len() > 1 {
+        members.iter().map(of_member).collect()
+    } else {
+        files.inputs.iter().map(of_input).collect()
+    };
+    if jobs.is_ok() && is_new && !files.common.dry_run {
+        fs::create_dir(output).on("create", output)?;
+    }
+    jobs
 }
 
 /// Changes all inputs, prints what was done to each and all errors, and returns the exit code. After an error the next input

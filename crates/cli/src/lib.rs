@@ -108,7 +108,12 @@ pub fn run(words: &[OsString]) -> u8 {
         Command::Man(args) => (false, pages::manual(args, Cli::command()).and_then(print)),
     };
     say::note_threads();
-    match printed {
+    exit_code(printed, json)
+}
+
+/// Returns the exit code, and prints an error.
+fn exit_code(done: anyhow::Result<()>, json: bool) -> u8 {
+    match done {
         Ok(()) => 0,
         Err(error) if error.is::<BrokenPipe>() => PIPE,
         Err(error) => {
@@ -146,7 +151,7 @@ fn wrong_usage(error: &clap::Error, words: &[OsString]) -> u8 {
     let plain = text.to_string();
     if !error.use_stderr() {
         let help = if io::stdout().is_terminal() { text.ansi().to_string() } else { plain };
-        return print(help).map_or(FAILED, |()| 0);
+        return exit_code(print(help), false);
     }
     if words.iter().take_while(|word| *word != "--").any(|word| word == "--json") {
         let what = plain.trim_start_matches("error: ").split("\n\n").next().unwrap_or_default();

@@ -132,13 +132,13 @@ impl Header {
         })
     }
 
-    /// Returns the array that the header describes. Its type is short: `f8`, `>f8`, `record of 24 bytes`.
+    /// Returns the array that the header describes. Its type is short: `f8`, `>f8`, `V24` for records of 24 bytes.
     pub fn array(&self) -> Array {
         let dtype = match self.descr() {
             [b'\'' | b'"', name @ .., _] if name.len() <= 16 => {
                 String::from_utf8_lossy(name).trim_start_matches(NATIVE).to_string()
             }
-            _ => format!("record of {} bytes", self.item_bytes),
+            _ => format!("V{}", self.item_bytes),
         };
         Array { shape: self.shape.clone(), dtype, itemsize: self.item_bytes, order: self.order }
     }

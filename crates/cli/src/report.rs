@@ -9,6 +9,7 @@ use turntile::stored::OutOfCore;
 use turntile_plan::units::{bytes, duration};
 
 use crate::array::Array;
+use crate::bench::routes;
 use crate::measure::gb_per_s;
 use crate::say::{note, shown};
 use crate::source::is_dash;
@@ -115,7 +116,8 @@ impl Report {
         let [read, write] = [done.read, done.write].map(|time| duration(time.as_secs_f64()));
         let [data, workspace, limit] = [self.bytes, self.workspace_bytes(), done.memory].map(bytes);
         text += &format!("\n{data} of data, {workspace} of workspace, memory limit {limit}");
-        if done.dry {
+        // `split` reads and writes while it moves.
+        if done.write.is_zero() {
             text
         } else {
             text + &format!("\nread in {read}, written and synced in {write}")
@@ -148,7 +150,7 @@ impl Report {
                 "write": self.done.write.as_secs_f64(),
             },
             "gb_per_s": self.gb_per_s(),
-            "route": self.plan().map(Plan::route_name),
+            "route": self.plan().map(routes),
             "plan": self.plan().map(Plan::to_string),
             "blocks": self.done.blocks.as_ref().map(blocks),
             "workspace_bytes": self.workspace_bytes(),

@@ -100,7 +100,7 @@ impl SplitArgs {
         });
         let record = record.filter(|&bytes| bytes <= i32::MAX as usize);
         let record = record.context("a record has more bytes than can be addressed")?;
-        let dtype = Dtype { descr: format!("record of {record} bytes"), itemsize: record };
+        let dtype = Dtype { descr: format!("|V{record}"), itemsize: record };
         let place = Place {
             raw: true,
             dtype: Some(dtype),
@@ -258,6 +258,10 @@ fn columns_of(
     }
     taken?;
     progress.waiting("syncing");
+    for new in files.iter().flatten() {
+        // Before any has its name: a kill between the renames leaves some of the files.
+        new.file().sync_all().on("sync the new", new.path())?;
+    }
     files.into_iter().flatten().try_for_each(|new| new.commit(source.opened()))
 }
 

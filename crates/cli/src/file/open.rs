@@ -110,7 +110,7 @@ impl Target {
             let name = path.file_name();
             let is_name = !path.as_os_str().as_encoded_bytes().ends_with(b"/");
             let Some(name) = name.filter(|_| is_name) else {
-                bail!("{} is not a regular file", shown(path))
+                bail!("cannot write {}: it is not a file name", shown(path))
             };
             let directory = fs::canonicalize(&directory).on("open", &directory)?;
             return Ok(Target { path: directory.join(name), replaced: None });

@@ -1,20 +1,12 @@
-//! Exit codes and what is said, for people and for machines.
+//! Exit codes and messages, for people and for machines.
 
 use std::fs;
 
-use crate::{directory, ended, near, noise, npy, small};
+use serde_json::{Value, json};
 
-#[test]
-fn wrong_usage_is_exit_code_2() {
-    let directory = directory();
-    directory.write("a.npy", npy("'|u1'", false, "(2, 3)", &noise(6)));
-    // More of them: `raw_options_come_together`.
-    for line in ["", "turn a.npy", "transpose a.npy --sideways", "transpose a.npy --raw --rows 3"] {
-        directory.bad(line, 2, &[]);
-    }
-}
+use crate::{directory, ended, header, near, noise, npy, small, table, with_header};
 
-/// Built with the GPU backend or not, on a machine without a driver.
+/// Built with the GPU backend or without, on a machine without a driver.
 const WITHOUT_A_GPU: &[&str] = if cfg!(all(feature = "cuda", target_os = "linux")) {
     &["no NVIDIA driver", "libcuda.so.1"]
 } else {
@@ -22,299 +14,243 @@ const WITHOUT_A_GPU: &[&str] = if cfg!(all(feature = "cuda", target_os = "linux"
 };
 
 #[test]
-fn what_cannot_be_done_is_exit_code_1_and_changes_nothing() {
+fn failures_have_exit_code_1_and_change_nothing() {
     let directory = directory();
-    let write = |name: &str, bytes: &[u8]| fs::write(directory.at(name), bytes).unwrap();
-    let whole = npy("'<f4'", false, "(3, 5)", &noise(60));
+    let write = |name: &str, bytes: &[u8]| directory.write(name, bytes);
+    let (whole, data) = (npy("'<f4'", 'C', &[3, 5], &noise(60)), noise(60));
     write("good.npy", &whole);
     write("short.npy", &whole[..whole.len() - 1]);
     write("long.npy", &[&whole[..], b"x"].concat());
     write("stub.npy", &whole[..40]);
     write("empty.npy", b"");
-    write("named.npy", &npy("'bfloat16'", false, "(2, 3)", &noise(12)));
     write("text.npy", b"rows and columns");
-    write("huge.npy", &npy("'<f8'", false, "(4611686018427387904, 4611686018427387904)", b""));
-    write("big.npy", &npy("'<f8'", false, "(1000000, 1000000)", b""));
-    write("negative.npy", &npy("'<f8'", false, "(-3, 5)", b""));
-    write("object.npy", &npy("'|O'", false, "(3, 5)", &noise(60)));
-    let deep = |open: &str| npy(&open.repeat(15_000), false, "(3, 5)", &noise(60));
-    write("braces.npy", &deep("{"));
-    write("fields.npy", &deep("{0:"));
-    write("line.npy", &npy("'<f4'", false, "(15,)", &noise(60)));
-    write("point.npy", &npy("'<f4'", false, "()", &noise(4)));
-    write("raw.bin", &noise(60));
-    write("nan.npy", &npy("'<f4'", false, "(nan, 5)", b""));
-    write("long-axis.npy", &npy("'<f4'", false, &format!("(5, 1{})", "0".repeat(59)), b""));
+    write("cube.npy", &npy("'<f4'", 'C', &[3, 1, 5], &data));
+    write("line.npy", &npy("'<f4'", 'C', &[15], &data));
+    write("point.npy", &npy("'<f4'", 'C', &[], &data[..4]));
+    write("object.npy", &npy("'|O'", 'C', &[3, 5], &data));
+    write("named.npy", &npy("'float32'", 'C', &[3, 5], &data));
+    for (name, descr, shape) in [
+        ("huge.npy", "'<f8'", "(4611686018427387904, 4611686018427387904)"),
+        ("big.npy", "'<f8'", "(1000000, 1000000)"),
+        ("negative.npy", "'<f8'", "(-3, 5)"),
+        ("nan.npy", "'<f8'", "(nan, 5)"),
+        ("digits.npy", "'<f8'", &format!("(5, 1{})", "0".repeat(59))),
+        ("braces.npy", &"{".repeat(15_000), "(3, 5)"),
+        ("fields.npy", &"{0:".repeat(15_000), "(3, 5)"),
+    ] {
+        write(name, &with_header(1, &header(descr, 'C', shape), b""));
+    }
+    write("raw.bin", &data);
+    write("a.safetensors", b"");
     fs::create_dir(directory.at("folder")).unwrap();
-    for (line, words) in [
-        ("transpose nothing.npy", &["nothing.npy", "No such file"][..]),
-        ("transpose folder", &["not a regular file"]),
-        ("transpose short.npy", &["60 bytes", "has 59"]),
-        ("transpose long.npy", &["60 bytes", "has 61"]),
-        ("transpose stub.npy", &["truncated", "128", "40"]),
-        ("transpose empty.npy", &["not a .npy file: it begins with '', and not"]),
-        ("transpose text.npy", &["it begins with 'rows a', and not with '\\x93NUMPY'", "--raw"]),
-        ("transpose named.npy", &["'bfloat16' is not a type that is read here: NumPy writes"]),
-        ("permute good.npy --axes 0,1,2 nothing.npy", &["names 3 axes"]),
-        (
-            "rearrange point.npy 'a ... -> ... a'",
-            &["the left side has 1 axis or more, the array has none"],
-        ),
-        ("transpose huge.npy", &["more bytes than can be counted"]),
-        ("transpose big.npy", &["8000000000000 bytes", "has 0"]),
-        ("reorder negative.npy --to c", &["axis 0", "-3"]),
-        ("transpose object.npy", &["pickle"]),
-        ("transpose braces.npy", &["malformed"]),
-        ("reorder fields.npy --to c", &["malformed"]),
-        ("transpose line.npy", &["at least 2 axes", "has 1"]),
-        ("transpose point.npy", &["at least 2 axes", "has 0"]),
-        ("permute good.npy --axes 0,2,1", &["names 3 axes", "has 2"]),
-        ("permute point.npy --axes 0", &["names 1 axes", "has none"]),
-        (
-            "permute line.npy --axes 1,0",
-            &["line.npy: --axes 1,0 names 2 axes, the array has 1, axis 0"],
-        ),
-        ("permute good.npy --axes 1,-1", &["--axes 1,-1 names axis 1 twice", "has 2, axes 0 to 1"]),
-        (
-            "rearrange good.npy 'a b -> a'",
-            &["good.npy: pattern \"a b -> a\": b is only on the left: turntile rearranges only"],
-        ),
-        ("rearrange line.npy 'a b -> b a'", &["the left side has 2 axes, the array has 1"]),
-        ("rearrange good.npy '(a b) c -> a b c' --size a=2", &["axis 0 has extent 3, which a=2"]),
-        ("rearrange good.npy 'a b -> b a' --size c=2", &["a size is given for c"]),
-        ("transpose nan.npy", &["axis 0 is 'nan'"]),
-        (
-            "transpose long-axis.npy",
-            &["more bytes than", "axis 1 of 'shape' has length 1000", "0... (60 digits)"],
-        ),
-        ("transpose good.npy -o new.npz", &["a single array and no archive: name it .npy"]),
-        ("transpose good.npy new.npz", &["name it .npy"]),
-        ("bench --device h200", &["h200 is a preset", "cuda"]),
-        ("tune 3x5 --elem-bytes 4 --device gtx480", &["gtx480", "cuda"]),
-        ("plan 3x5 --elem-bytes 4 --into --route square", &["route square", "only in place"]),
-        ("tune 3x5 --elem-bytes 4 --route out-of-place", &["out-of-place", "only out of place"]),
-        ("bench --device cuda --threads 2", &["--threads", "cuda"]),
-        (
-            "bench --device cuda:x",
-            &["\"cuda:x\"; there are host, cuda, cuda:N; for plans also h200, h100, a100"],
-        ),
-        ("bench --device cuda", WITHOUT_A_GPU),
-        ("tune 3x5 --elem-bytes 4 --device cuda", WITHOUT_A_GPU),
-        ("plan 3x5 --elem-bytes 4 --device cuda:7", WITHOUT_A_GPU),
-        ("transpose good.npy --route square", &["square"]),
-        ("transpose good.npy --output no/where.npy", &["no directory", "no"]),
-        ("transpose good.npy --output folder", &["not a regular file"]),
-        ("transpose good.npy --output /dev/null", &["/dev/null leads to a device"]),
-        ("transpose raw.bin --raw --rows 4 --cols 4 --elem-bytes 4", &["expected 64", "got 60"]),
-        ("transpose raw.bin --raw --rows 4294967296 --cols 4294967296 --elem-bytes 2", &["exceed"]),
-        ("transpose good.npy --wisdom none.json", &["no wisdom file none.json", "tune"]),
-        ("reorder good.npy --to c --wisdom none.json", &["no wisdom file none.json"]),
-        ("plan 3x5 --elem-bytes 4 --wisdom none.json", &["no wisdom file none.json"]),
-        ("plan 3x5 --elem-bytes 4 --device abacus", &["abacus", "for plans also h200"]),
-        ("plan 3x5 --elem-bytes 4 --device h200 --threads 2", &["--threads", "h200"]),
-    ] {
-        directory.bad(line, 1, words);
-    }
-    let unknown: &[&str] = &["aligned-slots", "three-stage", "out-of-place"];
-    for line in ["transpose good.npy --route sideways", "bench --route best,four-stage"] {
-        directory.bad(line, 2, unknown);
-    }
-}
-
-#[test]
-fn quiet_is_quiet_and_json_is_json() {
-    let directory = directory();
-    directory.write("a.npy", npy("'|u1'", false, "(30, 50)", &noise(1500)));
-    assert_eq!(directory.good("transpose a.npy --quiet"), "");
-    let report = directory.json("transpose a.npy --json --threads 1 --workspace 1MiB");
-    assert_eq!(report["before"]["shape"], serde_json::json!([50, 30]));
-    assert_eq!(report["after"]["shape"], serde_json::json!([30, 50]));
-    assert_eq!(report["bytes"], 1500);
-    assert!(report["gb_per_s"].as_f64().unwrap() > 0.0);
-    assert!(report["seconds"]["transpose"].as_f64().unwrap() > 0.0);
-    assert!(report["workspace_bytes"].as_u64().unwrap() <= 1 << 20);
-    assert_eq!(report["routes"].as_array().unwrap().len(), 1);
-    let seconds = report["seconds"]["transpose"].as_f64().unwrap();
-    near(report["gb_per_s"].as_f64().unwrap() * seconds * 1e9, 2.0 * 1500.0, 1e-9);
-    let failed = directory.turntile("transpose none.npy --json");
-    let failed: serde_json::Value = serde_json::from_slice(&failed.stdout).unwrap();
-    assert!(failed["error"].as_str().unwrap().contains("none.npy"));
-}
-
-#[test]
-fn wrong_usage_is_reported_as_json_too() {
-    let directory = directory();
-    for line in [
-        "transpose --json",
-        "plan 3x5 --elem-bytes 4 --json --device",
-        "transpose a --threads 0 --json",
-    ] {
-        let output = directory.turntile(line);
-        assert_eq!(output.status.code(), Some(2), "{line}");
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(
-            !report["error"].as_str().unwrap().is_empty() && !output.stderr.is_empty(),
-            "{line}"
-        );
-    }
-    assert!(directory.good("transpose --help --json").contains("Usage"));
-}
-
-#[test]
-fn values_are_as_people_write_them() {
-    let directory = directory();
-    directory.write("a.npy", npy("'|u1'", false, "(30, 50)", &noise(1500)));
-    for amount in ["64M", "1.5MiB", "10%"] {
-        directory.good(&format!("transpose a.npy --workspace {amount}"));
-    }
-    for number in ["0", "-1", "many"] {
-        for line in ["transpose a.npy", "bench --shapes 3x5", "plan 3x5 --elem-bytes 4"] {
-            directory.bad(&format!("{line} --threads {number}"), 2, &["number of threads from 1"]);
-        }
-    }
-    directory.bad("bench --shapes foo", 2, &["7200x1800"]);
-}
-
-/// As wide as the terminal, and no wider than is read with ease.
-#[test]
-fn help_is_wrapped() {
-    let directory = directory();
-    let help = |line: &str, columns: &str| {
-        let output = directory.command(line).env("COLUMNS", columns).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    assert!(
-        help("--help", "100")
-            .starts_with("Transposes matrices and permutes axes of arrays in files")
+    directory.all_bad(
+        1,
+        r#"
+        transpose -i nothing.npy | cannot open nothing.npy: No such file
+        transpose -i folder | folder is not a regular file
+        transpose -i short.npy | short.npy: expected 60 bytes of data | got 59
+        transpose -i long.npy | 60 bytes | got 61
+        transpose -i stub.npy | truncated: the header takes 128 bytes, the file has 40
+        transpose -i empty.npy | empty: expected a .npy header
+        transpose -i text.npy | it begins with 'rows a' instead of '\x93NUMPY' (see --raw
+        transpose -i named.npy | 'float32'
+        transpose -i huge.npy | more bytes than can be addressed
+        transpose -i big.npy | 8000000000000 bytes | got 0
+        reorder -i negative.npy --order C | -3
+        transpose -i object.npy | pickle
+        transpose -i braces.npy | malformed
+        reorder -i fields.npy --order C | malformed
+        transpose -i nan.npy | nan
+        transpose -i digits.npy | 1000000
+        transpose -i a.safetensors | needs --tensor NAME
+        transpose -i a.safetensors --tensor w | truncated: the file has 0 bytes
+        transpose -i cube.npy | 3 axes need --axes, for example --axes 2,1,0 | --matrices
+        transpose -i line.npy --matrices | needs at least 2 axes, the array has 1
+        transpose -i good.npy --axes 0,2,1 | axes don't match array: --axes 0,2,1 has 3, the array has 2
+        transpose -i good.npy --axes 1,-1 | repeated axis in transpose: --axes 1,-1 has axis 1 twice
+        transpose -i good.npy --axes 1,2 | axis 2 is out of bounds for an array of dimension 2
+        rearrange 'a b -> a' -i good.npy | good.npy: pattern "a b -> a": b is only on the left
+        rearrange 'a ... -> ... a' -i point.npy | the left side has 1 axis or more, the array has none
+        rearrange '(a b) c -> a b c' --size a=2 -i good.npy | axis 0 has extent 3, which a=2
+        transpose -i point.npy --axes 0 | axes don't match array
+        rearrange 'a b -> b a' -i line.npy | the left side has 2 axes, the array has 1
+        rearrange 'a b -> b a' --size c=2 -i good.npy | a size is given for c
+        transpose good.npy -o no/where.npy | there is no directory no
+        transpose good.npy -o no/ | cannot write no/: it is not a file name
+        transpose good.npy -o /dev/null | /dev/null leads to a device
+        transpose good.npy line.npy -o raw.bin | raw.bin is not a directory
+        transpose good.npy line.npy -o - | several results do not go to standard output
+        transpose -i good.npy --route square | good.npy: route square
+        transpose -i good.npy --wisdom none.json | no wisdom file none.json | tune
+        plan 3x5 --dtype f4 --wisdom none.json | no wisdom file none.json
+        plan 3x5 --dtype f4 --device abacus | "abacus" | cpu, cuda or cuda:N | h200
+        plan 3x5 --dtype f4 --device h200 --threads 2 | --threads is for the CPU
+        plan 3x5 --dtype f4 --out-of-place --route square | route square | only in place
+        plan cube.npy | 3 axes need --axes
+        tune 3x5 --dtype f4 --device gtx480 | "gtx480" | cpu, cuda or cuda:N
+        tune 3x5 --dtype f4 --route out-of-place | out-of-place | only out of place
+        bench --device h200 | h200 | cuda
+        bench --device cuda --threads 2 | --threads | cuda
+        bench --device cuda:x | "cuda:x" | cpu, cuda or cuda:N
+        bench 0x5 | 0x5 has no elements to measure
+        "#,
     );
-    for command in ["transpose", "layout", "plan", "tune", "bench"] {
-        for (columns, most) in [("80", 80), ("300", 100)] {
-            let text = help(&format!("{command} -h"), columns);
-            let (_, text) = text.split_once("\n\n").unwrap();
-            let (_, text) = text.split_once("\n\n").unwrap();
-            let longest = text.lines().max_by_key(|line| line.len()).unwrap();
-            assert!(longest.len() <= most, "{command} in {columns}: {longest}");
-        }
+    for line in [
+        "plan 3x5 --dtype f4 --device cuda:7",
+        "tune 3x5 --dtype f4 --device cuda",
+        "bench --device cuda",
+    ] {
+        directory.bad(line, 1, WITHOUT_A_GPU);
     }
 }
 
-/// In the command's words and not in those of what it is made of.
+/// In the words of the command, not in those of the libraries that parse it.
 #[test]
-fn wrong_values_are_answered_with_what_is_expected() {
+fn wrong_usage_has_exit_code_2() {
     let directory = directory();
-    let raw = "transpose a --raw --rows 3 --cols 5 --elem-bytes 4";
-    for (line, words) in [
-        (
-            &*raw.replace("--rows 3", "--rows three"),
-            &["--rows", "whole number from 0", "as in 4"][..],
-        ),
-        (&raw.replace("--cols 5", "--cols -5"), &["--cols"]),
-        (&raw.replace("--elem-bytes 4", "--elem-bytes 0"), &["--elem-bytes", "from 1", "as in 4"]),
-        (&format!("{raw} --batch 1.5"), &["--batch", "whole number", "as in 4"]),
-        ("plan 3x5 --elem-bytes 99999999999999999999", &["--elem-bytes", "from 1"]),
-        ("plan 3x-5 --elem-bytes 4", &["'-5'", "as in 7200x1800"]),
-        ("permute a --axes 1,zero", &["'zero'", "as in 2,0,1"]),
-        ("transpose a --memory 101%", &["101%", "--memory", "at most 100%"]),
-        ("permute --axes 0 2 1 3 a", &["joined by commas, as in --axes 0,2,1,3"]),
-        ("permute a --axes 1 0", &["joined by commas, as in --axes 1,0"]),
-        ("rearrange 'a (b k) -> k a b' k=32 a", &["k=32 is no file", "--size k=32"]),
-        ("transpose a --axes 1,0", &["tip: --axes is an option of: permute, plan, tune"]),
-        ("plan 6 --elem-bytes 4", &["a shape of 1 axis needs --axes or --pattern"]),
-        ("bench --shapes 6", &["the array has 1"]),
-        ("permute a --axes 1;0", &["'1;0'", "as in 2,0,1"]),
-        (
-            "permute a --axes 0,1,1 --raw --shape 3x4x5 --elem-bytes 1",
-            &["--axes 0,1,1 names axis 1 twice"],
-        ),
-        (
-            "plan 3x4x5 --elem-bytes 4 --batch 2 --axes 1,0",
-            &["--axes 1,0 names 2 axes, the array has 3, axes 0 to 2"],
-        ),
-        ("rearrange a", &["a pattern is needed", "b c h w -> b h w c"]),
-        ("rearrange 'a b -> b a'", &["a file is needed"]),
-        ("rearrange a->b 'a b -> b a'", &["one pattern is needed", "./a b -> b a"]),
-        ("rearrange a 'a b -> b a' --size a=x", &["--size", "as in p=16"]),
-        (
-            "rearrange f 'a b->b' --raw --shape 3x4 --elem-bytes 1",
-            &["a is only on the left: turntile rearranges only"],
-        ),
-        ("plan 3x4 --elem-bytes 4 --pattern a->a", &["the left side has 1 axis, the array has 2"]),
-        ("plan 3x4 --elem-bytes 4 --size a=1", &["--size is for axes of a --pattern"]),
-        ("plan 3x4x5 --elem-bytes 4", &["a shape of 3 axes needs --axes"]),
-        ("plan 7200*1800 --elem-bytes 4", &["write 7200x1800", "./7200*1800"]),
-        ("plan a.npy --elem-bytes 4", &["a.npy is taken for a file"]),
-        ("transpose a --memory -5M", &["-5M", "--memory", "as in 64M"]),
-        ("transpose a --workspace -5%", &["-5%", "--workspace", "as in 10%"]),
-        ("permute a --axes 1,0 --raw --elem-bytes 4 --shape -3x5", &["'-3'", "as in 7200x1800"]),
-        ("bench --shapes 3x4x5:1-a-0", &["'a'", "as in 2-0-1"]),
-        ("bench --runs none", &["--runs", "from 1"]),
-        ("tune 3x5 --elem-bytes 4 --budget soon", &["--budget", "seconds, as in 5 or 0.5"]),
-        ("plan 3x4 --elem-bytes 4 --rates f", &["unexpected argument '--rates'"]),
-        ("calibrate", &["unrecognized subcommand 'calibrate'"]),
-    ] {
-        let errors = ended(line, &directory.turntile(line), 2, words);
+    directory.write("a.npy", small());
+    ended("", &directory.turntile(""), 2, &["Usage: turntile <COMMAND>"]);
+    let no_output = "no output: add -o OUT to write the result to OUT, or -i to replace a.npy";
+    let text = r#"
+        turn a.npy | unrecognized subcommand 'turn'
+        permute --axes 1,0 a.npy | `permute` is now: turntile transpose --axes
+        layout a.npy --to soa | `layout` is now: turntile split
+        transpose a.npy | NO_OUTPUT | Usage: turntile transpose [OPTIONS] INPUT... (-o OUT
+        transpose a.npy b.npy | add -i to replace both files, or write `a.npy -o b.npy`
+        transpose a.npy b.npy c.npy | NO_OUTPUT
+        transpose a.npy -i -o b.npy | cannot be used with
+        transpose - -i | --in-place needs files, not standard input
+        transpose a.npy -i --sideways | --sideways
+        transpose a.npy -i --axes 1,zero | 'zero' | for example 2,0,1
+        transpose a.npy -i --axes 1;0 | '1;0' | for example 2,0,1
+        transpose a.npy -i --axes 1,0 --matrices | cannot be used with
+        transpose a.npy -i --order x | 'x' | C, F
+        transpose a.npy -i --memory 50% | --memory | K, M, G or T, for example 64M
+        transpose a.npy -i --memory -5M | -5M | --memory | for example 64M
+        transpose a.npy -i --workspace-limit -5 | --workspace-limit | for example 64M
+        transpose a.npy -i --threads 0 | number of threads from 1 to 65535
+        transpose a.npy -i --threads many | number of threads from 1 to 65535
+        transpose a.npy -i --lock refuse | wait, fail, off
+        transpose a.npy -i --pattern x | tip: --pattern is an option of: plan, tune
+        transpose a.npy -i --route sideways | aligned-slots | three-stage | out-of-place
+        transpose a.npy -i --raw | --raw needs --dtype and --shape
+        transpose a.npy -i --raw --dtype f4 | --raw needs --dtype and --shape
+        transpose a.npy -i --dtype f4 | --raw
+        transpose a.npy -i --offset 8 | --raw
+        transpose a.npy -i --raw --dtype 4 --shape 3x5 | '4' | V12 for any elements of 12 bytes
+        transpose a.npy -i --raw --dtype V0 --shape 3x5 | 'V0'
+        transpose a.npy -i --raw --dtype f4 --shape 3x-5 | '-5' | for example 7200x1800
+        transpose a.npy -i --raw --dtype f4 --shape -1x-1 | 2 extents are -1
+        transpose a.npy -i --raw --dtype f4 --shape 3x5 --tensor w | cannot be used with
+        transpose a.npy -i --raw --dtype f4 --shape 3x5 --member w | --raw and --member
+        transpose a.npy -i --tensor w --member v | cannot be used with
+        rearrange 'a b -> b a' | <INPUT>
+        rearrange 'a b -> b a' a.npy | NO_OUTPUT
+        rearrange 'a b -> b a' a.npy -i --size a=x | --size | for example p=16
+        reorder a.npy -i | --order
+        plan 3x5 | a shape needs --dtype | Usage: turntile plan [OPTIONS]
+        plan 3x-5 --dtype f4 | '-5' | for example 7200x1800
+        plan 7200*1800 --dtype f4 | write 7200x1800 | ./7200*1800
+        plan 3x5 --dtype f3 | 'f3'
+        plan 3x4x5 --dtype f4 | 3 axes need --axes
+        plan 3x4x5 --dtype f4 --batch 2 --axes 1,0 | axes don't match array
+        plan 3x4 --dtype f4 --pattern a->a | the left side has 1 axis, the array has 2
+        plan 3x4 --dtype f4 --size a=1 | --size is for axes of a --pattern
+        plan 3x5 --dtype f4 --batch 1.5 | --batch | integer from 1 | for example 4
+        plan a.npy --dtype f4 | --dtype and --batch are for a shape, a.npy is a file
+        tune 3x5 --dtype f4 --budget soon | --budget | seconds, for example 5 or 0.5
+        bench foo | 'foo' | for example 7200x1800
+        bench 3x5 --runs none | --runs | from 1
+        bench 3x5 --route best,four-stage | aligned-slots | out-of-place
+        "#;
+    for row in table(&text.replace("NO_OUTPUT", no_output)) {
+        let line = row[0];
+        directory.bad(line, 2, &row[1..]);
+        let errors = crate::errors(&directory.turntile(line));
         for word in ["invalid digit", "in string", "literal", "Duration", "usize"] {
             assert!(!errors.contains(word), "{line}: {errors}");
         }
     }
-    // Of the command that was called, and not of all.
-    for (line, usage) in [
-        ("transpose a b c", "turntile transpose [OPTIONS] FILE OUT"),
-        ("plan 3x5", "turntile plan [OPTIONS]"),
+}
+
+#[test]
+fn reports_and_errors_are_json_if_asked_for() {
+    let directory = directory();
+    directory.write("a.npy", npy("'|u1'", 'C', &[30, 50], &noise(1500)));
+    assert_eq!(directory.good("transpose a.npy -i --quiet"), "");
+    let report = directory.json("transpose a.npy -i --json --threads 1 --workspace-limit 1M");
+    let array =
+        |shape: [usize; 2]| json!({ "shape": shape, "dtype": "u1", "itemsize": 1, "order": "C" });
+    assert_eq!(report["before"], array([50, 30]));
+    assert_eq!(report["after"], array([30, 50]));
+    for (name, want) in [
+        ("operation", json!("transpose")),
+        ("file", json!("a.npy")),
+        ("output", json!("a.npy")),
+        ("bytes", json!(1500)),
+        ("written", json!(true)),
+        ("dry_run", json!(false)),
+        ("blocks", Value::Null),
+        ("wisdom_rejected", Value::Null),
     ] {
-        directory.bad(line, 2, &[usage]);
+        assert_eq!(report[name], want, "{name}");
     }
+    assert!(report["route"].is_string() && report["plan"].as_str().unwrap().contains("50x30 w1"));
+    assert!(report["workspace_bytes"].as_u64().unwrap() <= 1 << 20);
+    let seconds = report["seconds"]["transpose"].as_f64().unwrap();
+    near(report["gb_per_s"].as_f64().unwrap() * seconds * 1e9, 2.0 * 1500.0, 1e-9);
+    let unmoved = directory.json("reorder a.npy --order C -i --json");
+    assert_eq!((&unmoved["written"], &unmoved["gb_per_s"]), (&json!(false), &Value::Null));
+
+    for (line, code) in [
+        ("transpose none.npy -i --json", 1),
+        ("plan 3x5 --dtype f4 --json --device abacus", 1),
+        ("split none.npy --into new --json", 1),
+        ("transpose --json", 2),
+        ("transpose a.npy --json", 2),
+        ("plan 3x5 --dtype f4 --json --device", 2),
+    ] {
+        let output = directory.turntile(line);
+        let errors = ended(line, &output, code, &["error: "]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let error = report["error"].as_str().unwrap();
+        assert!(errors.contains(error.lines().next().unwrap()), "{line}: {error}");
+    }
+    assert!(directory.good("transpose --help --json").contains("Usage"));
+}
+
+/// Sizes have units of powers of 1024.
+#[test]
+fn verbose_reports_have_the_plan() {
+    let directory = directory();
+    directory.write("a.npy", npy("'<f4'", 'C', &[600, 400], &noise(960_000)));
+    for (line, words) in [
+        ("-i --dry-run", &["a.npy: 600x400 f4 -> 400x600 f4, not written\n"][..]),
+        ("-o b.npy --dry-run", &[", not written -> b.npy\n"]),
+        ("-i --dry-run -v", &["600x400 w4 on ", " workspace ", "960.0 KB of data"]),
+        ("-i --dry-run -v --memory 1M", &[" in blocks of 736.0 KB, runs of at least "]),
+        ("-o b.npy -v --memory 1.5M", &["read in ", "memory limit 1.6 MB"]),
+    ] {
+        let text = directory.good(&format!("transpose a.npy {line}"));
+        for word in words {
+            assert!(text.contains(word), "{line}: {text}");
+        }
+        assert_eq!(text.lines().count() > 1, line.contains("-v"), "{text}");
+    }
+    directory.bad("transpose a.npy -o no/b.npy --dry-run", 1, &["no directory"]);
+    assert!(directory.read("a.npy").len() == 960_128);
 }
 
 #[cfg(unix)]
 #[test]
-fn names_do_no_harm_to_a_terminal() {
+fn names_are_escaped() {
     let directory = directory();
     let name = "\x1b[31mred\n.npy";
-    let run = |name: &str| directory.command("transpose").arg(name).output().unwrap();
+    let run = |name: &str| directory.command("transpose -i").arg(name).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     let missing = text(run(name).stderr);
     assert!(missing.contains("\\u{1b}[31mred\\n.npy") && !missing.contains('\x1b'), "{missing}");
-    fs::write(directory.at(name), small()).unwrap();
+    directory.write(name, small());
     let done = text(run(name).stdout);
     assert!(done.contains("\\u{1b}[31mred\\n.npy: 3x5") && !done.contains('\x1b'), "{done}");
-}
-
-#[test]
-fn no_wisdom_file_is_no_fault() {
-    let directory = directory();
-    directory.write("a.npy", small());
-    let run = |line: &str| directory.command(line).env("TURNTILE_WISDOM", "").output().unwrap();
-    assert!(run("transpose a.npy").status.success());
-    let tuned = run("tune 30x50 --elem-bytes 4 --budget 0");
-    assert!(String::from_utf8(tuned.stdout).unwrap().contains("not remembered"));
-    let line = "tune 30x50 --elem-bytes 4 --budget 0 --wisdom no/where.json";
-    directory.bad(line, 1, &["no directory no"]);
-    assert!(!directory.at("no").exists());
-    let (bad, line) = ("bad.json", "tune 30x50 --elem-bytes 4 --budget 0");
-    directory.write(bad, b"bad");
-    let run = directory.command(line).env("TURNTILE_WISDOM", bad).output().unwrap();
-    let text = String::from_utf8(run.stdout).unwrap();
-    assert!(text.contains("\nnot remembered: wisdom file bad.json is damaged: "), "{text}");
-    // What is named is not written over where it may not be.
-    let mut permissions = fs::metadata(directory.at(bad)).unwrap().permissions();
-    permissions.set_readonly(true);
-    fs::set_permissions(directory.at(bad), permissions).unwrap();
-    let words = ["is write-protected; make it writable or name another file with --wisdom"];
-    directory.bad(&format!("{line} --wisdom {bad}"), 1, &words);
-}
-
-#[test]
-fn plans_begin_with_words() {
-    let directory = directory();
-    let text = directory.good("plan 19968x12032 --elem-bytes 4 --device h200");
-    let first = text.lines().next().unwrap();
-    assert_eq!(first, "Moves 961.0 MB in 2 passes, about 993 us, 234.6 KB of extra memory.");
-    let becomes = "\nThe 19968 x 12032 matrix of 4-byte elements becomes 12032 x 19968 where it lies.\nFirst ";
-    assert!(text.contains(becomes) && text.contains("\nThen "), "{text}");
-    assert!(directory.good("plan 1x99 --elem-bytes 4").starts_with("Moves nothing.\n"));
-    // A single stage is not the first of several.
-    let single = directory.good("plan 1000000x1000 --elem-bytes 8000 --route one-stage");
-    assert!(single.starts_with("Moves 8.00 TB in 1 pass, about "), "{single}");
-    assert!(single.contains("\nAll elements are moved") && !single.contains("First"), "{single}");
 }

@@ -1,218 +1,133 @@
-//! What becomes of files.
+//! Results: what each operation makes of .npy and headerless files.
 
-use std::fs;
+use crate::{Operation, directory, noise, npy, numbers, permuted, table, transposed};
 
-use crate::{directory, noise, npy, transposed};
+const RECORD: &str = "[('a', '<f8'), ('b', '|u1')]";
 
 #[test]
-fn npy_files_are_transposed_in_place_and_elsewhere() {
+fn matrices_are_transposed_in_place_and_elsewhere() {
     let directory = directory();
-    let path = directory.at("a.npy");
-    for (rows, cols) in [(1797, 64), (61, 67), (1, 9), (9, 1), (1, 1), (0, 5), (5, 0), (64, 64)] {
-        for (descr, elem) in [("'<f4'", 4), ("'|V7'", 7), ("[('a', '<f8'), ('b', '|u1')]", 9)] {
-            let data = noise(rows * cols * elem);
-            fs::write(&path, npy(descr, false, &format!("({rows}, {cols})"), &data)).unwrap();
+    let shapes = [(1797, 64), (61, 67), (1, 9), (9, 1), (1, 1), (0, 5), (5, 0), (64, 64)];
+    for (rows, cols) in shapes {
+        for (descr, itemsize) in [("'<f4'", 4), ("'|V7'", 7), (RECORD, 9)] {
+            let data = noise(rows * cols * itemsize);
+            directory.write("a.npy", npy(descr, 'C', &[rows, cols], &data));
             let text = directory.good("transpose a.npy -o b.npy");
-            assert!(text.contains(&format!("{rows}x{cols}")) && text.contains("b.npy"), "{text}");
-            let want = transposed(&data, rows, cols, elem);
-            let want = npy(descr, false, &format!("({cols}, {rows})"), &want);
+            let name = if itemsize == 9 { "V9" } else { descr.trim_matches(['\'', '<', '|']) };
+            let change = format!("a.npy: {rows}x{cols} {name} -> {cols}x{rows} {name}");
+            assert!(text.starts_with(&change) && text.ends_with(" -> b.npy\n"), "{text}");
+            let want = npy(descr, 'C', &[cols, rows], &transposed(&data, rows, cols, itemsize));
             assert!(directory.read("b.npy") == want, "{rows}x{cols}");
-            directory.good("transpose a.npy");
-            assert!(fs::read(&path).unwrap() == want, "{rows}x{cols}");
+            directory.good("transpose a.npy -i");
+            assert!(directory.read("a.npy") == want, "{rows}x{cols}");
+            // An output may exist, and may be the input.
+            directory.good("transpose b.npy --output ./b.npy");
+            directory.good("transpose b.npy -o a.npy");
+            assert!(directory.read("a.npy") == want, "{rows}x{cols}");
         }
     }
     assert_eq!(directory.files().len(), 2);
 }
 
-#[test]
-fn raw_files_are_transposed() {
-    let directory = directory();
-    let path = directory.at("a.bin");
-    for (batch, rows, cols, elem) in
-        [(1, 13, 29, 1), (3, 10, 4, 12), (2, 7, 7, 100), (1, 0, 3, 8), (5, 1, 6, 3)]
-    {
-        let data = noise(batch * rows * cols * elem);
-        fs::write(&path, &data).unwrap();
-        let line = format!(
-            "transpose a.bin --raw --rows {rows} --cols {cols} --elem-bytes {elem} --batch {batch}"
-        );
-        directory.good(&line);
-        assert!(fs::read(&path).unwrap() == transposed(&data, rows, cols, elem), "{line}");
-    }
-}
+const OPERATIONS: &str = "
+    C 5x7     | transpose                                    | 5x7 1,0         | C 7x5
+    F 5x7     | transpose                                    | 5x7 1,0         | F 7x5
+    C 35      | transpose                                    | 35 0            | C 35
+    C -       | transpose                                    | - -             | C -
+    C 5x7     | transpose --axes 1,0                         | 5x7 1,0         | C 7x5
+    C 5x7     | transpose --axes 0,1                         | 5x7 0,1         | C 5x7
+    C 4x3x5x2 | transpose --axes 2,0,-1,1                    | 4x3x5x2 2,0,3,1 | C 5x4x2x3
+    F 4x3x5x2 | transpose --axes 2,0,3,1                     | 4x3x5x2 2,0,3,1 | F 5x4x2x3
+    C 4x3x5   | transpose --axes 2,1,0                       | 4x3x5 2,1,0     | C 5x3x4
+    C 4x3x5   | transpose --matrices                         | 4x3x5 0,2,1     | C 4x5x3
+    F 4x3x5   | transpose --matrices                         | 4x3x5 0,2,1     | F 4x5x3
+    C 5x7     | transpose --order F                          | 5x7 1,0         | F 7x5
+    F 4x3x5   | transpose --axes 2,1,0 --order c             | 4x3x5 2,1,0     | C 5x3x4
+    F 4x3x5   | transpose --axes 0,2,1 --order C             | 4x3x5 0,2,1     | C 4x5x3
+    F 4x3x5   | transpose --axes 0,2,1 --order F             | 4x3x5 0,2,1     | F 4x5x3
+    C 4x3x5   | reorder --order F                            | 4x3x5 0,1,2     | F 4x3x5
+    F 4x3x5   | reorder --order C                            | 4x3x5 0,1,2     | C 4x3x5
+    C 4x3x5   | reorder --order C                            | 4x3x5 0,1,2     | C 4x3x5
+    C 30      | reorder --order F                            | 30 0            | F 30
+    C 4x6x5   | rearrange 'a (b c) d -> (d b) c a' --size c=3 | 4x2x3x5 3,1,2,0 | C 10x3x4
+    F 5x6x4   | rearrange 'd (b c) a -> a (c b) d' --size c=3,b=2 | 5x2x3x4 3,2,1,0 | F 4x6x5
+    C 4x6x5   | rearrange 'a (b c) d -> (d b) c a' --size c=3 --order F | 4x2x3x5 3,1,2,0 | F 10x3x4
+    C 4x6x5   | rearrange '... -> (...)'                     | 120 0           | C 120
+    C 4x6x5   | rearrange 'a b c -> a 1 (b c)'               | 120 0           | C 4x1x30
+    C 20      | rearrange '(n c) -> c n' --size c=2          | 10x2 1,0        | C 2x10";
 
+/// Compares .npy files and headerless files with the same data, in memory and in blocks.
 #[test]
-fn raw_arrays_are_reported_by_their_extents() {
+fn operations_follow_numpy() {
     let directory = directory();
-    directory.write("a.bin", noise(3 * 10 * 4 * 12));
-    // A batch of one is no axis.
-    for (extents, before, after, text) in [
-        (
-            "--rows 10 --cols 4 --batch 3",
-            vec![3, 10, 4],
-            vec![3, 4, 10],
-            "3x10x4 elements of 12 bytes -> 3x4x10 ",
-        ),
-        ("--rows 30 --cols 4", vec![30, 4], vec![4, 30], "30x4 elements of 12 bytes -> 4x30 "),
-        ("--rows 1 --cols 120", vec![1, 120], vec![120, 1], "1x120 elements of 12 bytes -> 120x1;"),
-    ] {
-        let line = format!("transpose a.bin -o b.bin --raw {extents} --elem-bytes 12");
-        let report = directory.json(&format!("{line} --json"));
-        let array = |shape| serde_json::json!({ "shape": shape, "type": null, "elem_bytes": 12, "order": null });
-        assert_eq!(report["before"], array(before), "{line}");
-        assert_eq!(report["after"], array(after), "{line}");
-        assert!(directory.good(&line).contains(text), "{line}");
-    }
-}
-
-#[test]
-fn reordering_turns_the_axes_round() {
-    let directory = directory();
-    let path = directory.at("a.npy");
-    let data = noise(2 * 3 * 5 * 4);
-    let c_file = npy("'<i4'", false, "(2, 3, 5)", &data);
-    let (mut want, mut at) = (vec![0; data.len()], 0);
-    for i in 0..2 {
-        for j in 0..3 {
-            for k in 0..5 {
-                let to = (k * 6 + j * 2 + i) * 4;
-                want[to..to + 4].copy_from_slice(&data[at..at + 4]);
-                at += 4;
-            }
+    for columns in table(OPERATIONS) {
+        let operation = Operation::parse(&columns);
+        let Operation { line, from: (order, shape), to, .. } = &operation;
+        let [data, moved] = operation.data(6);
+        let [before, after] = operation.files("'|V6'", &[data.clone(), moved.clone()]);
+        for how in ["-o b.npy", "-i", "-i --memory 1M", "-o b.npy --memory 1M", "-i --threads 1"] {
+            directory.write("a.npy", &before);
+            directory.write("b.npy", &before);
+            let name = if how.starts_with("-i") { "b.npy" } else { "a.npy" };
+            directory.good(&format!("{line} {name} {how}"));
+            assert!(directory.read("b.npy") == after, "{line} {order} {shape:?} {how}");
+        }
+        // A headerless input has the order of the result; for `reorder`, the other order.
+        let raw_order = match (line.starts_with("reorder"), line.contains("--order")) {
+            (true, _) if to.0 == 'C' => 'F',
+            (false, true) => to.0,
+            _ => 'C',
+        };
+        if *order != raw_order || shape.is_empty() {
+            continue;
+        }
+        let extents = columns[0][1..].trim();
+        for extents in [extents, &extents.replacen(&shape[0].to_string(), "-1", 1)] {
+            directory.write("a.bin", [b"7", &*data, b"after"].concat());
+            let raw = format!("--raw --dtype V6 --shape {extents} --offset 1 --tail 5");
+            let report = directory.json(&format!("{line} a.bin -i {raw} --json"));
+            assert_eq!(report["before"]["shape"], serde_json::json!(shape), "{line}");
+            assert_eq!(report["after"]["order"], to.0.to_string(), "{line}");
+            assert!(directory.read("a.bin") == [b"7", &*moved, b"after"].concat(), "{line}");
         }
     }
-    fs::write(&path, &c_file).unwrap();
-    assert!(directory.good("reorder a.npy --to c").contains("nothing to do"));
-    assert!(directory.good("reorder a.npy --to fortran").contains("c order -> fortran order"));
-    assert!(fs::read(&path).unwrap() == npy("'<i4'", true, "(2, 3, 5)", &want));
-    directory.good("reorder a.npy --to c");
-    assert!(fs::read(&path).unwrap() == c_file);
-    // The same order elsewhere is a copy.
-    directory.good("reorder a.npy --to c --output b.npy");
-    assert!(directory.read("b.npy") == c_file);
-    // One axis has both orders: the header alone changes.
-    fs::write(&path, npy("'<i4'", false, "(30,)", &data)).unwrap();
-    assert!(directory.good("reorder a.npy --to fortran").contains("no element had to move"));
-    assert!(fs::read(&path).unwrap() == npy("'<i4'", true, "(30,)", &data));
 }
 
 #[test]
-fn axes_are_permuted() {
+fn headerless_matrices_are_transposed_one_by_one() {
     let directory = directory();
-    let path = directory.at("a.npy");
-    let (extents, axes) = ([4, 3, 5, 2], [2, 0, 3, 1]);
-    let data = noise(4 * 3 * 5 * 2 * 6);
-    let mut want = Vec::new();
-    for (c, a, d, b) in (0..5 * 4 * 2 * 3).map(|k| (k / 24, k / 6 % 4, k / 3 % 2, k % 3)) {
-        let at = (((a * extents[1] + b) * extents[2] + c) * extents[3] + d) * 6;
-        want.extend_from_slice(&data[at..at + 6]);
+    for (batch, rows, cols, itemsize) in
+        [(1, 13, 29, 1), (3, 10, 4, 12), (2, 7, 7, 100), (1, 0, 3, 8), (5, 1, 6, 3)]
+    {
+        let data = noise(batch * rows * cols * itemsize);
+        directory.write("a.bin", &data);
+        let shape = format!("--dtype V{itemsize} --shape {batch}x{rows}x{cols}");
+        let text = directory.good(&format!("transpose --matrices --raw {shape} a.bin -i"));
+        let change = format!("{batch}x{rows}x{cols} V{itemsize} -> {batch}x{cols}x{rows}");
+        assert!(text.contains(&change), "{text}");
+        let want = permuted(&data, &[batch, rows, cols], &[0, 2, 1], itemsize);
+        assert!(directory.read("a.bin") == want, "{shape}");
     }
-    let named = axes.map(|axis| axis.to_string()).join(",");
-    fs::write(&path, npy("'|V6'", false, "(4, 3, 5, 2)", &data)).unwrap();
-    let text = directory.good(&format!("permute a.npy --axes {named}"));
-    assert!(text.contains("4x3x5x2") && text.contains("5x4x2x3"), "{text}");
-    assert!(fs::read(&path).unwrap() == npy("'|V6'", false, "(5, 4, 2, 3)", &want));
-    // Back again, headerless.
-    directory.write("b.bin", &want);
-    let raw = "permute b.bin -o c.bin --raw --shape 5x4x2x3 --elem-bytes 6 --axes 1,3,0,2";
-    let report = directory.json(&format!("{raw} --json"));
-    assert_eq!(report["after"]["shape"], serde_json::json!([4, 3, 5, 2]));
-    assert!(directory.read("c.bin") == data);
-    // In Fortran order the axes lie the other way round: transpose().transpose(axes) of what was written.
-    fs::write(&path, npy("'|V6'", true, "(2, 5, 3, 4)", &data)).unwrap();
-    directory.good("permute a.npy --axes 2,0,3,1");
-    assert!(
-        fs::read(&path).unwrap()
-            == npy("'|V6'", true, "(3, 2, 4, 5)", &{
-                let mut want = Vec::new();
-                // Memory lay as [4][3][5][2] = (d, c, b, a); it is to lie as [5][4][2][3] = (b, d, a, c).
-                for (b, d, a, c) in (0..120).map(|k| (k / 24, k / 6 % 4, k / 3 % 2, k % 3)) {
-                    let at = (((d * 3 + c) * 5 + b) * 2 + a) * 6;
-                    want.extend_from_slice(&data[at..at + 6]);
-                }
-                want
-            })
-    );
 }
 
+/// Types are named as in the header, whose text of the type is unchanged.
 #[test]
-fn patterns_split_permute_and_join() {
+fn reports_name_types_and_orders() {
     let directory = directory();
-    let data = noise(4 * 6 * 5 * 6);
-    // a (b c) d -> (d b) c a, of b = 2 and c = 3.
-    let mut want = Vec::new();
-    for (d, b, c, a) in (0..120).map(|k| (k / 24, k / 12 % 2, k / 4 % 3, k % 4)) {
-        let at = ((a * 6 + b * 3 + c) * 5 + d) * 6;
-        want.extend_from_slice(&data[at..at + 6]);
+    for row in table(
+        "'>i2'           | C 3x6 | transpose         | 3x6 >i2 -> 6x3 >i2
+         '<f1'           | F 6x6 | transpose         | 6x6 f1 -> 6x6 f1
+         [('x', '<i2')]  | C 3x6 | transpose         | 3x6 V2 -> 6x3 V2
+         '<i2'           | C 3x6 | reorder --order F | 3x6 i2 in C order -> 3x6 i2 in F order
+         '<i2'           | C 3x6 | reorder --order C | 3x6 i2, unchanged
+                         | C 3x6 | transpose --raw --dtype >u2 --shape 3x6 | 3x6 >u2 -> 6x3 >u2",
+    ) {
+        let [descr, array, line, want] = row[..] else { panic!("{row:?}") };
+        let header = npy(descr, array.chars().next().unwrap(), &numbers(&array[2..]), b"");
+        let header = if descr.is_empty() { Vec::new() } else { header };
+        directory.write("a", [header, noise(36)].concat());
+        directory.good(&format!("{line} a -o b"));
+        assert_eq!(directory.good(&format!("{line} a -i")), format!("a: {want}\n"));
+        assert!(directory.read("a") == directory.read("b"), "{line}");
     }
-    let before = npy("'|V6'", false, "(4, 6, 5)", &data);
-    let after = npy("'|V6'", false, "(10, 3, 4)", &want);
-    let pattern = "'a (b c) d -> (d b) c a' --size c=3";
-    for line in [
-        format!("rearrange a.npy {pattern}"),
-        format!("rearrange {pattern} a.npy --memory 1M"),
-        format!("rearrange -i {pattern},b=2 a.npy"),
-    ] {
-        directory.write("a.npy", &before);
-        let text = directory.good(&line);
-        assert!(text.contains("4x6x5") && text.contains("10x3x4"), "{text}");
-        assert!(directory.read("a.npy") == after, "{line}");
-    }
-    // Back again, into another file.
-    let back = "'(d b) c a -> a (b c) d' --size d=5";
-    directory.good(&format!("rearrange a.npy {back} b.npy"));
-    assert!(directory.read("b.npy") == before);
-    // Headerless, where the shape is an option.
-    directory.write("b.bin", &want);
-    let raw = format!("rearrange b.bin {back} -o c.bin --raw --shape 10x3x4 --elem-bytes 6");
-    let report = directory.json(&format!("{raw} --json"));
-    assert_eq!(report["before"]["shape"], serde_json::json!([10, 3, 4]));
-    assert_eq!(report["after"]["shape"], serde_json::json!([4, 6, 5]));
-    assert!(directory.read("c.bin") == data);
-    directory.bad(&raw.replace("10x3x4", "10x3x8"), 1, &["expected 1440 bytes (10 x 3 x 8 x 6)"]);
-    // One axis, and none; and axes of 1 alone, which move nothing.
-    for (pattern, shape) in [("'... -> (...)'", "(120,)"), ("'a b c -> a 1 (b c)'", "(4, 1, 30)")] {
-        directory.write("a.npy", &before);
-        directory.good(&format!("rearrange a.npy {pattern}"));
-        assert!(directory.read("a.npy") == npy("'|V6'", false, shape, &data), "{pattern}");
-    }
-    // In Fortran order the array of that shape is rearranged, and the result is in that order too: here [d][bc][a].
-    directory.write("a.npy", npy("'|V6'", true, "(5, 6, 4)", &data));
-    directory.good("rearrange a.npy 'd (b c) a -> a (c b) d' --size c=3");
-    let mut want = Vec::new();
-    for (d, c, b, a) in (0..120).map(|k| (k / 24, k / 8 % 3, k / 4 % 2, k % 4)) {
-        let at = ((a * 6 + b * 3 + c) * 5 + d) * 6;
-        want.extend_from_slice(&data[at..at + 6]);
-    }
-    assert!(directory.read("a.npy") == npy("'|V6'", true, "(4, 6, 5)", &want));
-}
-
-#[test]
-fn output_may_be_the_input() {
-    let directory = directory();
-    let data = noise(15);
-    directory.write("a.npy", npy("'|u1'", false, "(3, 5)", &data));
-    directory.good("transpose a.npy --output ./a.npy");
-    let want = npy("'|u1'", false, "(5, 3)", &transposed(&data, 3, 5, 1));
-    assert!(directory.files() == [("a.npy".to_string(), want)]);
-}
-
-/// Flat data are an array of one axis.
-#[test]
-fn one_axis_is_a_shape() {
-    let directory = directory();
-    directory.write("flat", b"abcdef");
-    let raw = "--raw --shape 6 --elem-bytes 1 flat";
-    directory.good(&format!("rearrange '(n c) -> c n' --size c=2 {raw}"));
-    assert_eq!(directory.read("flat"), b"acebdf");
-    directory.good(&format!("permute --axes 0 {raw}"));
-    assert_eq!(directory.read("flat"), b"acebdf");
-    let pattern = "6 --elem-bytes 1 --pattern '(a b) -> b a' --size a=2";
-    assert!(directory.good(&format!("plan {pattern}")).contains("The 2 x 3 matrix"));
-    directory.good(&format!("tune {pattern} --budget 0"));
-    directory.bad(
-        &raw.replace("--raw", "rearrange 'a -> a' --raw").replace('6', "5"),
-        1,
-        &["got 6"],
-    );
 }

@@ -1,4 +1,4 @@
-//! Permissions, access lists, attributes, owners: what may not become wider, and what another's file is.
+//! Owners, permissions, access lists, attributes: no user gains access, and files of others are rejected.
 
 use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::{Directory, directory, ended, small};
 use rustix::fs::{XattrFlags, fgetxattr, setxattr};
 
-/// The user whom nothing belongs to.
+/// A user who owns nothing.
 const NOBODY: u32 = 65534;
 
 fn superuser() -> bool {
@@ -33,7 +33,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o7777
 }
 
-/// An access list by which the owner and NOBODY may read and write, the file's group may nothing.
+/// Returns an access list: the owner and NOBODY may read and write, the file's group has no access.
 fn access_list() -> Vec<u8> {
     let entry = |tag: u16, bits: u16, id: u32| {
         [&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat()
@@ -70,28 +70,28 @@ fn access_lists_and_attributes_stay() {
     }
     let before = (mode(&path), attribute(&path, LIST), attribute(&path, "user.note"));
     assert_eq!((before.0, before.1.is_some()), (0o660, true));
-    directory.good("transpose a.npy");
+    directory.good("transpose a.npy -i");
     assert_eq!((mode(&path), attribute(&path, LIST), attribute(&path, "user.note")), before);
-    // The group's bits are the list's mask; without the list they would let the group in.
+    // The group's bits are the mask of the list; without the list they would give the group access.
     directory.good("transpose a.npy --output b.npy");
     assert_eq!(mode(&directory.at("b.npy")), 0o600);
 }
 
 #[test]
-fn what_a_directory_gives_to_new_files_is_not_given_to_old_ones() {
+fn default_access_lists_of_a_directory_do_not_apply() {
     let directory = directory();
     write(&directory, "a.npy", 0o640);
     let default = "system.posix_acl_default";
     if setxattr(directory.path(), default, &access_list(), XattrFlags::empty()).is_err() {
         return eprintln!("not tested: this file system has no access lists");
     }
-    directory.good("transpose a.npy");
+    directory.good("transpose a.npy -i");
     let path = directory.at("a.npy");
     assert_eq!((mode(&path), attribute(&path, LIST)), (0o640, None));
 }
 
 #[test]
-fn new_files_are_no_wider_than_their_source() {
+fn new_files_have_no_more_permissions_than_their_source() {
     let directory = directory();
     for bits in [0o600, 0o640, 0o400] {
         write(&directory, "a.npy", bits);
@@ -102,19 +102,20 @@ fn new_files_are_no_wider_than_their_source() {
     }
 }
 
-/// Runs the command as NOBODY.
+/// Copies the command to where NOBODY can run it.
+fn copy_command(directory: &Directory) {
+    fs::create_dir(directory.at("bin")).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_turntile"), directory.at("bin/turntile")).unwrap();
+}
+
+/// Runs the copied command as NOBODY.
 fn as_nobody(directory: &Directory, line: &str) -> Output {
-    let binary = directory.at("bin/turntile");
-    if !binary.exists() {
-        fs::create_dir(directory.at("bin")).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_turntile"), &binary).unwrap();
-    }
-    let mut command = Command::new(binary);
+    let mut command = Command::new(directory.at("bin/turntile"));
     command.args(line.split_whitespace()).env_remove("TURNTILE_WISDOM").current_dir(directory);
     command.uid(NOBODY).gid(NOBODY);
     loop {
         match command.output() {
-            // A test that forked meanwhile has the copy open for writing yet.
+            // A test that forked meanwhile still has the copy open for writing.
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
                 thread::sleep(Duration::from_millis(10));
             }
@@ -124,45 +125,44 @@ fn as_nobody(directory: &Directory, line: &str) -> Output {
 }
 
 #[test]
-fn files_of_others_are_refused_before_any_work() {
+fn files_of_others_are_rejected_before_any_work() {
     if !superuser() {
         return;
     }
     let directory = directory();
     write(&directory, "a.npy", 0o666);
+    copy_command(&directory);
     let before = directory.files();
     for bits in [0o777, 0o1777] {
         fs::set_permissions(directory.path(), Permissions::from_mode(bits)).unwrap();
-        let line = "transpose a.npy";
+        let line = "transpose a.npy -i";
         ended(line, &as_nobody(&directory, line), 1, &["belongs to user 0, group 0", "--output"]);
         assert!(directory.files() == before);
         assert_eq!(fs::metadata(directory.at("a.npy")).unwrap().uid(), 0);
     }
     let output = as_nobody(&directory, "transpose a.npy --output b.npy");
     assert!(output.status.success(), "{output:?}");
-    // The superuser may, and the file stays its owner's.
-    directory.good("transpose b.npy");
+    // The superuser may, and the owner stays.
+    directory.good("transpose b.npy -i");
     let metadata = fs::metadata(directory.at("b.npy")).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (NOBODY, NOBODY));
 }
 
-/// Checked before the measuring: each of these would take years.
+/// Checked before measuring, which would take years.
 #[test]
-fn measures_that_cannot_be_kept_are_refused_before_they_are_made() {
+fn wisdom_files_that_cannot_be_written_are_rejected_before_measuring() {
     if !superuser() {
         return;
     }
     let directory = directory();
     fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(directory.at("theirs")).unwrap();
-    directory.good("tune 3x4 --elem-bytes 4 --budget 0 --wisdom theirs/fixed");
+    copy_command(&directory);
+    directory.good("tune 3x4 --dtype f4 --budget 0 --wisdom theirs/fixed");
     fs::set_permissions(directory.at("theirs"), Permissions::from_mode(0o777)).unwrap();
     for (line, words) in [
-        ("tune 30x40 --elem-bytes 4 --budget 1e9 --wisdom w", "cannot make a temporary file in "),
-        (
-            "tune 30x40 --elem-bytes 4 --budget 1e9 --wisdom theirs/fixed",
-            "fixed is write-protected",
-        ),
+        ("tune 30x40 --dtype f4 --budget 1e9 --wisdom w", "cannot write to "),
+        ("tune 30x40 --dtype f4 --budget 1e9 --wisdom theirs/fixed", "fixed is write-protected"),
     ] {
         let before = directory.files();
         ended(line, &as_nobody(&directory, line), 1, &[words]);
@@ -171,7 +171,7 @@ fn measures_that_cannot_be_kept_are_refused_before_they_are_made() {
 }
 
 #[test]
-fn a_new_file_of_another_group_is_not_for_that_group() {
+fn a_new_file_of_another_group_gives_that_group_no_access() {
     if !superuser() {
         return;
     }
@@ -183,7 +183,7 @@ fn a_new_file_of_another_group_is_not_for_that_group() {
 }
 
 #[test]
-fn what_is_fixed_is_refused_before_any_work() {
+fn immutable_files_are_rejected_before_any_work() {
     let directory = directory();
     write(&directory, "a.npy", 0o644);
     let chattr = |flag: &str, name: &str| {
@@ -194,8 +194,8 @@ fn what_is_fixed_is_refused_before_any_work() {
         if !chattr(&format!("+{flag}"), "a.npy") {
             return eprintln!("not tested: chattr +{flag} is not possible here");
         }
-        directory.bad("transpose a.npy", 1, &["a.npy is write-protected", "--output"]);
+        directory.bad("transpose a.npy -i", 1, &["a.npy is write-protected", "--output"]);
         assert!(chattr(&format!("-{flag}"), "a.npy"));
     }
-    directory.good("transpose a.npy");
+    directory.good("transpose a.npy -i");
 }

@@ -1,4 +1,4 @@
-//! Several programs at one file.
+//! Several programs and one file.
 
 use std::fs::{self, File};
 use std::process::Stdio;
@@ -6,13 +6,13 @@ use std::process::Stdio;
 use crate::{directory, errors, pair, small};
 
 #[test]
-fn runs_at_once_take_turns() {
+fn concurrent_runs_take_turns() {
     let directory = directory();
     let [before, after] = pair(3001, 2003);
     directory.write("a.npy", &before);
     for (runs, want) in [(2, &before), (3, &after)] {
         let start =
-            |_| directory.command("transpose a.npy --quiet").stderr(Stdio::null()).spawn().unwrap();
+            |_| directory.command("transpose a.npy -i -q").stderr(Stdio::null()).spawn().unwrap();
         let started: Vec<_> = (0..runs).map(start).collect();
         for mut run in started {
             assert!(run.wait().unwrap().success());
@@ -21,70 +21,70 @@ fn runs_at_once_take_turns() {
     }
 }
 
-/// One makes the new file; the other is refused, before the work or after it.
+/// One creates the file. The other replaces it afterwards, or fails and leaves it.
 #[test]
-fn one_of_two_makes_a_new_file() {
+fn concurrent_runs_create_one_file() {
     let directory = directory();
     let [before, after] = pair(3001, 2003);
     directory.write("a.npy", &before);
     for _ in 0..3 {
         let start = |_| {
-            directory.command("transpose a.npy b.npy -q").stderr(Stdio::piped()).spawn().unwrap()
+            let mut command = directory.command("transpose a.npy -o b.npy -q");
+            command.stderr(Stdio::piped()).spawn().unwrap()
         };
-        let started = [0, 1].map(start);
-        let mut ends = started.map(|run| run.wait_with_output().unwrap());
-        ends.sort_by_key(|end| end.status.code());
-        assert_eq!(ends.each_ref().map(|end| end.status.code()), [Some(0), Some(1)]);
-        let errors = errors(&ends[1]);
-        assert!(errors.contains("b.npy was made") || errors.contains("b.npy is there"), "{errors}");
+        for run in [0, 1].map(start) {
+            let end = run.wait_with_output().unwrap();
+            let errors = errors(&end);
+            let is_second = errors.contains("b.npy was created by another program");
+            assert_eq!(end.status.code(), Some(i32::from(is_second)), "{errors}");
+        }
         assert!(directory.read("b.npy") == after);
         fs::remove_file(directory.at("b.npy")).unwrap();
     }
+    assert_eq!(directory.files().len(), 1);
 }
 
-/// However often the file is replaced and locked anew meanwhile.
+/// However often the file is replaced and locked again meanwhile.
 #[cfg(unix)]
 #[test]
-fn waiting_is_reported_once_or_not_at_all() {
+fn waiting_is_reported_once() {
     use std::thread::sleep;
     use std::time::Duration;
-    let array = small();
     for (quiet, lines) in [("", 1), ("-q", 0)] {
         let directory = directory();
-        let at = |name: &str| directory.at(name);
         let locked = |name: &str| {
-            fs::write(at(name), &array).unwrap();
-            let file = File::open(at(name)).unwrap();
+            directory.write(name, small());
+            let file = File::open(directory.at(name)).unwrap();
             file.lock().unwrap();
             file
         };
         let mut first = locked("a.npy");
-        let mut command = directory.command(&format!("transpose a.npy {quiet}"));
+        let mut command = directory.command(&format!("transpose a.npy -i {quiet}"));
         let run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         for _ in 0..3 {
-            // By now it waits for the file that is there.
+            // By now the run waits for the current file.
             sleep(Duration::from_millis(200));
             let next = locked("next.npy");
-            fs::rename(at("next.npy"), at("a.npy")).unwrap();
+            fs::rename(directory.at("next.npy"), directory.at("a.npy")).unwrap();
             first = next;
         }
         drop(first);
         let output = run.wait_with_output().unwrap();
         let errors = errors(&output);
         assert_eq!(output.status.code(), Some(0), "{errors}");
-        assert_eq!(errors.matches("waiting for ").count(), lines, "{errors}");
+        assert_eq!(errors.matches("note: waiting for ").count(), lines, "{errors}");
         assert_eq!(errors.lines().count(), lines, "{errors}");
     }
 }
 
 #[test]
-fn a_locked_file_is_refused_where_it_is_not_to_be_waited_for() {
+fn locked_files_are_rejected_if_asked_for() {
     let directory = directory();
     directory.write("a.npy", small());
     let reader = File::open(directory.at("a.npy")).unwrap();
     reader.lock_shared().unwrap();
-    directory.bad("transpose a.npy --lock refuse", 1, &["a.npy is locked", "--lock wait"]);
-    directory.good("transpose a.npy --lock refuse --output b.npy");
-    directory.bad("transpose b.npy --lock refuse --output a.npy", 1, &["a.npy is locked"]);
-    directory.good("transpose a.npy --lock off");
+    directory.bad("transpose a.npy -i --lock fail", 1, &["a.npy is locked", "--lock wait"]);
+    directory.good("transpose a.npy --lock fail --output b.npy");
+    directory.bad("transpose b.npy --lock fail --output a.npy", 1, &["a.npy is locked"]);
+    directory.good("transpose a.npy -i --lock off");
 }

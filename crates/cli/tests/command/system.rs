@@ -1,66 +1,62 @@
-//! Links, permissions, devices: what the operating system has its own ideas of.
+//! Links, permissions, devices, and results that cannot be printed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Output;
 
-use crate::{Directory, directory, ended, errors, noise, npy, small, transposed};
+use crate::{directory, ended, small};
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
 
 #[test]
 fn links_and_permissions_stay() {
     let directory = directory();
     let path = directory.at("a.npy");
-    fs::write(&path, small()).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
+    directory.write("a.npy", small());
+    set_mode(&path, 0o604);
     symlink("a.npy", directory.at("link.npy")).unwrap();
-    directory.good("transpose link.npy");
-    let link = fs::symlink_metadata(directory.at("link.npy")).unwrap();
-    assert!(link.is_symlink());
+    directory.good("transpose link.npy -i");
+    assert!(fs::symlink_metadata(directory.at("link.npy")).unwrap().is_symlink());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o604);
-    assert!(fs::read(&path).unwrap().starts_with(&npy("'|u1'", false, "(5, 3)", b"")));
+    assert!(directory.read("a.npy") != small());
+    directory.good("transpose a.npy -o link.npy");
+    assert!(directory.read("a.npy") == small());
 }
 
-/// The note is no error: the other name keeps the old data.
 #[test]
-fn hard_links_part_with_a_note() {
+fn hard_links_keep_the_old_data_with_a_note() {
     let directory = directory();
-    for (quiet, notes) in [("", 1), ("--quiet", 0), ("--output b.npy", 0)] {
+    for (options, notes) in [("-i", 1), ("-i --quiet", 0), ("--output b.npy", 0)] {
         directory.write("a.npy", small());
         fs::hard_link(directory.at("a.npy"), directory.at("other.npy")).unwrap();
-        let output = directory.turntile(&format!("transpose a.npy {quiet}"));
-        let note = "a.npy has other names (hard links), under which the old data stay";
-        let said = ended(quiet, &output, 0, &[]);
-        assert_eq!(said.matches(note).count(), notes, "{quiet}: {said:?}");
-        assert!(directory.read("other.npy") == small(), "{quiet}");
+        let output = directory.turntile(&format!("transpose a.npy {options}"));
+        let errors = ended(options, &output, 0, &[]);
+        let note = "a.npy has other names (hard links), which keep the old data\n";
+        assert_eq!(errors.matches(note).count(), notes, "{options}: {errors:?}");
+        assert!(directory.read("other.npy") == small(), "{options}");
         fs::remove_file(directory.at("other.npy")).unwrap();
     }
 }
 
 #[test]
-fn what_may_not_be_written_is_an_error() {
+fn write_protected_files_are_rejected() {
     let directory = directory();
-    let path = directory.at("a.npy");
-    fs::write(&path, small()).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
-    directory.bad("transpose a.npy", 1, &["write-protected", "--output"]);
-
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o555)).unwrap();
-    // The superuser may write where nobody may.
+    directory.write("a.npy", small());
+    set_mode(&directory.at("a.npy"), 0o444);
+    directory.bad("transpose a.npy -i", 1, &["a.npy is write-protected", "--output"]);
+    set_mode(&directory.at("a.npy"), 0o644);
+    set_mode(directory.path(), 0o555);
+    // The superuser may write anyway.
     if fs::write(directory.at("probe"), b"").is_err() {
-        directory.bad("transpose a.npy", 1, &["temporary file"]);
+        directory.bad("transpose a.npy -i", 1, &["cannot create", "Permission denied"]);
     }
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// Runs the command with standard output going to `to`.
-fn printing_to(to: File, directory: &Directory, line: &str) -> Output {
-    directory.command(line).stdout(to).output().expect("the command starts")
+    set_mode(directory.path(), 0o755);
 }
 
 #[test]
-fn outputs_that_lead_through_dev_or_proc_are_refused() {
+fn outputs_in_dev_or_proc_are_rejected() {
     if !Path::new("/dev/stdout").exists() {
         return eprintln!("not tested: there is no /dev/stdout");
     }
@@ -81,8 +77,9 @@ fn outputs_that_lead_through_dev_or_proc_are_refused() {
         "longer",
     ] {
         let log = OpenOptions::new().append(true).open(directory.at("log")).unwrap();
-        let ran = printing_to(log, &directory, &format!("transpose a.npy -o {output}"));
-        // Without /proc some of these lead nowhere, which is as good.
+        let mut command = directory.command(&format!("transpose a.npy -o {output}"));
+        let ran = command.stdout(log).output().unwrap();
+        // Without /proc some of these lead nowhere.
         let words = if cfg!(target_os = "linux") { "cannot be replaced" } else { "" };
         ended(output, &ran, 1, &[words]);
         assert_eq!(fs::read_to_string(directory.at("log")).unwrap(), "a log\n");
@@ -92,39 +89,23 @@ fn outputs_that_lead_through_dev_or_proc_are_refused() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_result_that_cannot_be_printed_is_a_warning_once_the_file_is_replaced() {
+fn results_that_cannot_be_printed_are_errors() {
     let directory = directory();
-    let data = noise(15);
-    directory.write("a.npy", npy("'|u1'", false, "(3, 5)", &data));
-    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
-    for (line, code, words) in [
-        ("transpose a.npy", 0, "warning: done, but cannot print"),
-        ("tune 3x5 --elem-bytes 4 --budget 0 --wisdom w.json", 0, "warning: done"),
-        ("tune 3x5 --elem-bytes 4 --budget 0", 1, "cannot print the result"),
-        ("plan 3x5 --elem-bytes 4", 1, "cannot print the result"),
+    for line in [
+        "transpose a.npy -i",
+        "transpose a.npy -o -",
+        "tune 3x5 --dtype f4 --budget 0",
+        "plan 3x5 --dtype f4",
+        "bench 3x5 --runs 1",
+        "--help",
+        "--version",
+        "transpose --help",
     ] {
-        let ran = printing_to(full(), &directory, line);
-        ended(line, &ran, code, &[words]);
+        directory.write("a.npy", small());
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran = directory.command(line).stdout(full).output().unwrap();
+        ended(line, &ran, 1, &["No space left on device"]);
+        // The change itself is complete.
+        assert_eq!(directory.read("a.npy") != small(), line == "transpose a.npy -i", "{line}");
     }
-    let want = npy("'|u1'", false, "(5, 3)", &transposed(&data, 3, 5, 1));
-    assert!(directory.read("a.npy") == want);
-}
-
-#[test]
-fn a_directory_that_cannot_be_synced_is_a_warning() {
-    let directory = directory();
-    directory.write("a.npy", small());
-    let set =
-        |mode| fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).unwrap();
-    // Files can be made and renamed there, but the directory itself cannot be opened.
-    set(0o300);
-    let superuser = File::open(directory.path()).is_ok();
-    let output = directory.turntile("transpose a.npy --quiet");
-    set(0o755);
-    let errors = errors(&output);
-    assert_eq!(output.status.code(), Some(0), "{errors}");
-    if !superuser {
-        assert!(errors.contains("in place, but cannot sync the directory"), "{errors}");
-    }
-    assert!(directory.files()[0].1.starts_with(&npy("'|u1'", false, "(5, 3)", b"")));
 }
