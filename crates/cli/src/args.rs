@@ -13,9 +13,9 @@ use turntile::mode::Mode;
 use turntile::plan::{Route, TileRule, Wisdom};
 use turntile_plan::ROUTES;
 
+use crate::array::AxisOrder;
 use crate::error;
 use crate::file::{self, Locking};
-use crate::npy::AxisOrder;
 use crate::say::{note, shown};
 use crate::values::{Dtype, PatternArg, RawShape, byte_count, dtype, raw_shape, size, threads};
 

@@ -8,6 +8,12 @@ use anyhow::Context;
 
 use crate::say::shown;
 
+/// Exit code of a failure.
+pub const FAILED: u8 = 1;
+
+/// Exit code if the reader of standard output has left, as of a program that ends by SIGPIPE.
+pub const PIPE: u8 = 141;
+
 /// Adds to an error what failed, and on which file.
 pub trait On<T> {
     /// Adds `cannot ACTION PATH` to the system's reason.

@@ -7,16 +7,16 @@ use anyhow::{Result, anyhow, ensure};
 use turntile::Transpose;
 
 use crate::args::{Common, Files, Place};
-use crate::array::StoredArray;
-use crate::error::{self, On};
+use crate::change::Change;
+use crate::error::{self, FAILED, On, PIPE};
 use crate::file::{self, LockRequest};
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::say::{self, BrokenPipe, shown};
 use crate::source::{Source, is_dash};
-use crate::work::{self, Change, Done};
-use crate::{FAILED, PIPE};
+use crate::stored::StoredArray;
+use crate::work::{self, Done};
 
 /// One array to change.
 #[derive(Clone, Debug, PartialEq, Eq)]

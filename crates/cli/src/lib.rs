@@ -8,9 +8,9 @@
 //! | `command`, `args`, [`values`] | the command line, the options that subcommands share, how sizes, shapes and types are written |
 //! | `jobs` | inputs paired with outputs, one after another |
 //! | `operation` | what each subcommand does to the axes of an array |
-//! | `array`, `npy`, `dtype`, `safetensors` | the array of a file, and the headers that describe it |
+//! | `array`, `stored`, `npy`, `dtype`, `safetensors` | arrays, where a file stores one, and the headers that describe it |
 //! | `source`, `npz`, `sink` | what arrays are read from and written to |
-//! | `work`, `transfer` | read, permute, write: in memory or in blocks |
+//! | `change`, `work`, `transfer` | read, permute, write: in memory or in blocks |
 //! | `split` | fields of records in files of their own |
 //! | `file` | files replaced atomically |
 //! | `plan`, `tune`, [`mod@bench`], [`measure`], [`device`] | plans by estimate and by measurement |
@@ -24,6 +24,7 @@
 mod args;
 mod array;
 pub mod bench;
+mod change;
 mod command;
 pub mod device;
 mod dtype;
@@ -44,6 +45,7 @@ mod say;
 mod sink;
 mod source;
 mod split;
+mod stored;
 mod transfer;
 mod tune;
 pub mod values;
@@ -57,14 +59,9 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::command::{Cli, Command};
+use crate::error::{FAILED, PIPE};
 use crate::operation::{Axes, Operation};
 use crate::say::BrokenPipe;
-
-/// Exit code of a failure.
-const FAILED: u8 = 1;
-
-/// Exit code if the reader of standard output has left, as of a program that ends by SIGPIPE.
-const PIPE: u8 = 141;
 
 /// Runs a command line, which begins with the program's name, and returns the exit code.
 pub fn run(words: &[OsString]) -> u8 {

@@ -8,10 +8,8 @@ use std::io::Read;
 use std::ops::Range;
 
 use anyhow::{Result, anyhow, bail, ensure};
-use clap::ValueEnum;
-use serde::Serialize;
 
-use crate::array::{Array, NATIVE};
+use crate::array::{Array, AxisOrder, NATIVE, volume};
 use crate::dtype::{self, DtypeField, Entries};
 use crate::values::joined;
 
@@ -26,27 +24,6 @@ const MOST_AXES: usize = 64;
 
 /// NumPy starts the data at a multiple of this.
 const ALIGN: usize = 64;
-
-/// Memory order of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-pub enum AxisOrder {
-    /// The last axis runs fastest (row-major)
-    #[value(name = "C")]
-    C,
-    /// The first axis runs fastest (column-major)
-    #[value(name = "F")]
-    F,
-}
-
-impl AxisOrder {
-    /// Returns the other order.
-    pub fn other(self) -> Self {
-        match self {
-            AxisOrder::C => AxisOrder::F,
-            AxisOrder::F => AxisOrder::C,
-        }
-    }
-}
 
 /// The header of a .npy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,14 +210,6 @@ fn tuple(shape: &[usize]) -> String {
         [one] => format!("({one},)"),
         all => format!("({})", joined(all, ", ")),
     }
-}
-
-/// Returns the number of elements of an array, `None` if it overflows.
-pub fn volume(shape: &[usize]) -> Option<usize> {
-    if shape.contains(&0) {
-        return Some(0);
-    }
-    shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent))
 }
 
 /// Returns the bytes before the dictionary: magic, version, length.

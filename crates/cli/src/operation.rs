@@ -4,8 +4,7 @@ use anyhow::{Result, anyhow, bail, ensure};
 use turntile::Transpose;
 use turntile::layout::Rearrangement;
 
-use crate::array::Array;
-use crate::npy::AxisOrder;
+use crate::array::{Array, AxisOrder};
 use crate::values::{PatternArg, joined, permutation};
 
 /// What happens to the axes of an array.

@@ -17,15 +17,15 @@ use turntile_plan::units::{bytes, duration};
 use turntile_plan::{Candidates, RejectedRoute, WisdomLookup};
 
 use crate::args::{Place, Settings, Sizes, tiles};
-use crate::array::{Array, StoredArray};
+use crate::array::{Array, AxisOrder};
 use crate::bench::routes;
 use crate::device::{BenchDevice, cpu_only};
 use crate::file::{self, LockRequest, Locking};
-use crate::npy::AxisOrder;
 use crate::operation::{Axes, Operation};
 use crate::report::rate;
 use crate::say::{note, shown};
 use crate::source::Source;
+use crate::stored::StoredArray;
 use crate::values::{self, Dtype, Subject, dtype, positive, subject};
 
 #[derive(Debug, Args)]

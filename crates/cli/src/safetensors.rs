@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::array::Array;
-use crate::npy::AxisOrder;
+use crate::array::{Array, AxisOrder};
 use crate::say::escaped;
 use crate::values::joined;
 

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::{Error, Result};
 
+use crate::change::Change;
 use crate::error::On;
 use crate::file::{self, NewFile, Target, changed};
 use crate::progress::Progress;
 use crate::say::BrokenPipe;
 use crate::source::{Source, refuse_terminal};
 use crate::transfer::copy;
-use crate::work::Change;
 
 /// A result that is being written. Dropped before the commit, it leaves nothing but what standard output already has.
 pub struct Sink(Option<NewFile>);

@@ -12,6 +12,7 @@ use turntile::{ErrorKind, RawElements, Transpose, Transposer};
 use turntile_plan::units;
 
 use crate::args::{Common, Settings};
+use crate::change::Change;
 use crate::error::On;
 use crate::file::Target;
 use crate::memory::{self, AnonymousMap, Free, Pages};
@@ -53,35 +54,6 @@ fn of_memory(error: Error, path: &Path, data: usize) -> Error {
     anyhow!(
         "not enough memory for {name} ({data}): {asked} could not be allocated; --memory sets a limit"
     )
-}
-
-/// A change of a file: new bytes in place of its header, and a permutation of the data. Everything else stays.
-#[derive(Debug)]
-pub struct Change {
-    /// The new header.
-    pub header: Vec<u8>,
-    /// Bytes of the source that the new header replaces.
-    pub replaced: u64,
-    /// Offset of the data in the source.
-    pub start: u64,
-    /// Bytes of the data.
-    pub bytes: usize,
-    /// Bytes after the data.
-    pub tail: u64,
-    /// The permutation of the data, if an element moves.
-    pub step: Option<Transpose>,
-}
-
-impl Change {
-    /// Offset of the data in the result.
-    fn new_start(&self) -> u64 {
-        self.header.len() as u64 + (self.start - self.replaced)
-    }
-
-    /// Offset of the end of the data in the result.
-    pub fn end(&self) -> u64 {
-        self.new_start() + self.bytes as u64
-    }
 }
 
 /// What was done.

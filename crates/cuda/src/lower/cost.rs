@@ -157,7 +157,7 @@ impl Quantities {
         let bytes = e.instance_len() * at.elem_bytes;
         let few = call.entry == barrier::FEW;
         let each = self.is(Q::Narrow, narrow && !few).is(Q::Vectors, few);
-        let operations = [Operation::Cluster, Operation::Team, Operation::Grid];
+        let operations = (Operation::Cluster, Operation::Team, Operation::Grid);
         match scope {
             Scope::Block => each.hold(bytes, at).of(Operation::Block),
             Scope::Cluster(blocks) => {
@@ -174,7 +174,7 @@ impl Quantities {
     /// Returns the key of barrier-sync over a cluster, a team or the grid, with the number of instances in flight.
     pub fn of_scope(
         self,
-        [cluster, team, grid]: [Operation; 3],
+        (cluster, team, grid): (Operation, Operation, Operation),
         scope: Scope,
         call: &CheckedLaunch,
     ) -> Cost {

@@ -173,7 +173,7 @@ fn lower_one(
         }
         (&StageMap::Axes(axes), Strategy::Barrier(scope), _) => {
             let call = axes::wide(&axes, scope, at)?;
-            let scopes = [Operation::ClusterAxes, Operation::TeamAxes, Operation::GridAxes];
+            let scopes = (Operation::ClusterAxes, Operation::TeamAxes, Operation::GridAxes);
             let cost = held(&call).tiled_axes(&call).of_scope(scopes, scope, &call);
             (call, cost)
         }
