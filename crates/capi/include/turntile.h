@@ -26,7 +26,7 @@ extern "C" {
 /* ---- Version ---------------------------------------------------------------------------------------------------- */
 
 #define TURNTILE_VERSION_MAJOR 0
-#define TURNTILE_VERSION_MINOR 3
+#define TURNTILE_VERSION_MINOR 4
 #define TURNTILE_VERSION_PATCH 0
 #define TURNTILE_VERSION_NUMBER(major, minor, patch) (((uint32_t)(major) << 22) | ((uint32_t)(minor) << 12) | (uint32_t)(patch))
 /* The version of this header. Patches leave it as it is. */

@@ -230,10 +230,10 @@ static void descriptors(void) {
     SAID(turntile_plan_create(NULL, &plan), TURNTILE_ERROR_ARGUMENT, "desc is NULL");
     SAID(turntile_plan_create(&good, NULL), TURNTILE_ERROR_ARGUMENT, "plan is NULL");
     desc.version = TURNTILE_VERSION + TURNTILE_VERSION_NUMBER(0, 1, 0);
-    SAID(create(desc), TURNTILE_ERROR_VERSION, "compiled for version 0.4.0 of turntile, the library is 0.3.0");
+    SAID(create(desc), TURNTILE_ERROR_VERSION, "compiled for version 0.5.0 of turntile, the library is 0.4.0");
     /* What a newer header's descriptor has more comes after the version. */
     desc.size = sizeof desc + 8;
-    SAID(create(desc), TURNTILE_ERROR_VERSION, "0.4.0");
+    SAID(create(desc), TURNTILE_ERROR_VERSION, "0.5.0");
     desc.version = TURNTILE_VERSION;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "the descriptor's size is ");
     desc.size = 8;
