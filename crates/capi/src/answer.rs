@@ -1,4 +1,4 @@
-//! How a call ends: panics become statuses, and the text of a failure is saved.
+//! End of a call: panics become statuses, and the text of a failure is saved.
 
 use std::any::Any;
 use std::ffi::CStr;

@@ -1,4 +1,4 @@
-// Vectors, arrays and spans by turntile.hpp, and what is wrong with them.
+// Tests turntile.hpp with vectors, arrays, spans and pointers, and its errors.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -23,7 +23,7 @@ template <class Call> static void refused(Call call, turntile_status status, con
     }
 }
 
-/// By every call, on six floats in a container of any kind.
+/// Tests every call on six floats in a container.
 template <class C> static void calls(C data, const char *what) {
     const std::array<float, 6> turned = {1, 4, 2, 5, 3, 6};
     const auto is = [&](const auto &want) { return std::equal(std::begin(data), std::end(data), want.begin()); };
@@ -52,7 +52,7 @@ int main() {
 #if __cplusplus >= 202002L
     std::vector<float> longer = {9, 1, 2, 3, 4, 5, 6, 9};
     calls(std::span(longer).subspan(1, 6), "a span");
-    check(longer.front() == 9 && longer.back() == 9, "what lies around a span");
+    check(longer.front() == 9 && longer.back() == 9, "elements around a span");
     turntile::transpose(std::span(longer).subspan(1, 6), 2, 3); // a temporary
     check(longer[2] == 4, "a temporary span");
 #endif

@@ -1,6 +1,5 @@
-/* Plans for a GPU from C, against loops that are obviously right: every element compared, on streams, in a graph, in
- * primary contexts named and current; and what can be wrong with a call. The driver is loaded here as the library does
- * it, so that only libturntile is linked.
+/* Tests GPU plans against naive loops: on streams, in a graph, in a numbered and in the current primary context; and the
+ * errors of calls. Loads the driver at run time as the library does, so it links only libturntile.
  *
  *   cc -O2 -Wall crates/capi/tests/gpu.c -o gpu -IPREFIX/include -LPREFIX/lib -lturntile -ldl && ./gpu [DEVICE] */
 #include <dlfcn.h>
@@ -73,8 +72,7 @@ static void must(int code, const char *what) {
 }
 #define MUST(call) must((call), #call)
 
-/* A copy of pageable memory may still be on its way when the call returns, and a stream that does not wait for the default
-   one starts beside it. */
+/* Waits for the copy: it may still run when the call returns, and non-blocking streams do not wait for it. */
 static void upload(address to, const void *from, size_t bytes) {
     MUST(to_device(to, from, bytes));
     MUST(context_wait());
@@ -90,7 +88,7 @@ static unsigned char *numbered(size_t bytes) {
     return data;
 }
 
-/* Axis i of the result is axis axes[i] of the source. */
+/* Returns the permuted array, by a naive loop. */
 static unsigned char *permuted(const unsigned char *from, size_t ndim, const size_t *shape, const size_t *axes,
                                size_t itemsize) {
     size_t strides[64], at[64] = {0}, elements = 1;
@@ -136,7 +134,7 @@ static void one(size_t ndim, const size_t *shape, const size_t *axes, size_t ite
     size_t need = turntile_plan_workspace(plan);
     if (need > 0)
         MUST(allocate(&workspace, need));
-    /* Twice: a plan is the same for every run. */
+    /* Twice: a run does not change the plan. */
     for (int run = 0; run < 2; run++) {
         upload(data, before, bytes);
         CHECK(turntile_execute(plan, (void *)data, bytes, (void *)workspace, need, stream) == TURNTILE_SUCCESS);
@@ -179,7 +177,7 @@ static void one(size_t ndim, const size_t *shape, const size_t *axes, size_t ite
 
 static const size_t MATRIX[] = {1, 0};
 
-/* Rows a pitch apart: every byte of the result, and of what is neither its nor the source's. */
+/* Leading dimensions: compares the result, and bytes that belong neither to it nor to the source. */
 static void leading(size_t rows, size_t cols, size_t lda, size_t ldb, size_t itemsize, int device, void *stream) {
     size_t shape[] = {rows, cols}, before_span = (rows - 1) * lda + cols, after_span = (cols - 1) * ldb + rows;
     size_t span = before_span > after_span ? before_span : after_span, bytes = span * itemsize;
@@ -247,7 +245,7 @@ static void wrong_calls(int device, void *stream) {
     MUST(to_host(got, data, bytes));
     CHECK(memcmp(got, before, bytes) == 0);
 
-    /* No workspace at all. */
+    /* No workspace. */
     turntile_plan *bare;
     desc.flags = 0, desc.workspace_limit = 0;
     size_t small[] = {301, 203};
@@ -290,10 +288,10 @@ int main(int argc, char **argv) {
         leading(3000, 2100, 2111, 3500, sizes[s], by, on);
     }
     wrong_calls(device, stream);
-    /* What was current still is. */
+    /* The current context is unchanged. */
     MUST(context_get(&current));
     CHECK(current == context);
-    /* The host's plans are in the same library. */
+    /* CPU plans are in the same library. */
     float matrix[] = {1, 2, 3, 4, 5, 6}, turned[] = {1, 4, 2, 5, 3, 6};
     CHECK(turntile_transpose(matrix, 2, 3, 4) == TURNTILE_SUCCESS && memcmp(matrix, turned, sizeof turned) == 0);
     printf("%s, libturntile %u.%u.%u\n%d passed, %d failed\n", name, turntile_version() >> 22,

@@ -1,4 +1,4 @@
-/* Every call of turntile.h against loops that are obviously right, and everything that can be wrong with one. */
+/* Tests every call of turntile.h against naive loops, and every error. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void fail(const char *what, int line) {
     fprintf(stderr, "line %d: %s; last error: %s\n", line, what, turntile_last_error());
 }
 
-/* Bytes that differ by element and within one. */
+/* Returns bytes that differ between and within elements. */
 static unsigned char *numbered(size_t elements, size_t itemsize) {
     unsigned char *data = malloc(elements * itemsize + 1);
     for (size_t k = 0; k < elements; k++)
@@ -28,7 +28,7 @@ static unsigned char *numbered(size_t elements, size_t itemsize) {
     return data;
 }
 
-/* Axis i of the result is axis axes[i] of the source; both row-major. */
+/* Returns the permuted array, by a naive loop. */
 static unsigned char *permuted(const unsigned char *from, size_t ndim, const size_t *shape, const size_t *axes,
                                size_t itemsize) {
     size_t strides[64], at[64] = {0}, elements = 1;
@@ -62,7 +62,7 @@ static turntile_desc described(size_t ndim, const size_t *shape, const size_t *a
     return desc;
 }
 
-/* By the one call, by plans with and without a workspace of ours, and into another buffer: all must agree. */
+/* Compares the calls without a plan and the plans, with and without a workspace, in place and not. */
 static void all_ways(size_t ndim, const size_t *shape, const size_t *axes, size_t itemsize, size_t threads) {
     size_t elements = 1;
     for (size_t axis = 0; axis < ndim; axis++)
@@ -149,7 +149,7 @@ static void batches_limits_and_addresses(void) {
         CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
         size_t need = turntile_plan_workspace(plan);
         CHECK(need <= desc.workspace_limit);
-        /* Any address will do for data. */
+        /* Data need no alignment. */
         for (size_t odd = 0; odd < 8; odd += 3) {
             memcpy(data + odd, before, bytes);
             CHECK(turntile_execute(plan, data + odd, bytes, NULL, 0, NULL) == TURNTILE_SUCCESS);
@@ -162,7 +162,7 @@ static void batches_limits_and_addresses(void) {
     free(want);
 }
 
-/* Rows apart before and afterwards; what is of neither stays as it was. */
+/* Leading dimensions before and after; elements between rows are unchanged. */
 static void leading_dimensions(void) {
     static const size_t cases[][4] = {{5, 7, 7, 5}, {5, 7, 9, 9}, {5, 7, 8, 6}, {123, 77, 80, 130}, {300, 200, 256, 300},
                                       {211, 307, 307, 500}, {64, 64, 100, 100}, {9001, 3, 4, 9001}};
@@ -327,7 +327,7 @@ static void calls(void) {
     CHECK(strcmp(turntile_last_error(), text + 1) == 0);
     turntile_set_last_error(NULL);
     CHECK(strcmp(turntile_last_error(), "") == 0);
-    /* More than is needed is fine. */
+    /* A larger workspace is valid. */
     CHECK(turntile_execute(plan, data, bytes, workspace, need + 8, NULL) == TURNTILE_SUCCESS);
     unsigned char *want = permuted(before, 2, shape, MATRIX, 4);
     CHECK(memcmp(data, want, bytes) == 0);
@@ -338,7 +338,7 @@ static void calls(void) {
     free(before), free(data), free(other), free(want), free(workspace), free(text);
 }
 
-/* One plan, two threads, data and texts of their own. */
+/* Two threads run one plan, each with its own data and text. */
 static const turntile_plan *shared;
 static unsigned char *shared_before, *shared_want;
 
@@ -375,14 +375,14 @@ static void threads(void) {
     free(shared_before), free(shared_want);
 }
 
-/* Ends a child by another program, which no memory checker follows: what threads held that a child did not get is no leak. */
+/* Ends a child by another program: memory checkers would report memory of threads that the child did not inherit. */
 static void ends_child(void) {
     const char *program = failures > 0 ? "false" : "true";
     execlp(program, program, (char *)NULL);
     _exit(2);
 }
 
-/* A child of a process whose threads have started has threads of its own, and so has a child of that one. */
+/* A child of a process whose threads have started has its own threads, and so has its child. */
 static void forks(void) {
     const size_t rows = 1501, cols = 701, bytes = rows * cols * sizeof(double);
     size_t shape[2] = {rows, cols};
@@ -408,7 +408,7 @@ static void forks(void) {
     ends_child();
 }
 
-/* Whatever the library was built with, here there is no GPU, or there is one; neither ends the program. */
+/* A missing GPU is an error, with any build of the library. */
 static void gpus(void) {
     size_t shape[2] = {300, 200};
     turntile_desc desc = described(2, shape, MATRIX, 4);
@@ -419,7 +419,7 @@ static void gpus(void) {
     printf("GPU 4095: %s\n", turntile_last_error());
 }
 
-/* The process may grow by so many bytes more. */
+/* Limits the growth of the process to `more` bytes. */
 static void limit_memory(size_t more) {
     unsigned long pages = 0;
     FILE *sizes = fopen("/proc/self/statm", "r");
@@ -430,8 +430,7 @@ static void limit_memory(size_t more) {
         _exit(98);
 }
 
-/* What grows with the data is allocated or not, and no lack of memory ends the process: with threads that were started before, or where
- * there is too little for anything. */
+/* A lack of memory is an error and does not end the process: with threads that run already (`warm`), and with almost no memory. */
 static void little_memory(void) {
     static const size_t shapes[][3] = {{3001, 2003, 4}, {600000, 7, 4}, {7, 600000, 4}, {2048, 2048, 4}, {5, 7, 1000000}, {30011, 30, 8}};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
@@ -461,7 +460,7 @@ static void little_memory(void) {
     }
 }
 
-/* With "few" as its argument not so many shapes, for a checker of memory; with "memory" what a lack of it does. */
+/* Argument "few": fewer shapes, for a memory checker. Argument "memory": only the test of too little memory. */
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "memory") == 0) {
         little_memory();
