@@ -1,13 +1,15 @@
-//! The library's name for programs that are linked with it.
+//! Sets the soname of the C library.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // The library beside it, which has no calls of this one, has a name of its own.
+    // Without its calls this crate is a part of libturntile_mpi, which has its own soname.
     let calls = std::env::var_os("CARGO_FEATURE_CALLS").is_some();
     if calls && std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
-        let major = env!("CARGO_PKG_VERSION_MAJOR");
-        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libturntile.so.{major}");
-        // Its threads live as long as the program, so it must not be unmapped when a plugin that uses it is.
+        let version =
+            concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"));
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libturntile.so.{version}");
+        // The library's threads run until the program ends. So it must stay mapped when a plugin
+        // that uses it is unloaded.
         println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
 }

@@ -1,4 +1,4 @@
-// Pixels of (r, g, b) become planes, in place, by a plan that is kept; then what is wrong is caught.
+// Converts (r, g, b) pixels to planes in place with a plan, then catches an error.
 #include <iostream>
 #include <turntile.hpp>
 #include <vector>

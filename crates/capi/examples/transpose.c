@@ -1,4 +1,4 @@
-/* Transposes a matrix in place by one call, then a batch of them by a plan with a workspace of the program's. */
+/* Transposes a matrix in place by one call, then a batch of them with a plan and the program's own workspace. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <turntile.h>
@@ -17,11 +17,11 @@ int main(void) {
         printf("%g %g\n", matrix[2 * row], matrix[2 * row + 1]);
 
     enum { BATCH = 2, ROWS = 300, COLS = 200 };
-    size_t extents[] = {ROWS, COLS}, axes[] = {1, 0};
+    size_t shape[] = {ROWS, COLS}, axes[] = {1, 0};
     turntile_desc desc = TURNTILE_DESC_INIT;
-    desc.elem_bytes = sizeof(int);
-    desc.rank = 2;
-    desc.extents = extents;
+    desc.itemsize = sizeof(int);
+    desc.ndim = 2;
+    desc.shape = shape;
     desc.axes = axes;
     desc.batch = BATCH;
     desc.threads = 2;

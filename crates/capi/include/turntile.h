@@ -1,156 +1,231 @@
-/* turntile: matrices transposed, and the axes of arrays permuted, in place, on CPUs and NVIDIA GPUs.
+/**
+ * @file turntile.h
+ * In-place matrix transposition and axis permutation, on CPUs and NVIDIA GPUs.
  *
  *     float matrix[2 * 3] = {1, 2, 3, 4, 5, 6};
  *     if (turntile_transpose(matrix, 2, 3, sizeof(float)) != TURNTILE_SUCCESS)
  *         fputs(turntile_last_error(), stderr);
- *     // 3 rows of 2 now: 1 4, 2 5, 3 6
+ *     // now 3 rows of 2: 1 4, 2 5, 3 6
  *
- * Arrays are row-major. A column-major matrix of `rows` by `cols` is the same bytes as a row-major one of `cols` by
- * `rows`: swap the two arguments. Elements are bytes that are moved and never looked at, of any size; data have no
- * alignment to keep on the host.
+ * Arrays are row-major. For column-major data, swap `rows` and `cols`. Elements are moved as bytes
+ * and can have any size. Data on the CPU need no alignment.
  *
- * Every call that can fail answers a status, and turntile_last_error() says it in words with the numbers in it. What
- * failed has changed nothing. No call exits, prints, or throws.
+ * A call that fails returns a status, and turntile_last_error() returns a text with the numbers. The
+ * data are then unchanged, except after TURNTILE_ERROR_LOST and TURNTILE_ERROR_INTERNAL. No call
+ * exits, prints or throws.
  *
- * Licensed under MIT or Apache-2.0, as you like. */
+ * Licensed under MIT or Apache-2.0, at your option.
+ */
 #ifndef TURNTILE_H
 #define TURNTILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/** Before every function. With the static library on Windows, define TURNTILE_STATIC. */
+#if defined(_WIN32) && !defined(TURNTILE_STATIC)
+#define TURNTILE_API __declspec(dllimport)
+#elif defined(__GNUC__) && !defined(_WIN32)
+#define TURNTILE_API __attribute__((visibility("default")))
+#else
+#define TURNTILE_API
+#endif
+
+/** Before every function that returns a status: the compiler warns if a program ignores it. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define TURNTILE_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define TURNTILE_NODISCARD __attribute__((warn_unused_result))
+#else
+#define TURNTILE_NODISCARD
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- Version ---------------------------------------------------------------------------------------------------- */
+/* ---- Version ------------------------------------------------------------------------------------ */
 
 #define TURNTILE_VERSION_MAJOR 0
-#define TURNTILE_VERSION_MINOR 3
+#define TURNTILE_VERSION_MINOR 4
 #define TURNTILE_VERSION_PATCH 0
 #define TURNTILE_VERSION_NUMBER(major, minor, patch) (((uint32_t)(major) << 22) | ((uint32_t)(minor) << 12) | (uint32_t)(patch))
-/* The version of this header. Patches leave it as it is. */
+/** Version of this header. */
 #define TURNTILE_VERSION \
     TURNTILE_VERSION_NUMBER(TURNTILE_VERSION_MAJOR, TURNTILE_VERSION_MINOR, TURNTILE_VERSION_PATCH)
 
-/* The version of the library that runs, a TURNTILE_VERSION_NUMBER. Programs can use a library newer than the header, of
- * the same major version; another one refuses to plan, with TURNTILE_ERROR_VERSION. */
-uint32_t turntile_version(void);
+/** @return the version of the library, as a TURNTILE_VERSION_NUMBER */
+TURNTILE_API uint32_t turntile_version(void);
 
-/* ---- Errors ----------------------------------------------------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------------------------------- */
 
 typedef enum turntile_status {
     TURNTILE_SUCCESS = 0,
-    TURNTILE_ERROR_ARGUMENT = 1,  /* NULL, axes that are no order, a flag or device that there is not, elements of 0 bytes */
-    TURNTILE_ERROR_OVERFLOW = 2,  /* more bytes than an address space has */
-    TURNTILE_ERROR_LENGTH = 3,    /* memory shorter than what it is to hold */
-    TURNTILE_ERROR_WORKSPACE = 4, /* a workspace smaller than turntile_plan_workspace() */
-    TURNTILE_ERROR_ALIGNMENT = 5, /* an address that is not a multiple of what it must be */
-    TURNTILE_ERROR_OVERLAP = 6,   /* buffers that share bytes */
-    TURNTILE_ERROR_MEMORY = 7,    /* no memory for a workspace */
-    TURNTILE_ERROR_PLAN = 8,      /* no plan does what the descriptor asks for */
-    TURNTILE_ERROR_DEVICE = 9,    /* no GPU, no driver, a library built without GPUs, or the driver refuses */
-    TURNTILE_ERROR_VERSION = 10,  /* the library is older than the header, or of another major version */
-    TURNTILE_ERROR_INTERNAL = 11, /* a defect of the library, please report it; data of a run may be in any order */
-    TURNTILE_ERROR_RANKS = 12,    /* of turntile_mpi.h: processes ask for different things, or cannot be reached */
-    TURNTILE_ERROR_LOST = 13      /* the data are incomplete: of turntile_mpi.h, some did not arrive; a GPU refused half of a run */
+    TURNTILE_ERROR_ARGUMENT = 1,  /**< NULL pointer, `axes` is not a permutation, unknown flag or device, itemsize 0 */
+    TURNTILE_ERROR_OVERFLOW = 2,  /**< the array has more bytes than the address space */
+    TURNTILE_ERROR_LENGTH = 3,    /**< a buffer is shorter than the array */
+    TURNTILE_ERROR_WORKSPACE = 4, /**< the workspace is smaller than turntile_plan_workspace() */
+    TURNTILE_ERROR_ALIGNMENT = 5, /**< an address is not a multiple of the required alignment */
+    TURNTILE_ERROR_OVERLAP = 6,   /**< buffers overlap */
+    TURNTILE_ERROR_MEMORY = 7,    /**< no memory for the workspace */
+    TURNTILE_ERROR_PLAN = 8,      /**< no plan satisfies the descriptor */
+    TURNTILE_ERROR_DEVICE = 9,    /**< no GPU, no driver, a library built without GPUs, or a driver error */
+    TURNTILE_ERROR_VERSION = 10,  /**< the program's header and the library differ in major or minor version */
+    TURNTILE_ERROR_INTERNAL = 11, /**< a bug in turntile, please report it; the data can be in any order */
+    TURNTILE_ERROR_RANKS = 12,    /**< MPI: processes pass different arguments, one failed, or MPI reports an error */
+    TURNTILE_ERROR_LOST = 13      /**< the data are incomplete: an MPI message or the rest of a GPU run is lost */
 } turntile_status;
 
-/* What went wrong in the last call of the calling thread that failed, in words; "" if none did. It stays until the
- * thread's next call that fails. */
-const char *turntile_last_error(void);
+/**
+ * Returns the text of the calling thread's last failed call, in any library of turntile.
+ * @return a text with the numbers, "" before the first failure; valid until the thread's next failure
+ */
+TURNTILE_API const char *turntile_last_error(void);
 
-/* "TURNTILE_ERROR_LENGTH" and so on; "unknown" of other numbers. */
-const char *turntile_status_name(int status);
+/**
+ * Sets the text that turntile_last_error() returns. For libraries that build on turntile.
+ * @param text at most 4095 bytes are copied; NULL is the empty text
+ */
+TURNTILE_API void turntile_set_last_error(const char *text);
 
-/* ---- Without a plan --------------------------------------------------------------------------------------------- */
+/** @return a sentence without numbers that describes `status`, static; never NULL */
+TURNTILE_API const char *turntile_strerror(int status);
 
-/* Transposes a row-major matrix of `rows` by `cols` elements of `elem_bytes` bytes in place, on all threads. Sides of 0
- * and 1 are fine. The workspace, at most 2% of the matrix and 1 MiB for each thread, is allocated for the call;
- * matrices up to 16 KiB take none. */
-turntile_status turntile_transpose(void *data, size_t rows, size_t cols, size_t elem_bytes);
+/** @return the name of `status`, such as "TURNTILE_ERROR_LENGTH", static; "unknown" for other numbers */
+TURNTILE_API const char *turntile_status_name(int status);
 
-/* Permutes the axes of a row-major array in place: axis i of the result is axis axes[i] of `extents`, and the result is
- * row-major too. (8, 3, 50, 40) by (0, 2, 3, 1) becomes (8, 50, 40, 3). At most TURNTILE_MOST_AXES axes. */
-turntile_status turntile_permute(void *data, size_t rank, const size_t *extents, const size_t *axes, size_t elem_bytes);
+/* ---- Calls without a plan ----------------------------------------------------------------------- */
 
-/* Transposes the matrix in `from` into `to`, which do not overlap: for when there is memory for two. */
-turntile_status turntile_transpose_into(void *to, const void *from, size_t rows, size_t cols, size_t elem_bytes);
+/**
+ * Transposes a row-major matrix in place, on all threads. Allocates a workspace of at most 2% of the
+ * matrix and 1 MiB per thread for the call, none for matrices of up to 16 KiB.
+ * @param data rows * cols * itemsize bytes, in and out
+ * @param rows, cols shape before the call; 0 and 1 are valid
+ * @param itemsize bytes per element, at least 1
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_transpose(void *data, size_t rows, size_t cols, size_t itemsize);
 
-/* ---- Plans ------------------------------------------------------------------------------------------------------ */
+/**
+ * Permutes the axes of a row-major array in place, with the workspace of turntile_transpose(). The
+ * result is row-major with result.shape[i] == shape[axes[i]], as numpy.transpose: shape (8, 3, 50, 40)
+ * and axes (0, 2, 3, 1) give (8, 50, 40, 3).
+ * @param data product(shape) * itemsize bytes, in and out
+ * @param ndim number of axes, at most TURNTILE_MAX_NDIM
+ * @param shape ndim lengths before the call; 0 and 1 are valid
+ * @param axes permutation of 0..ndim
+ * @param itemsize bytes per element, at least 1
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_permute(void *data, size_t ndim, const size_t *shape,
+                                                                 const size_t *axes, size_t itemsize);
 
-/* What is to be planned. Begin with TURNTILE_DESC_INIT, then say what is not to be as it is:
+/**
+ * Writes the transpose of a row-major matrix to another buffer: usually faster, if a second buffer
+ * fits. Allocates nothing.
+ * @param src rows * cols * itemsize bytes, unchanged
+ * @param dst the same number of bytes, written; must not overlap `src`
+ * @param rows, cols shape of `src`
+ * @param itemsize bytes per element, at least 1
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_transpose_copy(const void *src, void *dst, size_t rows, size_t cols,
+                                                                        size_t itemsize);
+
+/* ---- Plans -------------------------------------------------------------------------------------- */
+
+#define TURNTILE_MAX_NDIM 64
+
+/* Values of `device`. */
+#define TURNTILE_CPU 0
+#define TURNTILE_CUDA 1
+/** Value of `device_index`: the GPU of the calling thread's current context, which must be a primary
+ * context, as that of the CUDA runtime. */
+#define TURNTILE_CUDA_CURRENT (-1)
+/** Value of `flags`: the result goes to another buffer, by turntile_execute_copy(). */
+#define TURNTILE_OUT_OF_PLACE 1
+
+/**
+ * Describes a plan. Start from TURNTILE_DESC_INIT and set `itemsize`, `ndim`, `shape` and `axes`:
  *
  *     turntile_desc desc = TURNTILE_DESC_INIT;
- *     desc.elem_bytes = sizeof(float), desc.rank = 2, desc.extents = (size_t[]){300, 200}, desc.axes = (size_t[]){1, 0};
+ *     desc.itemsize = sizeof(float), desc.ndim = 2, desc.shape = (size_t[]){300, 200}, desc.axes = (size_t[]){1, 0};
  *
- * The arrays are read while the plan is made and not afterwards. Later versions add fields at the end; `size` and
- * `version` say which of them the program knows. */
+ * turntile_plan_create() reads the arrays and keeps no pointer to them.
+ */
 typedef struct turntile_desc {
-    size_t size;           /* sizeof(turntile_desc) */
-    uint32_t version;      /* TURNTILE_VERSION */
-    uint32_t device;       /* TURNTILE_HOST or TURNTILE_CUDA */
-    int32_t device_index;  /* of GPUs: the driver's number, whose primary context is used, or TURNTILE_CUDA_CURRENT */
-    uint32_t flags;        /* TURNTILE_OUT_OF_PLACE | TURNTILE_NO_WORKSPACE */
-    size_t elem_bytes;     /* bytes of an element, 1 or more */
-    size_t rank;           /* axes, at most TURNTILE_MOST_AXES */
-    const size_t *extents; /* `rank` extents of the source, slowest first: of a matrix rows, columns */
-    const size_t *axes;    /* axis i of the result is axis axes[i] of the source: of a transposition 1, 0 */
-    size_t batch;          /* equal arrays, one after the other in memory; 0 means 1 */
-    size_t threads;        /* of the host, at most; 0 means one for each core (or RAYON_NUM_THREADS) */
-    size_t workspace_limit;  /* bytes of workspace at most; 0 means 2% and 1 MiB a thread, on a GPU 2% or 16 MiB if that is more,
-                              and with lda or ldb the elements between rows that are in the way */
-    size_t alignment;      /* what device addresses are multiples of, a power of two; 0 means 16 */
-    size_t lda;            /* of a matrix in place: elements from a row to the next, before; 0 means cols */
-    size_t ldb;            /* the same afterwards; 0 means rows. What lies between rows stays as it is */
+    uint32_t version;       /**< TURNTILE_VERSION */
+    uint32_t device;        /**< TURNTILE_CPU or TURNTILE_CUDA */
+    int32_t device_index;   /**< the driver's number of the GPU, used through its primary context, or TURNTILE_CUDA_CURRENT; 0 for the CPU */
+    uint32_t flags;         /**< 0 or TURNTILE_OUT_OF_PLACE */
+    size_t itemsize;        /**< bytes per element, at least 1 */
+    size_t ndim;            /**< number of axes, at most TURNTILE_MAX_NDIM */
+    const size_t *shape;    /**< ndim lengths of the source, slowest axis first: rows, cols */
+    const size_t *axes;     /**< result.shape[i] == shape[axes[i]]; 1, 0 transposes a matrix */
+    size_t batch;           /**< number of arrays, contiguous in memory; 0 means 1 */
+    size_t threads;         /**< maximum CPU threads; 0 means one per core, or RAYON_NUM_THREADS */
+    size_t workspace_limit; /**< maximum workspace in bytes, 0 for none; SIZE_MAX means the default: on the CPU 2% of the data
+                                 and 1 MiB per thread, on a GPU 2% or 16 MiB, whichever is larger. With lda or ldb, the
+                                 elements between rows that must be saved come on top of the default */
+    size_t alignment;       /**< alignment of device addresses in bytes, a power of two; 0 means 16 */
+    size_t lda;             /**< matrices in place: elements between the starts of source rows; 0 means cols */
+    size_t ldb;             /**< the same for rows of the result; 0 means rows. Elements between rows are unchanged */
 } turntile_desc;
 
-#define TURNTILE_DESC_INIT {sizeof(turntile_desc), TURNTILE_VERSION, TURNTILE_HOST, 0, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0}
+#define TURNTILE_DESC_INIT {TURNTILE_VERSION, TURNTILE_CPU, 0, 0, 0, 0, NULL, NULL, 0, 0, SIZE_MAX, 0, 0, 0}
 
-#define TURNTILE_MOST_AXES 64
-
-/* device */
-#define TURNTILE_HOST 0
-#define TURNTILE_CUDA 1
-/* device_index: the GPU of the thread's current context, which must be a primary one (the CUDA runtime's are). */
-#define TURNTILE_CUDA_CURRENT (-1)
-/* flags */
-#define TURNTILE_OUT_OF_PLACE 1 /* into another buffer, by turntile_execute_into() */
-#define TURNTILE_NO_WORKSPACE 2 /* a cap of 0 bytes */
-
-/* A plan: inert, and the same for any number of runs, from any thread, at the same time too where each run has a
- * workspace of its own. */
+/** A plan. Immutable: threads can run one plan at the same time, each run with its own workspace. */
 typedef struct turntile_plan turntile_plan;
 
-/* Plans, and on a GPU loads the kernels. `*plan` is the plan, or NULL on failure. */
-turntile_status turntile_plan_create(const turntile_desc *desc, turntile_plan **plan);
+/**
+ * Creates a plan, and loads its kernels if it is for a GPU.
+ * @param desc what to plan
+ * @param plan receives the plan, or NULL on failure; free it with turntile_plan_destroy()
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_plan_create(const turntile_desc *desc, turntile_plan **plan);
 
-/* NULL is fine. A plan for a GPU holds the kernels: destroy it after the work that it queued has ended. */
-void turntile_plan_destroy(turntile_plan *plan);
+/**
+ * Destroys a plan.
+ * @param plan a plan or NULL; if it is for a GPU, all work that it queued must have ended
+ */
+TURNTILE_API void turntile_plan_destroy(turntile_plan *plan);
 
-/* Bytes of workspace that a run takes; 0 out of place. */
-size_t turntile_plan_workspace(const turntile_plan *plan);
+/** @return bytes of workspace that a run of `plan` needs; 0 out of place, and 0 if `plan` is NULL */
+TURNTILE_API size_t turntile_plan_workspace(const turntile_plan *plan);
 
-/* Writes the plan as people read it (route, stages, estimated time) to `text`, cut to `text_bytes` bytes and ended by a
- * NUL, and answers how many bytes all of it takes with its NUL; 0 when `plan` is NULL. (plan, NULL, 0) only asks. */
-size_t turntile_plan_text(const turntile_plan *plan, char *text, size_t text_bytes);
+/**
+ * Writes a description of a plan (route, stages, estimated time), like snprintf.
+ * @param plan a plan
+ * @param text buffer, receives at most text_bytes - 1 bytes and a NUL; NULL if text_bytes is 0
+ * @param text_bytes size of `text` in bytes
+ * @return the size of the whole text in bytes with its NUL; 0 if `plan` is NULL
+ */
+TURNTILE_API size_t turntile_plan_text(const turntile_plan *plan, char *text, size_t text_bytes);
 
-/* Runs the plan in place on the first bytes of `data`, of which there are `data_bytes`. With leading dimensions that is
- * from the first element to the last, before and afterwards.
- *
- * On the host it is done when the call returns. `workspace` is memory at a multiple of 8, apart from the data; NULL and
- * 0 let the call allocate it. `stream` is NULL.
- *
- * On a GPU the call queues work on `stream` (a CUstream or cudaStream_t of the plan's context, NULL for the default
- * one), allocates nothing and waits for nothing; it can be captured in a graph. `data` and `workspace` are device
- * memory, the workspace at a multiple of 16. Until the work has ended nothing else uses either, and the plan lives. */
-turntile_status turntile_execute(const turntile_plan *plan, void *data, size_t data_bytes, void *workspace,
-                                 size_t workspace_bytes, void *stream);
+/**
+ * Runs a plan in place. On the CPU the run has ended when the call returns. On a GPU the call queues
+ * the work on `stream`, allocates nothing and does not wait, so a CUDA graph can capture it; until the
+ * work has ended, nothing else may use the buffers, and the plan must exist.
+ * @param plan a plan without TURNTILE_OUT_OF_PLACE
+ * @param data the array, in and out: memory of the plan's device
+ * @param data_bytes size of `data`, at least that of the array; with lda or ldb, from its first element
+ *        to its last, before and after
+ * @param workspace at least turntile_plan_workspace() bytes of the plan's device, aligned to 8 on the
+ *        CPU and to 16 on a GPU, not in `data`; on the CPU NULL lets the call allocate it
+ * @param workspace_bytes size of `workspace`
+ * @param stream a CUstream or cudaStream_t of the plan's context, NULL for the default stream; NULL on
+ *        the CPU
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_execute(const turntile_plan *plan, void *data, size_t data_bytes,
+                                                                 void *workspace, size_t workspace_bytes, void *stream);
 
-/* Runs a plan made with TURNTILE_OUT_OF_PLACE: the array in `from` into `to`, each of `data_bytes` bytes or more, apart
- * from one another. The rest as above. */
-turntile_status turntile_execute_into(const turntile_plan *plan, void *to, const void *from, size_t data_bytes,
-                                      void *stream);
+/**
+ * Runs a plan that was made with TURNTILE_OUT_OF_PLACE, with the rules of turntile_execute().
+ * @param plan a plan
+ * @param src the source, unchanged
+ * @param dst the result, written; must not overlap `src`
+ * @param bytes size of `src` and of `dst`, at least that of the array
+ * @param stream as for turntile_execute()
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_execute_copy(const turntile_plan *plan, const void *src, void *dst,
+                                                                      size_t bytes, void *stream);
 
 #ifdef __cplusplus
 }

@@ -1,12 +1,14 @@
-// turntile for C++17: turntile.h with types, ownership and exceptions.
-//
-//     std::vector<float> matrix = {1, 2, 3, 4, 5, 6};        // or std::array, C++20's std::span, pointers
-//     turntile::transpose(matrix, 2, 3);                     // 3 rows of 2 now
-//
-//     turntile::plan plan = turntile::plan::transposing<float>(300, 200, turntile::options().threads(2));
-//     plan.execute(matrices);                                // as often as wanted
-//
-// Elements are trivially copyable. Whatever fails throws turntile::error, and has changed nothing.
+/// @file turntile.hpp
+/// turntile.h for C++17, with types, ownership and exceptions.
+///
+///     std::vector<float> matrix = {1, 2, 3, 4, 5, 6};        // or std::array, std::span, a pointer
+///     turntile::transpose(matrix, 2, 3);                     // now 3 rows of 2
+////
+///     turntile::plan plan = turntile::plan::transposing<float>(300, 200, turntile::options().threads(2));
+///     plan.execute(matrices);                                // any number of times
+///
+/// Elements are trivially copyable. Calls that fail throw turntile::error; the data are then as after
+/// the calls of turntile.h.
 #ifndef TURNTILE_HPP
 #define TURNTILE_HPP
 
@@ -22,7 +24,7 @@
 
 namespace turntile {
 
-/// A call that failed: its status, and in what() the text.
+/// A failed call: status() and, in what(), the text.
 class error : public std::runtime_error {
 public:
     error(turntile_status status, const char *text) : std::runtime_error(text), status_(status) {}
@@ -32,13 +34,13 @@ private:
     turntile_status status_;
 };
 
-/// Throws what a status says, if it says that something failed.
+/// Throws error if `status` is not TURNTILE_SUCCESS.
 inline void check(turntile_status status) {
     if (status != TURNTILE_SUCCESS)
         throw error(status, turntile_last_error());
 }
 
-/// Extents or axes.
+/// A shape or axes.
 using numbers = std::vector<std::size_t>;
 
 namespace detail {
@@ -46,30 +48,30 @@ template <class T> constexpr void movable() {
     static_assert(std::is_trivially_copyable<T>::value, "elements are moved as bytes");
 }
 
-inline void same_length(std::size_t extents, std::size_t axes) {
-    if (extents != axes)
-        throw error(TURNTILE_ERROR_ARGUMENT, "there are not as many axes as extents");
+inline void same_length(const numbers &shape, const numbers &axes) {
+    if (shape.size() != axes.size())
+        throw error(TURNTILE_ERROR_ARGUMENT, "axes don't match the shape");
 }
 
-/// What lies one beside the other and knows how much it is: a vector, a std::array, a std::span.
+/// Element type of a contiguous container with a size: std::vector, std::array, std::span.
 template <class C> using element = std::remove_pointer_t<decltype(std::data(std::declval<C &>()))>;
 
-/// The first element, of those that can be written.
+/// Returns a pointer to the first element, which must not be const.
 template <class C> element<C> *written(C &data) {
     static_assert(!std::is_const<element<C>>::value, "const elements cannot be transposed in place");
     return std::data(data);
 }
 
-/// That a container has as many elements as its shape, where that can be counted; the call says where not.
-template <class C> void whole(const C &data, const numbers &extents) {
+/// Checks that a container has the elements of its shape. If the product overflows, the C call reports it.
+template <class C> void whole(const C &data, const numbers &shape) {
     std::size_t all = 1;
-    for (std::size_t extent : extents) {
-        if (extent != 0 && all > static_cast<std::size_t>(-1) / extent)
+    for (std::size_t length : shape) {
+        if (length != 0 && all > static_cast<std::size_t>(-1) / length)
             return;
-        all *= extent;
+        all *= length;
     }
     if (std::size(data) != all)
-        throw error(TURNTILE_ERROR_LENGTH, ("the shape has " + std::to_string(all) + " elements, the data have " +
+        throw error(TURNTILE_ERROR_LENGTH, ("the shape has " + std::to_string(all) + " elements, the container " +
                                             std::to_string(std::size(data))).c_str());
 }
 } // namespace detail
@@ -85,50 +87,43 @@ template <class C, class T = detail::element<C>> void transpose(C &&data, std::s
     transpose<T>(detail::written(data), rows, cols);
 }
 
-/// Permutes the axes of a row-major array in place: axis i of the result is axis axes[i] of `extents`.
-template <class T> void permute(T *data, const numbers &extents, const numbers &axes) {
+/// Permutes the axes of a row-major array in place: result.shape[i] == shape[axes[i]].
+template <class T> void permute(T *data, const numbers &shape, const numbers &axes) {
     detail::movable<T>();
-    detail::same_length(extents.size(), axes.size());
-    check(turntile_permute(data, extents.size(), extents.data(), axes.data(), sizeof(T)));
+    detail::same_length(shape, axes);
+    check(turntile_permute(data, shape.size(), shape.data(), axes.data(), sizeof(T)));
 }
 
-template <class C, class T = detail::element<C>> void permute(C &&data, const numbers &extents, const numbers &axes) {
-    detail::whole(data, extents);
-    permute<T>(detail::written(data), extents, axes);
+template <class C, class T = detail::element<C>> void permute(C &&data, const numbers &shape, const numbers &axes) {
+    detail::whole(data, shape);
+    permute<T>(detail::written(data), shape, axes);
 }
 
-/// Transposes the matrix in `from` into `to`, which do not overlap.
-template <class T> void transpose_into(T *to, const T *from, std::size_t rows, std::size_t cols) {
+/// Writes the transpose of `src` to `dst`, which must not overlap.
+template <class T> void transpose_copy(const T *src, T *dst, std::size_t rows, std::size_t cols) {
     detail::movable<T>();
-    check(turntile_transpose_into(to, from, rows, cols, sizeof(T)));
+    check(turntile_transpose_copy(src, dst, rows, cols, sizeof(T)));
 }
 
-template <class To, class From, class T = detail::element<To>, class = detail::element<const From>>
-void transpose_into(To &&to, const From &from, std::size_t rows, std::size_t cols) {
-    detail::whole(to, {rows, cols});
-    detail::whole(from, {rows, cols});
-    transpose_into<T>(detail::written(to), std::data(from), rows, cols);
+template <class Src, class Dst, class T = detail::element<Dst>, class = detail::element<const Src>>
+void transpose_copy(const Src &src, Dst &&dst, std::size_t rows, std::size_t cols) {
+    detail::whole(src, {rows, cols});
+    detail::whole(dst, {rows, cols});
+    transpose_copy<T>(std::data(src), detail::written(dst), rows, cols);
 }
 
-/// Options of a plan beyond its shape.
+/// Options of a plan; turntile_desc documents them.
 class options {
 public:
-    options &batch(std::size_t arrays) { return desc_.batch = arrays, *this; }
-    options &threads(std::size_t most) { return desc_.threads = most, *this; }
-    /// Bytes of workspace at most, down to 0.
-    options &workspace_limit(std::size_t bytes) {
-        desc_.workspace_limit = bytes;
-        desc_.flags = bytes == 0 ? desc_.flags | TURNTILE_NO_WORKSPACE : desc_.flags & ~uint32_t(TURNTILE_NO_WORKSPACE);
-        return *this;
-    }
-    /// Elements from a row of a matrix to the next, before and afterwards.
+    options &batch(std::size_t count) { return desc_.batch = count, *this; }
+    options &threads(std::size_t count) { return desc_.threads = count, *this; }
+    options &workspace_limit(std::size_t bytes) { return desc_.workspace_limit = bytes, *this; }
     options &leading(std::size_t lda, std::size_t ldb) { return desc_.lda = lda, desc_.ldb = ldb, *this; }
     options &out_of_place() { return desc_.flags |= TURNTILE_OUT_OF_PLACE, *this; }
-    /// On a GPU; device memory and streams are then of its context.
+    /// Plans for a GPU.
     options &cuda(int index = TURNTILE_CUDA_CURRENT) {
         return desc_.device = TURNTILE_CUDA, desc_.device_index = index, *this;
     }
-    /// What addresses of device memory are multiples of.
     options &alignment(std::size_t bytes) { return desc_.alignment = bytes, *this; }
 
     const turntile_desc &desc() const { return desc_; }
@@ -137,34 +132,34 @@ private:
     turntile_desc desc_ = TURNTILE_DESC_INIT;
 };
 
-/// A plan, owned. It can be run from any thread, and at the same time where each run has a workspace of its own.
+/// Owns a plan. Threads can run it at the same time, each run with its own workspace.
 class plan {
 public:
-    plan(std::size_t elem_bytes, const numbers &extents, const numbers &axes, const options &more = {}) {
-        detail::same_length(extents.size(), axes.size());
+    plan(std::size_t itemsize, const numbers &shape, const numbers &axes, const options &more = {}) {
+        detail::same_length(shape, axes);
         turntile_desc desc = more.desc();
-        desc.elem_bytes = elem_bytes;
-        desc.rank = extents.size();
-        desc.extents = extents.data();
+        desc.itemsize = itemsize;
+        desc.ndim = shape.size();
+        desc.shape = shape.data();
         desc.axes = axes.data();
         turntile_plan *made = nullptr;
         check(turntile_plan_create(&desc, &made));
         plan_.reset(made);
     }
 
-    template <class T> static plan permuting(const numbers &extents, const numbers &axes, const options &more = {}) {
+    template <class T> static plan permuting(const numbers &shape, const numbers &axes, const options &more = {}) {
         detail::movable<T>();
-        return plan(sizeof(T), extents, axes, more);
+        return plan(sizeof(T), shape, axes, more);
     }
 
     template <class T> static plan transposing(std::size_t rows, std::size_t cols, const options &more = {}) {
         return permuting<T>({rows, cols}, {1, 0}, more);
     }
 
-    /// Bytes of workspace that a run takes.
+    /// Returns the bytes of workspace that a run needs.
     std::size_t workspace_bytes() const { return turntile_plan_workspace(plan_.get()); }
 
-    /// The plan as people read it.
+    /// Returns a description: route, stages, estimated time.
     std::string text() const {
         std::string all(turntile_plan_text(plan_.get(), nullptr, 0), '\0');
         turntile_plan_text(plan_.get(), &all[0], all.size());
@@ -172,30 +167,30 @@ public:
         return all;
     }
 
-    /// In place; the workspace is allocated for the run.
+    /// Runs in place on the CPU, and allocates the workspace.
     template <class C, class T = detail::element<C>> void execute(C &&data) const {
         detail::movable<T>();
         execute(detail::written(data), std::size(data) * sizeof(T));
     }
 
-    /// In place, with a workspace of the caller's; on a GPU queued on `stream`.
+    /// Runs in place, as turntile_execute().
     void execute(void *data, std::size_t data_bytes, void *workspace = nullptr, std::size_t workspace_bytes = 0,
                  void *stream = nullptr) const {
         check(turntile_execute(plan_.get(), data, data_bytes, workspace, workspace_bytes, stream));
     }
 
-    /// From one buffer into another, by a plan that is out of place.
-    void execute_into(void *to, const void *from, std::size_t data_bytes, void *stream = nullptr) const {
-        check(turntile_execute_into(plan_.get(), to, from, data_bytes, stream));
+    /// Runs a plan with options().out_of_place(), as turntile_execute_copy().
+    void execute_copy(const void *src, void *dst, std::size_t bytes, void *stream = nullptr) const {
+        check(turntile_execute_copy(plan_.get(), src, dst, bytes, stream));
     }
 
-    template <class To, class From, class T = detail::element<To>, class = detail::element<const From>>
-    void execute_into(To &&to, const From &from) const {
+    template <class Src, class Dst, class T = detail::element<Dst>, class = detail::element<const Src>>
+    void execute_copy(const Src &src, Dst &&dst) const {
         detail::movable<T>();
-        if (std::size(to) != std::size(from))
-            throw error(TURNTILE_ERROR_LENGTH, "the two are not equally long");
-        const T *source = std::data(from);
-        execute_into(detail::written(to), source, std::size(to) * sizeof(T));
+        if (std::size(src) != std::size(dst))
+            throw error(TURNTILE_ERROR_LENGTH, "src and dst differ in size");
+        const T *source = std::data(src);
+        execute_copy(source, detail::written(dst), std::size(dst) * sizeof(T));
     }
 
     const turntile_plan *get() const noexcept { return plan_.get(); }

@@ -1,98 +1,102 @@
 //! The calls that need no plan.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use turntile::bytes;
 use turntile::plan::Problem;
 
-use crate::answer::{answer, last};
+use crate::last_error::answer;
 use crate::memory::{self, RawMemory};
 use crate::status::Status;
 use crate::version::Version;
 
-/// The library's version.
+/// Returns the version of the library.
 #[unsafe(no_mangle)]
 pub extern "C" fn turntile_version() -> u32 {
     Version::LIBRARY.0
 }
 
-/// The text of the calling thread's last failure.
+/// Returns a sentence that describes a status.
 #[unsafe(no_mangle)]
-pub extern "C" fn turntile_last_error() -> *const c_char {
-    last()
+pub extern "C" fn turntile_strerror(status: c_int) -> *const c_char {
+    known(status).map_or(c"unknown status", |(_, sentence)| sentence).as_ptr()
 }
 
-/// What a status is called in C.
+/// Returns the name of a status in C.
 #[unsafe(no_mangle)]
 pub extern "C" fn turntile_status_name(status: c_int) -> *const c_char {
-    let name = Status::ALL.iter().find(|(known, _)| *known as c_int == status);
-    name.map_or(c"unknown", |(_, name)| name).as_ptr()
+    known(status).map_or(c"unknown", |(name, _)| name).as_ptr()
+}
+
+fn known(number: c_int) -> Option<(&'static CStr, &'static CStr)> {
+    let found = Status::ALL.iter().find(|(status, ..)| *status as c_int == number);
+    found.map(|&(_, name, sentence)| (name, sentence))
 }
 
 /// Transposes a row-major matrix in place.
 ///
 /// # Safety
-/// `data` are `rows · cols · elem_bytes` bytes that nothing else uses meanwhile.
+/// `data` must have `rows * cols * itemsize` bytes, and nothing else may use them during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_transpose(
     data: *mut c_void,
     rows: usize,
     cols: usize,
-    elem_bytes: usize,
+    itemsize: usize,
 ) -> Status {
     answer(|| {
-        let problem = Problem::new(rows, cols, elem_bytes).map_err(turntile::Error::from)?;
+        let problem = Problem::new(rows, cols, itemsize).map_err(turntile::Error::from)?;
         let data = RawMemory::new("data", data, problem.bytes())?;
-        // SAFETY: as the caller says; the problem fits the address space.
+        // SAFETY: the caller guarantees the bytes; they fit the address space.
         let data = unsafe { data.to_write() };
-        Ok(bytes::transpose_in_place(data, rows, cols, elem_bytes)?)
+        Ok(bytes::transpose_in_place(data, rows, cols, itemsize)?)
     })
 }
 
 /// Permutes the axes of a row-major array in place.
 ///
 /// # Safety
-/// `extents` and `axes` are `rank` numbers each, `data` as many bytes as the extents say, that nothing else uses
-/// meanwhile.
+/// `shape` and `axes` must have `ndim` numbers each, and `data` as many bytes as `shape` and
+/// `itemsize` give. Nothing else may use `data` during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_permute(
     data: *mut c_void,
-    rank: usize,
-    extents: *const usize,
+    ndim: usize,
+    shape: *const usize,
     axes: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
 ) -> Status {
     answer(|| {
-        // SAFETY: as the caller says.
-        let (extents, axes) = unsafe { memory::axes(rank, extents, axes) }?;
-        let problem =
-            Problem::permuted(extents, axes, elem_bytes).map_err(turntile::Error::from)?;
+        // SAFETY: the caller guarantees the numbers.
+        let (shape, axes) = unsafe { memory::axes(ndim, shape, axes) }?;
+        let problem = Problem::permuted(shape, axes, itemsize).map_err(turntile::Error::from)?;
         let data = RawMemory::new("data", data, problem.bytes())?;
-        // SAFETY: as the caller says; the problem fits the address space.
+        // SAFETY: the caller guarantees the bytes; they fit the address space.
         let data = unsafe { data.to_write() };
-        Ok(bytes::permute_in_place(data, extents, axes, elem_bytes)?)
+        Ok(bytes::permute_in_place(data, shape, axes, itemsize)?)
     })
 }
 
-/// Transposes a row-major matrix from one buffer into another.
+/// Writes the transpose of a row-major matrix to another buffer.
 ///
 /// # Safety
-/// `to` and `from` are `rows · cols · elem_bytes` bytes each; nothing else uses `to` meanwhile, or writes `from`.
+/// `src` and `dst` must have `rows * cols * itemsize` bytes each. During the call nothing else may
+/// use `dst` or write to `src`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turntile_transpose_into(
-    to: *mut c_void,
-    from: *const c_void,
+pub unsafe extern "C" fn turntile_transpose_copy(
+    src: *const c_void,
+    dst: *mut c_void,
     rows: usize,
     cols: usize,
-    elem_bytes: usize,
+    itemsize: usize,
 ) -> Status {
     answer(|| {
-        let problem = Problem::new(rows, cols, elem_bytes).map_err(turntile::Error::from)?;
-        let from = RawMemory::new("from", from, problem.bytes())?;
-        let to = RawMemory::new("to", to, problem.bytes())?.apart_from(from)?;
-        // SAFETY: as the caller says; the problem fits the address space, and the two are apart.
-        let (to, from) = unsafe { (to.to_write(), from.to_read()) };
-        Ok(bytes::transpose_into(from, to, rows, cols, elem_bytes)?)
+        let problem = Problem::new(rows, cols, itemsize).map_err(turntile::Error::from)?;
+        let src = RawMemory::new("src", src, problem.bytes())?;
+        let dst = RawMemory::new("dst", dst, problem.bytes())?.apart_from(src)?;
+        // SAFETY: the caller guarantees the bytes; they fit the address space and do not overlap.
+        let (src, dst) = unsafe { (src.to_read(), dst.to_write()) };
+        Ok(bytes::transpose_into(src, dst, rows, cols, itemsize)?)
     })
 }

@@ -1,7 +1,5 @@
-//! The descriptor of a plan: of this version, or shorter and of an older one.
+//! The descriptor of a plan.
 #![allow(unsafe_code)]
-
-use std::mem::{MaybeUninit, offset_of};
 
 use turntile::Transpose;
 use turntile::gpu::Gpu;
@@ -12,116 +10,86 @@ use crate::memory::{self, RawMemory};
 use crate::status::Failure;
 use crate::version::Version;
 
-/// What is to be planned (`turntile_desc`). Fields are only ever added at the end; 0 in a field is what programs that
-/// do not know it say.
+/// Description of a plan (`turntile_desc`; the header documents the fields).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the header documents them")]
 pub struct Desc {
-    /// Bytes of the structure in the program's header.
-    pub size: usize,
-    /// The version of the program's header.
     pub version: u32,
-    /// `TURNTILE_HOST` or `TURNTILE_CUDA`.
     pub device: u32,
-    /// Which GPU.
     pub device_index: i32,
-    /// A sum of `TURNTILE_OUT_OF_PLACE` and `TURNTILE_NO_WORKSPACE`.
     pub flags: u32,
-    /// Bytes of an element.
-    pub elem_bytes: usize,
-    /// Axes.
-    pub rank: usize,
-    /// Their extents.
-    pub extents: *const usize,
-    /// Which axis of the source each of the result is.
+    pub itemsize: usize,
+    pub ndim: usize,
+    pub shape: *const usize,
     pub axes: *const usize,
-    /// Equal arrays one after the other; 0 is 1.
     pub batch: usize,
-    /// Threads at most; 0 is all.
     pub threads: usize,
-    /// Bytes of workspace at most; 0 is what the library chooses.
     pub workspace_limit: usize,
-    /// What addresses of device memory are multiples of; 0 is 16.
     pub alignment: usize,
-    /// Elements from a row of a matrix to the next before; 0 is as many as a row has.
     pub lda: usize,
-    /// The same afterwards.
     pub ldb: usize,
 }
 
-pub const HOST: u32 = 0;
+pub const CPU: u32 = 0;
 pub const CUDA: u32 = 1;
 pub const CUDA_CURRENT: i32 = -1;
 pub const OUT_OF_PLACE: u32 = 1;
-pub const NO_WORKSPACE: u32 = 2;
 
-/// Workspaces are multiples of so many bytes, and so is what a cap lets be used.
+/// Unit of workspaces and their limit, in bytes.
 pub const WORKSPACE_UNIT: usize = 16;
 
-/// Bytes of the first version's descriptor.
-const FIRST: usize = offset_of!(Desc, ldb) + size_of::<usize>();
-
 impl Desc {
-    /// The descriptor at `desc`, of which as much is read as it says to have.
+    /// Reads the descriptor at `desc`.
     ///
     /// # Errors
-    /// [`Failure::Null`], [`Failure::Misaligned`], [`Failure::Older`], [`Failure::Size`].
+    /// [`Failure::Null`], [`Failure::Misaligned`], [`Failure::Header`].
     ///
     /// # Safety
-    /// NULL, or a size and a version, and as many bytes as the size says.
+    /// `desc` must be NULL or start with a version, and be a descriptor of that version.
     pub(crate) unsafe fn read(desc: *const Desc) -> Result<Desc, Failure> {
         if desc.is_null() {
             return Err(Failure::Null { what: "desc" });
         }
-        RawMemory::new("desc", desc.cast(), FIRST)?.aligned(align_of::<Desc>())?;
-        // SAFETY: they are there, says the caller.
-        let (size, version) = unsafe { ((*desc).size, Version((*desc).version)) };
-        let library = Version::LIBRARY;
-        if !library.accepts(version) {
-            return Err(Failure::Older { header: version, library });
+        RawMemory::new("desc", desc.cast(), size_of::<Desc>())?.aligned(align_of::<Desc>())?;
+        // SAFETY: the caller guarantees the version.
+        let (header, library) = (Version(unsafe { (*desc).version }), Version::LIBRARY);
+        if !library.accepts(header) {
+            return Err(Failure::Header { header, library });
         }
-        let (least, most) = (FIRST, size_of::<Desc>());
-        if size < least || size > most {
-            return Err(Failure::Size { size, least, most, version: library });
-        }
-        let mut known = MaybeUninit::<Desc>::zeroed();
-        // SAFETY: `size` bytes are there, says the caller, and no more than a `Desc` has; it is numbers and pointers, of
-        // which any bytes are some, zeros too.
-        unsafe {
-            std::ptr::copy_nonoverlapping(desc.cast::<u8>(), known.as_mut_ptr().cast::<u8>(), size);
-            Ok(known.assume_init())
-        }
+        // SAFETY: the caller guarantees a descriptor of that version, which this library shares.
+        Ok(unsafe { *desc })
     }
 
-    /// The GPU that it is to run on; none for the host.
+    /// Returns the GPU to plan for, or `None` for the CPU.
     ///
     /// # Errors
-    /// [`Failure::Field`], and the library's.
+    /// [`Failure::Field`], [`Failure::Library`].
     pub(crate) fn gpu(&self) -> Result<Option<Gpu>, Failure> {
         let gpu = match (self.device, self.device_index) {
-            (HOST, 0) => return Ok(None),
+            (CPU, 0) => return Ok(None),
             (CUDA, CUDA_CURRENT) => Gpu::current(),
             (CUDA, index) if index >= 0 => Gpu::primary(index.unsigned_abs() as usize),
-            (HOST | CUDA, index) => {
-                let why = "the host has none (0), GPUs are counted from 0, -1 is that of the current context";
+            (CPU | CUDA, index) => {
+                let why = "expected 0 for the CPU, a GPU's number, or -1 for the GPU of the current context";
                 return Err(Failure::field("device_index", index, why));
             }
             (device, _) => {
-                let why = "TURNTILE_HOST and TURNTILE_CUDA are devices";
+                let why = "expected TURNTILE_CPU or TURNTILE_CUDA";
                 return Err(Failure::field("device", device, why));
             }
         };
         Ok(Some(gpu.map_err(turntile::Error::from)?))
     }
 
-    /// Leading dimensions of a matrix, of which at least one is not 0; the other may be, for the length of a row.
+    /// Returns the leading dimensions of a matrix. One of `lda` and `ldb` may be 0, for the length of a row.
     ///
     /// # Errors
-    /// [`Failure::Field`]: it is no matrix.
-    fn leading(&self, extents: &[usize], axes: &[usize]) -> Result<[usize; 2], Failure> {
-        let (&[rows, cols], &[first, _]) = (extents, axes) else {
+    /// [`Failure::Field`]: the array is not a matrix.
+    fn leading(&self, shape: &[usize], axes: &[usize]) -> Result<[usize; 2], Failure> {
+        let (&[rows, cols], &[first, _]) = (shape, axes) else {
             let (field, value) = if self.lda > 0 { ("lda", self.lda) } else { ("ldb", self.ldb) };
-            let why = "leading dimensions are for matrices, of rank 2";
+            let why = "leading dimensions need a matrix (ndim 2)";
             return Err(Failure::field(field, value, why));
         };
         let after = if first == 1 { rows } else { cols };
@@ -129,38 +97,30 @@ impl Desc {
         Ok([given(self.lda, cols), given(self.ldb, after)])
     }
 
-    /// What is to be planned.
+    /// Returns the request to plan.
     ///
     /// # Errors
-    /// [`Failure`]: a field makes no sense.
+    /// [`Failure`]: a field is invalid.
     ///
     /// # Safety
-    /// `extents` and `axes` are NULL or of as many numbers as `rank` says, which nothing writes meanwhile.
+    /// `shape` and `axes` must each be NULL or have `ndim` numbers, which nothing writes during the call.
     pub(crate) unsafe fn transpose(&self) -> Result<Transpose<Dynamic>, Failure> {
-        // SAFETY: the caller's word.
-        let (extents, axes) = unsafe { memory::axes(self.rank, self.extents, self.axes) }?;
-        let unknown = self.flags & !(OUT_OF_PLACE | NO_WORKSPACE);
-        if unknown != 0 {
-            let why = "it has flags that this version does not know";
-            return Err(Failure::field("flags", self.flags, why));
-        }
-        let none = self.flags & NO_WORKSPACE != 0;
-        if none && self.workspace_limit > 0 {
-            let why = "with TURNTILE_NO_WORKSPACE it is 0";
-            return Err(Failure::field("workspace_limit", self.workspace_limit, why));
+        // SAFETY: the caller guarantees the numbers.
+        let (shape, axes) = unsafe { memory::axes(self.ndim, self.shape, self.axes) }?;
+        if self.flags & !OUT_OF_PLACE != 0 {
+            return Err(Failure::field("flags", self.flags, "unknown flag"));
         }
         if self.alignment > 0 && !self.alignment.is_power_of_two() {
-            return Err(Failure::field("alignment", self.alignment, "it is no power of two"));
+            return Err(Failure::field("alignment", self.alignment, "expected a power of two"));
         }
-        // The axes as they were given: planned, they have the batch before them.
-        Problem::permuted(extents, axes, self.elem_bytes).map_err(turntile::Error::from)?;
-        let mut transpose =
-            Transpose::permute::<u8>(extents, axes).itemsize(self.elem_bytes).dynamic();
+        // Checked here because errors of the plan show the axes with the batch in front.
+        Problem::permuted(shape, axes, self.itemsize).map_err(turntile::Error::from)?;
+        let mut transpose = Transpose::permute::<u8>(shape, axes).itemsize(self.itemsize).dynamic();
         transpose = transpose.batch(self.batch.max(1));
         if self.threads > 0 {
             transpose = transpose.threads(self.threads);
         }
-        if none || self.workspace_limit > 0 {
+        if self.workspace_limit < usize::MAX {
             transpose =
                 transpose.workspace_limit(self.workspace_limit / WORKSPACE_UNIT * WORKSPACE_UNIT);
         }
@@ -171,7 +131,7 @@ impl Desc {
             transpose = transpose.out_of_place();
         }
         if self.lda > 0 || self.ldb > 0 {
-            let [lda, ldb] = self.leading(extents, axes)?;
+            let [lda, ldb] = self.leading(shape, axes)?;
             transpose = transpose.leading(lda, ldb);
         }
         Ok(transpose)
@@ -182,18 +142,17 @@ impl Desc {
 mod tests {
     use super::*;
 
-    /// What a descriptor of a 5 by 7 matrix to be transposed asks for.
+    /// Returns the problem of a descriptor that transposes a 5 by 7 matrix.
     fn asked(lda: usize, ldb: usize, workspace_limit: usize) -> Problem {
-        let (extents, axes) = ([5, 7], [1, 0]);
+        let (shape, axes) = ([5, 7], [1, 0]);
         let desc = Desc {
-            size: size_of::<Desc>(),
             version: Version::LIBRARY.0,
-            device: HOST,
+            device: CPU,
             device_index: 0,
             flags: 0,
-            elem_bytes: 8,
-            rank: 2,
-            extents: extents.as_ptr(),
+            itemsize: 8,
+            ndim: 2,
+            shape: shape.as_ptr(),
             axes: axes.as_ptr(),
             batch: 0,
             threads: 0,
@@ -202,26 +161,27 @@ mod tests {
             lda,
             ldb,
         };
-        // SAFETY: both arrays have as many numbers as `rank` says, and nothing writes them.
+        // SAFETY: both arrays have `ndim` numbers, and nothing writes them.
         unsafe { desc.transpose() }.unwrap().problem().unwrap()
     }
 
     #[test]
     fn leading_dimensions_are_before_and_after() {
         for (lda, ldb, pitches) in [(9, 6, [9, 6]), (0, 6, [7, 6]), (9, 0, [9, 5])] {
-            let problem = asked(lda, ldb, 0);
+            let problem = asked(lda, ldb, usize::MAX);
             let leading = problem.leading().unwrap();
             let found = [leading.source(), leading.result()].map(|rows| rows.pitch());
             assert_eq!(found, pitches, "{lda} {ldb}");
         }
-        assert!(asked(0, 0, 0).leading().is_none());
+        assert!(asked(0, 0, usize::MAX).leading().is_none());
     }
 
-    /// A workspace is a multiple of the unit, and no more than the cap.
     #[test]
-    fn caps_are_whole_units() {
-        for (cap, whole) in [(0, None), (15, Some(0)), (16, Some(16)), (47, Some(32))] {
-            assert_eq!(asked(0, 0, cap).cap(), whole, "{cap}");
+    fn workspace_limits_are_rounded_down_to_whole_units() {
+        for (limit, whole) in
+            [(usize::MAX, None), (0, Some(0)), (15, Some(0)), (16, Some(16)), (47, Some(32))]
+        {
+            assert_eq!(asked(0, 0, limit).cap(), whole, "{limit}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The header of layouts for kernels beside the library's offsets, by a C++ compiler of the host.
+//! Compares the offsets of `layout.cuh`, compiled as C++, with those of the library.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use turntile::layout::{RecordConversion, RecordOrder};
 
-/// Fields in the order of their columns, each with its place in a structure and its bytes.
+/// Records: fields in the order of their columns, each with its offset in a structure and its bytes.
 const RECORDS: [&[(usize, usize)]; 4] = [
     &[(0, 4), (4, 12), (16, 1), (17, 8)],
-    // A structure of the same by its compiler, its gap last.
+    // A C structure of these fields; the last field is its padding.
     &[(0, 4), (4, 12), (16, 1), (24, 8), (17, 7)],
-    // Columns by falling alignment.
+    // Columns by decreasing alignment.
     &[(8, 8), (0, 4), (16, 2), (4, 1), (5, 3), (18, 6)],
     &[(0, 1)],
 ];
@@ -28,7 +28,7 @@ fn listed(numbers: impl Iterator<Item = usize>) -> String {
     numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A program that prints every offset, a line for each record of each case, and what it is to print.
+/// Returns a program that prints every offset, one line per record of each case, and its expected output.
 fn program() -> (String, String) {
     let mut code = String::from(
         "#include <turntile/layout.cuh>\n#include <cstdio>\nusing namespace turntile;\n\

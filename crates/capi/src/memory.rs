@@ -1,4 +1,4 @@
-//! C's pointers as slices, after what can be checked of them was.
+//! Slices of C pointers, checked as far as possible.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -8,10 +8,10 @@ use turntile::plan::ProblemError;
 
 use crate::status::Failure;
 
-/// Most axes of an array.
-pub const MOST_AXES: usize = 64;
+/// Maximum number of axes.
+pub const MAX_NDIM: usize = 64;
 
-/// Memory as C gives it: its name in messages, where it begins, its bytes.
+/// A C buffer: name of the argument, address, size in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct RawMemory {
     what: &'static str,
@@ -20,10 +20,10 @@ pub struct RawMemory {
 }
 
 impl RawMemory {
-    /// Of `bytes` bytes.
+    /// Creates a buffer of `bytes` bytes.
     ///
     /// # Errors
-    /// [`Failure::NullOf`]: NULL has no bytes.
+    /// [`Failure::NullOf`]: `start` is NULL, and `bytes` is not 0.
     pub fn new(what: &'static str, start: *const c_void, bytes: usize) -> Result<Self, Failure> {
         let start: *mut u8 = start.cast_mut().cast();
         if start.is_null() && bytes > 0 {
@@ -32,20 +32,20 @@ impl RawMemory {
         Ok(RawMemory { what, start, bytes })
     }
 
-    /// Bytes there.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Where it begins, for a device.
+    /// Returns the address, for a device.
     pub fn address(&self) -> u64 {
         self.start.addr() as u64
     }
 
-    /// The first `need` bytes of it.
+    /// Returns the first `need` bytes.
     ///
     /// # Errors
-    /// [`Failure::Length`]: there are fewer.
+    /// [`Failure::Length`]: the buffer is shorter.
     pub fn first(self, need: usize) -> Result<Self, Failure> {
         let RawMemory { what, bytes: have, .. } = self;
         if have < need {
@@ -54,7 +54,7 @@ impl RawMemory {
         Ok(RawMemory { bytes: need, ..self })
     }
 
-    /// That it begins at a multiple of `need`.
+    /// Checks that the address is a multiple of `need`.
     ///
     /// # Errors
     /// [`Failure::Misaligned`].
@@ -66,7 +66,7 @@ impl RawMemory {
         Ok(self)
     }
 
-    /// That it shares no byte with another.
+    /// Checks that two buffers do not overlap.
     ///
     /// # Errors
     /// [`Failure::Overlap`].
@@ -87,73 +87,74 @@ impl RawMemory {
         Ok(self)
     }
 
-    /// Its bytes, to be written.
+    /// Returns the bytes for writing.
     ///
     /// # Safety
-    /// For `'a` they can be read and written, and nothing else does; they are no more than `isize::MAX`.
+    /// For `'a` only the slice may read or write the bytes. Their number is at most `isize::MAX`.
     pub unsafe fn to_write<'a>(self) -> &'a mut [u8] {
         if self.bytes == 0 {
             return &mut [];
         }
-        // SAFETY: not NULL, since it has bytes; the rest is the caller's. What C has not written yet is bytes too.
+        // SAFETY: not NULL, because the size is not 0; the caller guarantees the rest. Bytes that C has not
+        // written are only moved.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
     }
 
-    /// Its bytes, to be read.
+    /// Returns the bytes for reading.
     ///
     /// # Safety
-    /// For `'a` they can be read and nothing writes them; they are no more than `isize::MAX`.
+    /// For `'a` the bytes must be readable and unchanged. Their number is at most `isize::MAX`.
     pub unsafe fn to_read<'a>(self) -> &'a [u8] {
         if self.bytes == 0 {
             return &[];
         }
-        // SAFETY: not NULL, since it has bytes; the rest is the caller's.
+        // SAFETY: not NULL, because the size is not 0; the caller guarantees the rest.
         unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
     }
 
-    /// Its whole words, for a workspace.
+    /// Returns the whole 8-byte words, for a workspace.
     ///
     /// # Errors
-    /// [`Failure::Misaligned`]: it does not begin at a multiple of 8.
+    /// [`Failure::Misaligned`]: the address is not a multiple of 8.
     ///
     /// # Safety
-    /// As of [`to_write`](Self::to_write).
+    /// The conditions of [`to_write`](Self::to_write) must hold.
     pub unsafe fn words<'a>(self) -> Result<&'a mut [MaybeUninit<u64>], Failure> {
         let words = self.aligned(align_of::<u64>())?.bytes / size_of::<u64>();
         if words == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: not NULL, since it has bytes, and aligned; the rest is the caller's.
+        // SAFETY: aligned, and not NULL, because the size is not 0; the caller guarantees the rest.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.start.cast(), words) })
     }
 }
 
-/// The extents and the axes of an array of `rank` axes.
+/// Returns the shape and the axes of an array with `ndim` axes.
 ///
 /// # Errors
-/// As [`numbers`], and the library's: there are too many.
+/// The errors of [`numbers`], and [`ProblemError::TooManyAxes`].
 ///
 /// # Safety
-/// For `'a` they are NULL or `rank` numbers each, which can be read and nothing writes.
+/// For `'a` each must be NULL or have `ndim` numbers, readable and unchanged.
 pub unsafe fn axes<'a>(
-    rank: usize,
-    extents: *const usize,
+    ndim: usize,
+    shape: *const usize,
     axes: *const usize,
 ) -> Result<(&'a [usize], &'a [usize]), Failure> {
-    if rank > MOST_AXES {
-        return Err(turntile::Error::from(ProblemError::TooManyAxes { axes: rank }).into());
+    if ndim > MAX_NDIM {
+        return Err(turntile::Error::from(ProblemError::TooManyAxes { axes: ndim }).into());
     }
-    // SAFETY: the caller's word, and no more than 64.
-    unsafe { Ok((numbers("extents", extents, rank)?, numbers("axes", axes, rank)?)) }
+    // SAFETY: the caller guarantees the numbers, at most 64.
+    unsafe { Ok((numbers("shape", shape, ndim)?, numbers("axes", axes, ndim)?)) }
 }
 
-/// `count` numbers of an array of C's.
+/// Returns the `count` numbers of a C array.
 ///
 /// # Errors
 /// [`Failure::Null`], [`Failure::Misaligned`].
 ///
 /// # Safety
-/// For `'a` they can be read and nothing writes them; `count` is small.
+/// For `'a` the numbers must be readable and unchanged. Their size in bytes is at most `isize::MAX`.
 pub unsafe fn numbers<'a>(
     what: &'static str,
     start: *const usize,
@@ -166,7 +167,7 @@ pub unsafe fn numbers<'a>(
         return Err(Failure::Null { what });
     }
     RawMemory::new(what, start.cast(), size_of::<usize>())?.aligned(align_of::<usize>())?;
-    // SAFETY: not NULL and aligned; the rest is the caller's.
+    // SAFETY: not NULL, and aligned; the caller guarantees the rest.
     Ok(unsafe { std::slice::from_raw_parts(start, count) })
 }
 
@@ -194,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_null_or_misaligned_is_said() {
+    fn null_short_and_misaligned_buffers_are_errors() {
         let null = RawMemory::new("data", std::ptr::null(), 3);
-        assert_eq!(null.unwrap_err().to_string(), "data is NULL, and 3 bytes are said to be there");
+        assert_eq!(null.unwrap_err().to_string(), "data is NULL, expected 3 bytes");
         let words = [0u64; 2];
         let memory = RawMemory::new("data", words.as_ptr().cast(), 16).unwrap();
         let short = memory.first(17).unwrap_err().to_string();
-        assert_eq!(short, "data takes 17 bytes, there are 16");
+        assert_eq!(short, "data needs 17 bytes, got 16");
         assert_eq!(memory.first(9).unwrap().bytes(), 9);
         assert!(memory.aligned(8).is_ok());
         let odd = RawMemory::new("data", memory.start.wrapping_add(3).cast(), 4).unwrap();

@@ -1,129 +1,119 @@
-//! What can go wrong, as a number for programs and as text for people.
+//! Statuses and failures of calls: numbers for programs, text for people.
+
+use std::ffi::CStr;
 
 use turntile::{Error, ErrorKind};
 
 use crate::version::Version;
 
-/// Declares the statuses, each with what it is called in C.
+/// Declares the statuses, each with its name in C and a sentence.
 macro_rules! statuses {
-    ($($(#[$meta:meta])* $status:ident = $number:literal, $name:literal;)*) => {
-        /// What a call answers (`turntile_status`).
+    ($($status:ident = $number:literal, $name:literal, $sentence:literal;)*) => {
+        /// Result of a call (`turntile_status`).
         #[repr(C)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Status {
-            $($(#[$meta])* $status = $number,)*
+            $(#[doc = $sentence] $status = $number,)*
         }
 
         impl Status {
-            /// All, with what they are called in C.
-            pub const ALL: &[(Status, &std::ffi::CStr)] = &[$((Status::$status, $name)),*];
+            /// All statuses, with their names in C and the sentences of `turntile_strerror`.
+            pub const ALL: &[(Status, &CStr, &CStr)] =
+                &[$((Status::$status, $name, with_nul(concat!($sentence, "\0")))),*];
         }
     };
 }
 
-statuses! {
-    /// Done.
-    Success = 0, c"TURNTILE_SUCCESS";
-    /// An argument makes no sense.
-    Argument = 1, c"TURNTILE_ERROR_ARGUMENT";
-    /// Bytes that do not fit the address space.
-    Overflow = 2, c"TURNTILE_ERROR_OVERFLOW";
-    /// Memory shorter than what it is to hold.
-    Length = 3, c"TURNTILE_ERROR_LENGTH";
-    /// A workspace too small.
-    Workspace = 4, c"TURNTILE_ERROR_WORKSPACE";
-    /// An address not aligned as it must be.
-    Alignment = 5, c"TURNTILE_ERROR_ALIGNMENT";
-    /// Memory that overlaps other memory.
-    Overlap = 6, c"TURNTILE_ERROR_OVERLAP";
-    /// No memory for a workspace.
-    Memory = 7, c"TURNTILE_ERROR_MEMORY";
-    /// No such plan.
-    Plan = 8, c"TURNTILE_ERROR_PLAN";
-    /// No such device, or it refuses.
-    Device = 9, c"TURNTILE_ERROR_DEVICE";
-    /// The header is newer than the library, or of another major version.
-    Version = 10, c"TURNTILE_ERROR_VERSION";
-    /// A defect of the library: data that a run was moving are in any order.
-    Internal = 11, c"TURNTILE_ERROR_INTERNAL";
-    /// Processes that were asked for different things, could not begin, or cannot be reached.
-    Ranks = 12, c"TURNTILE_ERROR_RANKS";
-    /// The data are incomplete: some did not arrive, or a GPU refused a launch after others.
-    Lost = 13, c"TURNTILE_ERROR_LOST";
+const fn with_nul(text: &str) -> &CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("a text ends with its only NUL"),
+    }
 }
 
-/// Why a call did not do what it was asked. Memory is unchanged, except after [`Status::Lost`] and [`Status::Internal`].
+statuses! {
+    Success = 0, c"TURNTILE_SUCCESS", "success";
+    Argument = 1, c"TURNTILE_ERROR_ARGUMENT", "invalid argument";
+    Overflow = 2, c"TURNTILE_ERROR_OVERFLOW", "the array exceeds the address space";
+    Length = 3, c"TURNTILE_ERROR_LENGTH", "buffer too short";
+    Workspace = 4, c"TURNTILE_ERROR_WORKSPACE", "workspace too small";
+    Alignment = 5, c"TURNTILE_ERROR_ALIGNMENT", "misaligned address";
+    Overlap = 6, c"TURNTILE_ERROR_OVERLAP", "buffers overlap";
+    Memory = 7, c"TURNTILE_ERROR_MEMORY", "out of memory";
+    Plan = 8, c"TURNTILE_ERROR_PLAN", "no plan satisfies the descriptor";
+    Device = 9, c"TURNTILE_ERROR_DEVICE", "no usable GPU, or a driver error";
+    Version = 10, c"TURNTILE_ERROR_VERSION", "the header and the library differ in version";
+    Internal = 11, c"TURNTILE_ERROR_INTERNAL", "bug in turntile; the data can be in any order";
+    Ranks = 12, c"TURNTILE_ERROR_RANKS", "processes disagree, failed, or cannot communicate";
+    Lost = 13, c"TURNTILE_ERROR_LOST", "the data are incomplete";
+}
+
+/// Reason why a call failed. Memory is unchanged, except after [`Status::Lost`] and [`Status::Internal`].
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// A pointer that must not be.
+    /// A pointer is NULL.
     #[error("{what} is NULL")]
     Null { what: &'static str },
-    /// Memory that is not there, of a length.
-    #[error("{what} is NULL, and {bytes} bytes are said to be there")]
+    /// A buffer is NULL although it has a length.
+    #[error("{what} is NULL, expected {bytes} bytes")]
     NullOf { what: &'static str, bytes: usize },
-    /// An address.
-    #[error("the address {address:#x} of {what} is not a multiple of {need}")]
+    /// An address is misaligned.
+    #[error("{what} at {address:#x} is not aligned to {need} bytes")]
     Misaligned { what: &'static str, address: usize, need: usize },
-    /// Memory that would be written while it is used as something else.
+    /// Two buffers overlap.
     #[error("{what} at {address:#x} and {other} at {other_address:#x} overlap")]
     Overlap { what: &'static str, address: usize, other: &'static str, other_address: usize },
-    /// Memory too short.
-    #[error("{what} takes {need} bytes, there are {have}")]
+    /// A buffer is too short.
+    #[error("{what} needs {need} bytes, got {have}")]
     Length { what: &'static str, need: usize, have: usize },
-    /// A workspace too small.
-    #[error("the plan needs {need} bytes of workspace, {have} were given")]
+    /// A workspace is too small.
+    #[error("the plan needs {need} bytes of workspace, got {have}")]
     Workspace { need: usize, have: usize },
-    /// A descriptor that no header of this version or an older one declares.
-    #[error(
-        "the descriptor's size is {size}; it is {least} at least and {most} in version {version}"
-    )]
-    Size { size: usize, least: usize, most: usize, version: Version },
-    /// The header is newer.
-    #[error("the program was compiled for version {header} of turntile, the library is {library}")]
-    Older { header: Version, library: Version },
-    /// A field of the descriptor.
+    /// The program was compiled with a header of another version.
+    #[error("the program was compiled for turntile {header}, the library is {library}")]
+    Header { header: Version, library: Version },
+    /// A field of the descriptor is invalid.
     #[error("{field} is {value}: {why}")]
     Field { field: &'static str, value: i128, why: &'static str },
-    /// A plan that is for the other place of the result.
+    /// A plan in place was run out of place, or the other way round.
     #[error("the plan is {}", match *out_of_place {
-        true => "made with TURNTILE_OUT_OF_PLACE: turntile_execute_into runs it",
-        false => "in place: turntile_execute runs it, TURNTILE_OUT_OF_PLACE plans for another buffer",
+        true => "out of place: run it with turntile_execute_copy",
+        false => "in place: run it with turntile_execute, or plan with TURNTILE_OUT_OF_PLACE",
     })]
     Place { out_of_place: bool },
-    /// A stream for a host.
-    #[error("a plan for the host was given a stream")]
-    HostStream,
-    /// The library's own.
+    /// A CPU plan was given a stream.
+    #[error("the plan is for the CPU: stream must be NULL")]
+    CpuStream,
+    /// An error of the Rust library.
     #[error(transparent)]
     Library(#[from] Error),
-    /// What a library beside this one says.
+    /// An error of another library on top of this one.
     #[error("{text}")]
     Other { status: Status, text: String },
     /// A panic.
-    #[error("a defect of turntile: {0}")]
+    #[error("bug in turntile: {0}")]
     Defect(String),
 }
 
 impl Failure {
-    /// A field of the descriptor with a value that makes no sense.
+    /// Creates a [`Failure::Field`].
     pub fn field(field: &'static str, value: impl TryInto<i128>, why: &'static str) -> Self {
         Failure::Field { field, value: value.try_into().unwrap_or(i128::MAX), why }
     }
 
-    /// Its number.
+    /// Returns the status that the call returns.
     pub fn status(&self) -> Status {
         match self {
             Failure::Null { .. }
             | Failure::NullOf { .. }
-            | Failure::Size { .. }
             | Failure::Field { .. }
             | Failure::Place { .. }
-            | Failure::HostStream => Status::Argument,
+            | Failure::CpuStream => Status::Argument,
             Failure::Misaligned { .. } => Status::Alignment,
             Failure::Overlap { .. } => Status::Overlap,
             Failure::Length { .. } => Status::Length,
             Failure::Workspace { .. } => Status::Workspace,
-            Failure::Older { .. } => Status::Version,
+            Failure::Header { .. } => Status::Version,
             Failure::Library(error) => of_library(error),
             Failure::Other { status, .. } => *status,
             Failure::Defect(_) => Status::Internal,
@@ -135,7 +125,7 @@ fn of_library(error: &Error) -> Status {
     match error.kind() {
         ErrorKind::Length { .. } => Status::Length,
         ErrorKind::TooLarge => Status::Overflow,
-        // A caller can only run a plan that was made here in the wrong place.
+        // Plans made here are valid; a caller can only run one out of place instead of in place.
         ErrorKind::ElementSize { .. }
         | ErrorKind::Shape
         | ErrorKind::Options
@@ -158,7 +148,7 @@ mod tests {
     use super::*;
     use turntile::gpu::CudaError;
 
-    /// Of all that a GPU answers, one status alone says that the data are incomplete.
+    /// Only a GPU run that stopped halfway has the status for incomplete data.
     #[test]
     fn half_a_run_of_a_gpu_has_a_status_of_its_own() {
         let refused = CudaError::OutOfMemory { bytes: 1 };

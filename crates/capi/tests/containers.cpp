@@ -1,4 +1,4 @@
-// Vectors, arrays and spans by turntile.hpp, and what is wrong with them.
+// Tests turntile.hpp with vectors, arrays, spans and pointers, and its errors.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -23,7 +23,7 @@ template <class Call> static void refused(Call call, turntile_status status, con
     }
 }
 
-/// By every call, on six floats in a container of any kind.
+/// Tests every call on six floats in a container.
 template <class C> static void calls(C data, const char *what) {
     const std::array<float, 6> turned = {1, 4, 2, 5, 3, 6};
     const auto is = [&](const auto &want) { return std::equal(std::begin(data), std::end(data), want.begin()); };
@@ -35,14 +35,14 @@ template <class C> static void calls(C data, const char *what) {
     check(is(before), what);
     turntile::plan::transposing<float>(2, 3).execute(data);
     check(is(turned), what);
-    turntile::transpose_into(data, before, 2, 3);
+    turntile::transpose_copy(before, data, 2, 3);
     check(is(turned), what);
-    turntile::plan::transposing<float>(2, 3, turntile::options().out_of_place()).execute_into(data, before);
+    turntile::plan::transposing<float>(2, 3, turntile::options().out_of_place()).execute_copy(before, data);
     check(is(turned), what);
     turntile::transpose(std::data(data), 3, 2); // by a pointer
     check(is(before), what);
     refused([&] { turntile::transpose(data, 2, 4); }, TURNTILE_ERROR_LENGTH, "too short");
-    refused([&] { turntile::transpose_into(data, std::vector<float>(5), 2, 3); }, TURNTILE_ERROR_LENGTH, "a short source");
+    refused([&] { turntile::transpose_copy(std::vector<float>(5), data, 2, 3); }, TURNTILE_ERROR_LENGTH, "a short source");
     check(is(before), what);
 }
 
@@ -52,7 +52,7 @@ int main() {
 #if __cplusplus >= 202002L
     std::vector<float> longer = {9, 1, 2, 3, 4, 5, 6, 9};
     calls(std::span(longer).subspan(1, 6), "a span");
-    check(longer.front() == 9 && longer.back() == 9, "what lies around a span");
+    check(longer.front() == 9 && longer.back() == 9, "elements around a span");
     turntile::transpose(std::span(longer).subspan(1, 6), 2, 3); // a temporary
     check(longer[2] == 4, "a temporary span");
 #endif
@@ -60,6 +60,6 @@ int main() {
     turntile::transpose(&plain[0][0], 2, 3);
     check(plain[0][1] == 4, "an array of C's");
     const turntile::plan in_place = turntile::plan::transposing<float>(2, 3);
-    refused([&] { in_place.execute_into(plain, plain, sizeof plain); }, TURNTILE_ERROR_ARGUMENT, "a plan in place");
+    refused([&] { in_place.execute_copy(plain, plain, sizeof plain); }, TURNTILE_ERROR_ARGUMENT, "a plan in place");
     return failures > 0;
 }

@@ -1,6 +1,5 @@
-/* Plans for a GPU from C, against loops that are obviously right: every element compared, on streams, in a graph, in
- * primary contexts named and current; and what can be wrong with a call. The driver is loaded here as the library does
- * it, so that only libturntile is linked.
+/* Tests GPU plans against naive loops: on streams, in a graph, in a numbered and in the current primary context; and the
+ * errors of calls. Loads the driver at run time as the library does, so it links only libturntile.
  *
  *   cc -O2 -Wall crates/capi/tests/gpu.c -o gpu -IPREFIX/include -LPREFIX/lib -lturntile -ldl && ./gpu [DEVICE] */
 #include <dlfcn.h>
@@ -73,8 +72,7 @@ static void must(int code, const char *what) {
 }
 #define MUST(call) must((call), #call)
 
-/* A copy of pageable memory may still be on its way when the call returns, and a stream that does not wait for the default
-   one starts beside it. */
+/* Waits for the copy: it may still run when the call returns, and non-blocking streams do not wait for it. */
 static void upload(address to, const void *from, size_t bytes) {
     MUST(to_device(to, from, bytes));
     MUST(context_wait());
@@ -90,22 +88,22 @@ static unsigned char *numbered(size_t bytes) {
     return data;
 }
 
-/* Axis i of the result is axis axes[i] of the source. */
-static unsigned char *permuted(const unsigned char *from, size_t rank, const size_t *extents, const size_t *axes,
-                               size_t elem_bytes) {
+/* Returns the permuted array, by a naive loop. */
+static unsigned char *permuted(const unsigned char *from, size_t ndim, const size_t *shape, const size_t *axes,
+                               size_t itemsize) {
     size_t strides[64], at[64] = {0}, elements = 1;
-    for (size_t axis = rank; axis-- > 0;) {
+    for (size_t axis = ndim; axis-- > 0;) {
         strides[axis] = elements;
-        elements *= extents[axis];
+        elements *= shape[axis];
     }
-    unsigned char *to = malloc(elements * elem_bytes);
+    unsigned char *to = malloc(elements * itemsize);
     for (size_t k = 0; k < elements; k++) {
         size_t source = 0;
-        for (size_t i = 0; i < rank; i++)
+        for (size_t i = 0; i < ndim; i++)
             source += at[i] * strides[axes[i]];
-        memcpy(to + k * elem_bytes, from + source * elem_bytes, elem_bytes);
-        for (size_t i = rank; i-- > 0;) {
-            if (++at[i] < extents[axes[i]])
+        memcpy(to + k * itemsize, from + source * itemsize, itemsize);
+        for (size_t i = ndim; i-- > 0;) {
+            if (++at[i] < shape[axes[i]])
                 break;
             at[i] = 0;
         }
@@ -113,30 +111,30 @@ static unsigned char *permuted(const unsigned char *from, size_t rank, const siz
     return to;
 }
 
-static turntile_desc described(size_t rank, const size_t *extents, const size_t *axes, size_t elem_bytes, int device) {
+static turntile_desc described(size_t ndim, const size_t *shape, const size_t *axes, size_t itemsize, int device) {
     turntile_desc desc = TURNTILE_DESC_INIT;
     desc.device = TURNTILE_CUDA, desc.device_index = device;
-    desc.elem_bytes = elem_bytes, desc.rank = rank, desc.extents = extents, desc.axes = axes;
+    desc.itemsize = itemsize, desc.ndim = ndim, desc.shape = shape, desc.axes = axes;
     return desc;
 }
 
-static void one(size_t rank, const size_t *extents, const size_t *axes, size_t elem_bytes, int device, void *stream) {
-    size_t bytes = elem_bytes;
-    for (size_t axis = 0; axis < rank; axis++)
-        bytes *= extents[axis];
-    unsigned char *before = numbered(bytes), *want = permuted(before, rank, extents, axes, elem_bytes);
+static void one(size_t ndim, const size_t *shape, const size_t *axes, size_t itemsize, int device, void *stream) {
+    size_t bytes = itemsize;
+    for (size_t axis = 0; axis < ndim; axis++)
+        bytes *= shape[axis];
+    unsigned char *before = numbered(bytes), *want = permuted(before, ndim, shape, axes, itemsize);
     unsigned char *got = malloc(bytes);
     address data, other, workspace = 0;
     MUST(allocate(&data, bytes));
     MUST(allocate(&other, bytes));
 
-    turntile_desc desc = described(rank, extents, axes, elem_bytes, device);
+    turntile_desc desc = described(ndim, shape, axes, itemsize, device);
     turntile_plan *plan, *into;
     CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
     size_t need = turntile_plan_workspace(plan);
     if (need > 0)
         MUST(allocate(&workspace, need));
-    /* Twice: a plan is the same for every run. */
+    /* Twice: a run does not change the plan. */
     for (int run = 0; run < 2; run++) {
         upload(data, before, bytes);
         CHECK(turntile_execute(plan, (void *)data, bytes, (void *)workspace, need, stream) == TURNTILE_SUCCESS);
@@ -149,7 +147,7 @@ static void one(size_t rank, const size_t *extents, const size_t *axes, size_t e
     CHECK(turntile_plan_create(&desc, &into) == TURNTILE_SUCCESS);
     CHECK(turntile_plan_workspace(into) == 0);
     upload(other, before, bytes);
-    CHECK(turntile_execute_into(into, (void *)data, (void *)other, bytes, stream) == TURNTILE_SUCCESS);
+    CHECK(turntile_execute_copy(into, (void *)other, (void *)data, bytes, stream) == TURNTILE_SUCCESS);
     MUST(stream_wait(stream));
     MUST(to_host(got, data, bytes));
     CHECK(memcmp(got, want, bytes) == 0);
@@ -179,10 +177,10 @@ static void one(size_t rank, const size_t *extents, const size_t *axes, size_t e
 
 static const size_t MATRIX[] = {1, 0};
 
-/* Rows a pitch apart: every byte of the result, and of what is neither its nor the source's. */
-static void leading(size_t rows, size_t cols, size_t lda, size_t ldb, size_t elem_bytes, int device, void *stream) {
-    size_t extents[] = {rows, cols}, before_span = (rows - 1) * lda + cols, after_span = (cols - 1) * ldb + rows;
-    size_t span = before_span > after_span ? before_span : after_span, bytes = span * elem_bytes;
+/* Leading dimensions: compares the result, and bytes that belong neither to it nor to the source. */
+static void leading(size_t rows, size_t cols, size_t lda, size_t ldb, size_t itemsize, int device, void *stream) {
+    size_t shape[] = {rows, cols}, before_span = (rows - 1) * lda + cols, after_span = (cols - 1) * ldb + rows;
+    size_t span = before_span > after_span ? before_span : after_span, bytes = span * itemsize;
     unsigned char *before = numbered(bytes), *want = malloc(bytes), *got = malloc(bytes), *known = malloc(span);
     memcpy(want, before, bytes), memset(known, 1, span);
     for (size_t i = 0; i < rows; i++)
@@ -190,10 +188,10 @@ static void leading(size_t rows, size_t cols, size_t lda, size_t ldb, size_t ele
             known[i * lda + j] = lda == ldb;
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < cols; j++) {
-            memcpy(want + (j * ldb + i) * elem_bytes, before + (i * lda + j) * elem_bytes, elem_bytes);
+            memcpy(want + (j * ldb + i) * itemsize, before + (i * lda + j) * itemsize, itemsize);
             known[j * ldb + i] = 1;
         }
-    turntile_desc desc = described(2, extents, MATRIX, elem_bytes, device);
+    turntile_desc desc = described(2, shape, MATRIX, itemsize, device);
     desc.lda = lda, desc.ldb = ldb;
     turntile_plan *plan;
     CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
@@ -209,7 +207,7 @@ static void leading(size_t rows, size_t cols, size_t lda, size_t ldb, size_t ele
     MUST(to_host(got, data, bytes));
     size_t wrong = 0;
     for (size_t k = 0; k < span; k++)
-        wrong += known[k] && memcmp(got + k * elem_bytes, want + k * elem_bytes, elem_bytes) != 0;
+        wrong += known[k] && memcmp(got + k * itemsize, want + k * itemsize, itemsize) != 0;
     CHECK(wrong == 0);
     turntile_plan_destroy(plan);
     MUST(release(data));
@@ -219,12 +217,12 @@ static void leading(size_t rows, size_t cols, size_t lda, size_t ldb, size_t ele
 }
 
 static void wrong_calls(int device, void *stream) {
-    size_t extents[] = {16381, 2011}, bytes = 16381ul * 2011 * 4;
+    size_t shape[] = {16381, 2011}, bytes = 16381ul * 2011 * 4;
     unsigned char *before = numbered(bytes), *got = malloc(bytes);
     address data, workspace;
     MUST(allocate(&data, bytes + 64));
     upload(data, before, bytes);
-    turntile_desc desc = described(2, extents, MATRIX, 4, device);
+    turntile_desc desc = described(2, shape, MATRIX, 4, device);
     turntile_plan *plan, *into;
     CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
     desc.flags = TURNTILE_OUT_OF_PLACE;
@@ -241,17 +239,17 @@ static void wrong_calls(int device, void *stream) {
     SAID(turntile_execute(plan, at, bytes, (void *)(workspace + 8), need, stream), TURNTILE_ERROR_ALIGNMENT, "multiple");
     SAID(turntile_execute(plan, at, bytes, at, need, stream), TURNTILE_ERROR_OVERLAP, "overlap");
     SAID(turntile_execute(into, at, bytes, room, need, stream), TURNTILE_ERROR_ARGUMENT, "place");
-    SAID(turntile_execute_into(plan, room, at, bytes, stream), TURNTILE_ERROR_ARGUMENT, "place");
-    SAID(turntile_execute_into(into, at, (void *)(data + 16), bytes, stream), TURNTILE_ERROR_OVERLAP, "overlap");
+    SAID(turntile_execute_copy(plan, at, room, bytes, stream), TURNTILE_ERROR_ARGUMENT, "place");
+    SAID(turntile_execute_copy(into, (void *)(data + 16), at, bytes, stream), TURNTILE_ERROR_OVERLAP, "overlap");
     MUST(stream_wait(stream));
     MUST(to_host(got, data, bytes));
     CHECK(memcmp(got, before, bytes) == 0);
 
-    /* No workspace at all. */
+    /* No workspace. */
     turntile_plan *bare;
-    desc.flags = TURNTILE_NO_WORKSPACE;
+    desc.flags = 0, desc.workspace_limit = 0;
     size_t small[] = {301, 203};
-    desc.extents = small;
+    desc.shape = small;
     CHECK(turntile_plan_create(&desc, &bare) == TURNTILE_SUCCESS && turntile_plan_workspace(bare) == 0);
     CHECK(turntile_execute(bare, at, 301 * 203 * 4, NULL, 0, stream) == TURNTILE_SUCCESS);
     MUST(stream_wait(stream));
@@ -290,10 +288,10 @@ int main(int argc, char **argv) {
         leading(3000, 2100, 2111, 3500, sizes[s], by, on);
     }
     wrong_calls(device, stream);
-    /* What was current still is. */
+    /* The current context is unchanged. */
     MUST(context_get(&current));
     CHECK(current == context);
-    /* The host's plans are in the same library. */
+    /* CPU plans are in the same library. */
     float matrix[] = {1, 2, 3, 4, 5, 6}, turned[] = {1, 4, 2, 5, 3, 6};
     CHECK(turntile_transpose(matrix, 2, 3, 4) == TURNTILE_SUCCESS && memcmp(matrix, turned, sizeof turned) == 0);
     printf("%s, libturntile %u.%u.%u\n%d passed, %d failed\n", name, turntile_version() >> 22,

@@ -1,4 +1,4 @@
-/* Every call of turntile.h against loops that are obviously right, and everything that can be wrong with one. */
+/* Tests every call of turntile.h against naive loops, and every error. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -19,31 +19,31 @@ static void fail(const char *what, int line) {
     fprintf(stderr, "line %d: %s; last error: %s\n", line, what, turntile_last_error());
 }
 
-/* Bytes that differ by element and within one. */
-static unsigned char *numbered(size_t elements, size_t elem_bytes) {
-    unsigned char *data = malloc(elements * elem_bytes + 1);
+/* Returns bytes that differ between and within elements. */
+static unsigned char *numbered(size_t elements, size_t itemsize) {
+    unsigned char *data = malloc(elements * itemsize + 1);
     for (size_t k = 0; k < elements; k++)
-        for (size_t b = 0; b < elem_bytes; b++)
-            data[k * elem_bytes + b] = (unsigned char)(k * 31 + (k >> 8) * 7 + b * 101);
+        for (size_t b = 0; b < itemsize; b++)
+            data[k * itemsize + b] = (unsigned char)(k * 31 + (k >> 8) * 7 + b * 101);
     return data;
 }
 
-/* Axis i of the result is axis axes[i] of the source; both row-major. */
-static unsigned char *permuted(const unsigned char *from, size_t rank, const size_t *extents, const size_t *axes,
-                               size_t elem_bytes) {
+/* Returns the permuted array, by a naive loop. */
+static unsigned char *permuted(const unsigned char *from, size_t ndim, const size_t *shape, const size_t *axes,
+                               size_t itemsize) {
     size_t strides[64], at[64] = {0}, elements = 1;
-    for (size_t axis = rank; axis-- > 0;) {
+    for (size_t axis = ndim; axis-- > 0;) {
         strides[axis] = elements;
-        elements *= extents[axis];
+        elements *= shape[axis];
     }
-    unsigned char *to = malloc(elements * elem_bytes + 1);
+    unsigned char *to = malloc(elements * itemsize + 1);
     for (size_t k = 0; k < elements; k++) {
         size_t source = 0;
-        for (size_t i = 0; i < rank; i++)
+        for (size_t i = 0; i < ndim; i++)
             source += at[i] * strides[axes[i]];
-        memcpy(to + k * elem_bytes, from + source * elem_bytes, elem_bytes);
-        for (size_t i = rank; i-- > 0;) {
-            if (++at[i] < extents[axes[i]])
+        memcpy(to + k * itemsize, from + source * itemsize, itemsize);
+        for (size_t i = ndim; i-- > 0;) {
+            if (++at[i] < shape[axes[i]])
                 break;
             at[i] = 0;
         }
@@ -53,41 +53,41 @@ static unsigned char *permuted(const unsigned char *from, size_t rank, const siz
 
 static const size_t MATRIX[2] = {1, 0};
 
-static turntile_desc described(size_t rank, const size_t *extents, const size_t *axes, size_t elem_bytes) {
+static turntile_desc described(size_t ndim, const size_t *shape, const size_t *axes, size_t itemsize) {
     turntile_desc desc = TURNTILE_DESC_INIT;
-    desc.elem_bytes = elem_bytes;
-    desc.rank = rank;
-    desc.extents = extents;
+    desc.itemsize = itemsize;
+    desc.ndim = ndim;
+    desc.shape = shape;
     desc.axes = axes;
     return desc;
 }
 
-/* By the one call, by plans with and without a workspace of ours, and into another buffer: all must agree. */
-static void all_ways(size_t rank, const size_t *extents, const size_t *axes, size_t elem_bytes, size_t threads) {
+/* Compares the calls without a plan and the plans, with and without a workspace, in place and not. */
+static void all_ways(size_t ndim, const size_t *shape, const size_t *axes, size_t itemsize, size_t threads) {
     size_t elements = 1;
-    for (size_t axis = 0; axis < rank; axis++)
-        elements *= extents[axis];
-    size_t bytes = elements * elem_bytes;
-    unsigned char *before = numbered(elements, elem_bytes);
-    unsigned char *want = permuted(before, rank, extents, axes, elem_bytes);
+    for (size_t axis = 0; axis < ndim; axis++)
+        elements *= shape[axis];
+    size_t bytes = elements * itemsize;
+    unsigned char *before = numbered(elements, itemsize);
+    unsigned char *want = permuted(before, ndim, shape, axes, itemsize);
     unsigned char *data = malloc(bytes + 1);
 
     memcpy(data, before, bytes);
-    CHECK(turntile_permute(data, rank, extents, axes, elem_bytes) == TURNTILE_SUCCESS);
+    CHECK(turntile_permute(data, ndim, shape, axes, itemsize) == TURNTILE_SUCCESS);
     CHECK(memcmp(data, want, bytes) == 0);
 
-    int matrix = rank == 2 && axes[0] == 1;
+    int matrix = ndim == 2 && axes[0] == 1;
     if (matrix) {
         memcpy(data, before, bytes);
-        CHECK(turntile_transpose(data, extents[0], extents[1], elem_bytes) == TURNTILE_SUCCESS);
+        CHECK(turntile_transpose(data, shape[0], shape[1], itemsize) == TURNTILE_SUCCESS);
         CHECK(memcmp(data, want, bytes) == 0);
         memset(data, 0, bytes);
-        CHECK(turntile_transpose_into(data, before, extents[0], extents[1], elem_bytes) == TURNTILE_SUCCESS);
+        CHECK(turntile_transpose_copy(before, data, shape[0], shape[1], itemsize) == TURNTILE_SUCCESS);
         CHECK(memcmp(data, want, bytes) == 0);
     }
 
     for (int own = 0; own < 2; own++) {
-        turntile_desc desc = described(rank, extents, axes, elem_bytes);
+        turntile_desc desc = described(ndim, shape, axes, itemsize);
         desc.threads = threads;
         turntile_plan *plan = NULL;
         CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS && plan != NULL);
@@ -100,14 +100,14 @@ static void all_ways(size_t rank, const size_t *extents, const size_t *axes, siz
         turntile_plan_destroy(plan);
     }
 
-    turntile_desc desc = described(rank, extents, axes, elem_bytes);
+    turntile_desc desc = described(ndim, shape, axes, itemsize);
     desc.flags = TURNTILE_OUT_OF_PLACE;
     desc.threads = threads;
     turntile_plan *plan = NULL;
     CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
     CHECK(turntile_plan_workspace(plan) == 0);
     memset(data, 0, bytes);
-    CHECK(turntile_execute_into(plan, data, before, bytes, NULL) == TURNTILE_SUCCESS);
+    CHECK(turntile_execute_copy(plan, before, data, bytes, NULL) == TURNTILE_SUCCESS);
     CHECK(memcmp(data, want, bytes) == 0);
     turntile_plan_destroy(plan);
     free(before);
@@ -132,25 +132,24 @@ static void shapes(size_t most) {
     all_ways(1, (size_t[]){1000}, (size_t[]){0}, 8, 1);
 }
 
-static void batches_caps_and_addresses(void) {
-    size_t extents[2] = {150, 70}, bytes = 5 * 150 * 70 * 4;
-    turntile_desc desc = described(2, extents, MATRIX, 4);
+static void batches_limits_and_addresses(void) {
+    size_t shape[2] = {150, 70}, bytes = 5 * 150 * 70 * 4;
+    turntile_desc desc = described(2, shape, MATRIX, 4);
     desc.batch = 5;
     unsigned char *before = numbered(5 * 150 * 70, 4), *data = malloc(bytes + 8), *want = malloc(bytes);
     for (int b = 0; b < 5; b++) {
-        unsigned char *one = permuted(before + b * 42000, 2, extents, MATRIX, 4);
+        unsigned char *one = permuted(before + b * 42000, 2, shape, MATRIX, 4);
         memcpy(want + b * 42000, one, 42000);
         free(one);
     }
-    size_t caps[] = {0, 1 << 20, 1000, 16, 7};
+    size_t limits[] = {SIZE_MAX, 1 << 20, 1000, 16, 7, 0};
     for (int k = 0; k < 6; k++) {
-        desc.flags = k == 5 ? TURNTILE_NO_WORKSPACE : 0;
-        desc.workspace_limit = k == 5 ? 0 : caps[k];
+        desc.workspace_limit = limits[k];
         turntile_plan *plan = NULL;
         CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
         size_t need = turntile_plan_workspace(plan);
-        CHECK(k == 0 || need <= desc.workspace_limit);
-        /* Any address will do for data. */
+        CHECK(need <= desc.workspace_limit);
+        /* Data need no alignment. */
         for (size_t odd = 0; odd < 8; odd += 3) {
             memcpy(data + odd, before, bytes);
             CHECK(turntile_execute(plan, data + odd, bytes, NULL, 0, NULL) == TURNTILE_SUCCESS);
@@ -163,7 +162,7 @@ static void batches_caps_and_addresses(void) {
     free(want);
 }
 
-/* Rows apart before and afterwards; what is of neither stays as it was. */
+/* Leading dimensions before and after; elements between rows are unchanged. */
 static void leading_dimensions(void) {
     static const size_t cases[][4] = {{5, 7, 7, 5}, {5, 7, 9, 9}, {5, 7, 8, 6}, {123, 77, 80, 130}, {300, 200, 256, 300},
                                       {211, 307, 307, 500}, {64, 64, 100, 100}, {9001, 3, 4, 9001}};
@@ -198,7 +197,7 @@ static void leading_dimensions(void) {
                 for (size_t k = 0; k <= span; k++)
                     good &= touched[k] || data[k] == k;
                 CHECK(good);
-                CHECK(turntile_execute_into(plan, data, data, bytes, NULL) == TURNTILE_ERROR_ARGUMENT);
+                CHECK(turntile_execute_copy(plan, data, data, bytes, NULL) == TURNTILE_ERROR_ARGUMENT);
                 turntile_plan_destroy(plan);
                 free(data), free(touched), free(workspace);
             }
@@ -223,24 +222,17 @@ static turntile_status create(turntile_desc desc) {
 }
 
 static void descriptors(void) {
-    size_t extents[2] = {300, 200};
-    turntile_desc good = described(2, extents, MATRIX, 4), desc = good;
+    size_t shape[2] = {300, 200};
+    turntile_desc good = described(2, shape, MATRIX, 4), desc = good;
     CHECK(create(desc) == TURNTILE_SUCCESS);
     turntile_plan *plan;
     SAID(turntile_plan_create(NULL, &plan), TURNTILE_ERROR_ARGUMENT, "desc is NULL");
     SAID(turntile_plan_create(&good, NULL), TURNTILE_ERROR_ARGUMENT, "plan is NULL");
     desc.version = TURNTILE_VERSION + TURNTILE_VERSION_NUMBER(0, 1, 0);
-    SAID(create(desc), TURNTILE_ERROR_VERSION, "compiled for version 0.4.0 of turntile, the library is 0.3.0");
-    /* What a newer header's descriptor has more comes after the version. */
-    desc.size = sizeof desc + 8;
-    SAID(create(desc), TURNTILE_ERROR_VERSION, "0.4.0");
-    desc.version = TURNTILE_VERSION;
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "the descriptor's size is ");
-    desc.size = 8;
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "the descriptor's size is 8");
-    desc = good, desc.version = TURNTILE_VERSION_NUMBER(0, 1, 0);
-    CHECK(create(desc) == TURNTILE_SUCCESS);
-    desc = good, desc.version = TURNTILE_VERSION + 1;
+    SAID(create(desc), TURNTILE_ERROR_VERSION, "compiled for turntile 0.5.0, the library is 0.4.0");
+    desc.version = TURNTILE_VERSION_NUMBER(0, 3, 0);
+    SAID(create(desc), TURNTILE_ERROR_VERSION, "compiled for turntile 0.3.0, the library is 0.4.0");
+    desc.version = TURNTILE_VERSION + 1;
     CHECK(create(desc) == TURNTILE_SUCCESS);
     desc = good, desc.device = 7;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "device is 7");
@@ -248,27 +240,25 @@ static void descriptors(void) {
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "device_index is 1");
     desc = good, desc.device = TURNTILE_CUDA, desc.device_index = -2;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "device_index is -2");
-    desc = good, desc.flags = 4;
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "flags is 4");
-    desc = good, desc.flags = TURNTILE_NO_WORKSPACE, desc.workspace_limit = 9;
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "workspace_limit is 9");
+    desc = good, desc.flags = 2;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "flags is 2");
     desc = good, desc.alignment = 24;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "alignment is 24");
-    desc = good, desc.elem_bytes = 0;
+    desc = good, desc.itemsize = 0;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "at least one byte");
-    desc = good, desc.extents = NULL;
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "extents is NULL");
+    desc = good, desc.shape = NULL;
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "shape is NULL");
     desc = good, desc.axes = NULL;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "axes is NULL");
     desc = good, desc.axes = (size_t[]){1, 1};
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "[1, 1]");
     desc = good, desc.axes = (size_t[]){1, (size_t)-1};
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "not a permutation");
-    desc = good, desc.rank = 65;
+    desc = good, desc.ndim = 65;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "65 axes");
-    desc = good, desc.rank = (size_t)-1;
+    desc = good, desc.ndim = (size_t)-1;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "at most 64");
-    desc = good, desc.extents = (size_t[]){(size_t)-1, 2};
+    desc = good, desc.shape = (size_t[]){(size_t)-1, 2};
     SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
     desc = good, desc.batch = (size_t)-1;
     SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
@@ -278,27 +268,27 @@ static void descriptors(void) {
     SAID(create(desc), TURNTILE_ERROR_OVERFLOW, "exceed");
     desc = good, desc.ldb = 300, desc.batch = 2;
     SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "batch");
-    desc = good, desc.ldb = 300, desc.rank = 1, desc.axes = (size_t[]){0};
-    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "rank 2");
-    desc = good, desc.extents = (size_t *)((char *)extents + 1);
-    SAID(create(desc), TURNTILE_ERROR_ALIGNMENT, "extents");
+    desc = good, desc.ldb = 300, desc.ndim = 1, desc.axes = (size_t[]){0};
+    SAID(create(desc), TURNTILE_ERROR_ARGUMENT, "ndim 2");
+    desc = good, desc.shape = (size_t *)((char *)shape + 1);
+    SAID(create(desc), TURNTILE_ERROR_ALIGNMENT, "shape");
 }
 
 static void calls(void) {
-    size_t extents[2] = {300, 200}, bytes = 240000;
+    size_t shape[2] = {300, 200}, bytes = 240000;
     unsigned char *before = numbered(60000, 4), *data = numbered(60000, 4), *other = malloc(bytes);
-    SAID(turntile_transpose(NULL, 2, 3, 4), TURNTILE_ERROR_ARGUMENT, "data is NULL, and 24 bytes");
+    SAID(turntile_transpose(NULL, 2, 3, 4), TURNTILE_ERROR_ARGUMENT, "data is NULL, expected 24 bytes");
     SAID(turntile_transpose(data, 300, 200, 0), TURNTILE_ERROR_ARGUMENT, "at least one byte");
     SAID(turntile_transpose(data, (size_t)-1, 2, 4), TURNTILE_ERROR_OVERFLOW, "exceed");
     SAID(turntile_transpose(data, (size_t)-1, 0, 4), TURNTILE_ERROR_OVERFLOW, "exceed");
     CHECK(turntile_transpose(NULL, 0, 3, 4) == TURNTILE_SUCCESS);
-    SAID(turntile_permute(data, 2, extents, (size_t[]){0, 2}, 4), TURNTILE_ERROR_ARGUMENT, "[0, 2]");
-    SAID(turntile_permute(data, 2, NULL, MATRIX, 4), TURNTILE_ERROR_ARGUMENT, "extents is NULL");
-    SAID(turntile_permute(data, 100, extents, MATRIX, 4), TURNTILE_ERROR_ARGUMENT, "100 axes, at most 64");
-    SAID(turntile_transpose_into(data, data + 4, 300, 199, 4), TURNTILE_ERROR_OVERLAP, "overlap");
-    SAID(turntile_transpose_into(NULL, data, 300, 199, 4), TURNTILE_ERROR_ARGUMENT, "to is NULL");
+    SAID(turntile_permute(data, 2, shape, (size_t[]){0, 2}, 4), TURNTILE_ERROR_ARGUMENT, "[0, 2]");
+    SAID(turntile_permute(data, 2, NULL, MATRIX, 4), TURNTILE_ERROR_ARGUMENT, "shape is NULL");
+    SAID(turntile_permute(data, 100, shape, MATRIX, 4), TURNTILE_ERROR_ARGUMENT, "100 axes, at most 64");
+    SAID(turntile_transpose_copy(data + 4, data, 300, 199, 4), TURNTILE_ERROR_OVERLAP, "overlap");
+    SAID(turntile_transpose_copy(data, NULL, 300, 199, 4), TURNTILE_ERROR_ARGUMENT, "dst is NULL");
 
-    turntile_desc desc = described(2, extents, MATRIX, 4);
+    turntile_desc desc = described(2, shape, MATRIX, 4);
     turntile_plan *plan, *into;
     CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
     desc.flags = TURNTILE_OUT_OF_PLACE;
@@ -308,17 +298,17 @@ static void calls(void) {
     char *workspace = malloc(need + 8);
     SAID(turntile_execute(NULL, data, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "plan is NULL");
     SAID(turntile_execute(plan, NULL, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "data is NULL");
-    SAID(turntile_execute(plan, data, bytes - 1, NULL, 0, NULL), TURNTILE_ERROR_LENGTH, "240000 bytes, there are 239999");
-    SAID(turntile_execute(plan, data, bytes, workspace, need - 1, NULL), TURNTILE_ERROR_WORKSPACE, "were given");
+    SAID(turntile_execute(plan, data, bytes - 1, NULL, 0, NULL), TURNTILE_ERROR_LENGTH, "240000 bytes, got 239999");
+    SAID(turntile_execute(plan, data, bytes, workspace, need - 1, NULL), TURNTILE_ERROR_WORKSPACE, "bytes of workspace, got");
     SAID(turntile_execute(plan, data, bytes, NULL, need, NULL), TURNTILE_ERROR_ARGUMENT, "workspace is NULL");
-    SAID(turntile_execute(plan, data, bytes, workspace + 4, need, NULL), TURNTILE_ERROR_ALIGNMENT, "multiple of 8");
+    SAID(turntile_execute(plan, data, bytes, workspace + 4, need, NULL), TURNTILE_ERROR_ALIGNMENT, "not aligned to 8 bytes");
     SAID(turntile_execute(plan, data, bytes, data + 8, need, NULL), TURNTILE_ERROR_OVERLAP, "workspace");
     SAID(turntile_execute(plan, data, bytes, NULL, 0, workspace), TURNTILE_ERROR_ARGUMENT, "stream");
-    SAID(turntile_execute(into, data, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "turntile_execute_into");
-    SAID(turntile_execute_into(plan, other, data, bytes, NULL), TURNTILE_ERROR_ARGUMENT, "TURNTILE_OUT_OF_PLACE");
-    SAID(turntile_execute_into(into, data, data, bytes, NULL), TURNTILE_ERROR_OVERLAP, "overlap");
-    SAID(turntile_execute_into(into, other, data, 100, NULL), TURNTILE_ERROR_LENGTH, "there are 100");
-    SAID(turntile_execute_into(into, other, data, bytes, workspace), TURNTILE_ERROR_ARGUMENT, "stream");
+    SAID(turntile_execute(into, data, bytes, NULL, 0, NULL), TURNTILE_ERROR_ARGUMENT, "turntile_execute_copy");
+    SAID(turntile_execute_copy(plan, data, other, bytes, NULL), TURNTILE_ERROR_ARGUMENT, "TURNTILE_OUT_OF_PLACE");
+    SAID(turntile_execute_copy(into, data, data, bytes, NULL), TURNTILE_ERROR_OVERLAP, "overlap");
+    SAID(turntile_execute_copy(into, data, other, 100, NULL), TURNTILE_ERROR_LENGTH, "240000 bytes, got 100");
+    SAID(turntile_execute_copy(into, data, other, bytes, workspace), TURNTILE_ERROR_ARGUMENT, "stream");
     CHECK(memcmp(data, before, bytes) == 0);
     CHECK(turntile_plan_workspace(NULL) == 0);
     CHECK(strcmp(turntile_last_error(), "plan is NULL") == 0);
@@ -331,18 +321,24 @@ static void calls(void) {
     char few[6] = "?????";
     CHECK(turntile_plan_text(plan, few, 5) == all && strncmp(few, text, 4) == 0 && few[4] == 0 && few[5] == 0);
     CHECK(turntile_plan_text(NULL, few, 5) == 0);
-    /* More than is needed is fine. */
+    turntile_set_last_error(text);
+    CHECK(strcmp(turntile_last_error(), text) == 0);
+    turntile_set_last_error(turntile_last_error() + 1);
+    CHECK(strcmp(turntile_last_error(), text + 1) == 0);
+    turntile_set_last_error(NULL);
+    CHECK(strcmp(turntile_last_error(), "") == 0);
+    /* A larger workspace is valid. */
     CHECK(turntile_execute(plan, data, bytes, workspace, need + 8, NULL) == TURNTILE_SUCCESS);
-    unsigned char *want = permuted(before, 2, extents, MATRIX, 4);
+    unsigned char *want = permuted(before, 2, shape, MATRIX, 4);
     CHECK(memcmp(data, want, bytes) == 0);
-    CHECK(turntile_execute_into(into, other, before, bytes, NULL) == TURNTILE_SUCCESS);
+    CHECK(turntile_execute_copy(into, before, other, bytes, NULL) == TURNTILE_SUCCESS);
     CHECK(memcmp(other, want, bytes) == 0);
     turntile_plan_destroy(plan);
     turntile_plan_destroy(into);
     free(before), free(data), free(other), free(want), free(workspace), free(text);
 }
 
-/* One plan, two threads, data and texts of their own. */
+/* Two threads run one plan, each with its own data and text. */
 static const turntile_plan *shared;
 static unsigned char *shared_before, *shared_want;
 
@@ -359,13 +355,13 @@ static void *runs(void *failed) {
 }
 
 static void threads(void) {
-    size_t extents[2] = {300, 200};
-    turntile_desc desc = described(2, extents, MATRIX, 4);
+    size_t shape[2] = {300, 200};
+    turntile_desc desc = described(2, shape, MATRIX, 4);
     turntile_plan *plan;
     CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
     shared = plan;
     shared_before = numbered(60000, 4);
-    shared_want = permuted(shared_before, 2, extents, MATRIX, 4);
+    shared_want = permuted(shared_before, 2, shape, MATRIX, 4);
     pthread_t threads[2];
     int failed[2] = {0, 0};
     CHECK(turntile_execute(NULL, NULL, 0, NULL, 0, NULL) == TURNTILE_ERROR_ARGUMENT);
@@ -379,19 +375,19 @@ static void threads(void) {
     free(shared_before), free(shared_want);
 }
 
-/* Ends a child by another program, which no memory checker follows: what threads held that a child did not get is no leak. */
+/* Ends a child by another program: memory checkers would report memory of threads that the child did not inherit. */
 static void ends_child(void) {
     const char *program = failures > 0 ? "false" : "true";
     execlp(program, program, (char *)NULL);
     _exit(2);
 }
 
-/* A child of a process whose threads have started has threads of its own, and so has a child of that one. */
+/* A child of a process whose threads have started has its own threads, and so has its child. */
 static void forks(void) {
     const size_t rows = 1501, cols = 701, bytes = rows * cols * sizeof(double);
-    size_t extents[2] = {rows, cols};
+    size_t shape[2] = {rows, cols};
     unsigned char *before = numbered(rows * cols, sizeof(double)), *data = malloc(bytes);
-    unsigned char *want = permuted(before, 2, extents, MATRIX, sizeof(double));
+    unsigned char *want = permuted(before, 2, shape, MATRIX, sizeof(double));
     for (int generation = 0; generation < 3; generation++) {
         memcpy(data, before, bytes);
         CHECK(turntile_transpose(data, rows, cols, sizeof(double)) == TURNTILE_SUCCESS);
@@ -412,10 +408,10 @@ static void forks(void) {
     ends_child();
 }
 
-/* Whatever the library was built with, here there is no GPU, or there is one; neither ends the program. */
+/* A missing GPU is an error, with any build of the library. */
 static void gpus(void) {
-    size_t extents[2] = {300, 200};
-    turntile_desc desc = described(2, extents, MATRIX, 4);
+    size_t shape[2] = {300, 200};
+    turntile_desc desc = described(2, shape, MATRIX, 4);
     desc.device = TURNTILE_CUDA;
     desc.device_index = 4095;
     turntile_plan *plan;
@@ -423,7 +419,7 @@ static void gpus(void) {
     printf("GPU 4095: %s\n", turntile_last_error());
 }
 
-/* The process may grow by so many bytes more. */
+/* Limits the growth of the process to `more` bytes. */
 static void limit_memory(size_t more) {
     unsigned long pages = 0;
     FILE *sizes = fopen("/proc/self/statm", "r");
@@ -434,25 +430,24 @@ static void limit_memory(size_t more) {
         _exit(98);
 }
 
-/* What grows with the data is allocated or not, and no lack of memory ends the process: with threads that were started before, or where
- * there is too little for anything. */
+/* A lack of memory is an error and does not end the process: with threads that run already (`warm`), and with almost no memory. */
 static void little_memory(void) {
     static const size_t shapes[][3] = {{3001, 2003, 4}, {600000, 7, 4}, {7, 600000, 4}, {2048, 2048, 4}, {5, 7, 1000000}, {30011, 30, 8}};
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         const int warm = k % 2;
-        const size_t rows = shapes[k][0], cols = shapes[k][1], elem_bytes = shapes[k][2];
-        unsigned char *data = numbered(rows * cols, elem_bytes), *before = numbered(rows * cols, elem_bytes);
+        const size_t rows = shapes[k][0], cols = shapes[k][1], itemsize = shapes[k][2];
+        unsigned char *data = numbered(rows * cols, itemsize), *before = numbered(rows * cols, itemsize);
         int done = 0;
         for (size_t more = 0; more <= (size_t)(warm ? 64 << 20 : 1 << 17); more = more < 1 << 16 ? more + (1 << 14) : more + more / 4) {
             fflush(stdout);
             pid_t child = fork();
             if (child == 0) {
                 static float first[300 * 200];
-                if (warm)
-                    turntile_transpose(first, 300, 200, sizeof *first);
+                if (warm && turntile_transpose(first, 300, 200, sizeof *first) != TURNTILE_SUCCESS)
+                    _exit(99);
                 limit_memory(more);
-                turntile_status status = turntile_transpose(data, rows, cols, elem_bytes);
-                int same = memcmp(data, before, rows * cols * elem_bytes) == 0;
+                turntile_status status = turntile_transpose(data, rows, cols, itemsize);
+                int same = memcmp(data, before, rows * cols * itemsize) == 0;
                 _exit(status == TURNTILE_SUCCESS && !same ? 0 : status == TURNTILE_ERROR_MEMORY && same ? 1 : 99);
             }
             int ended;
@@ -465,7 +460,7 @@ static void little_memory(void) {
     }
 }
 
-/* With "few" as its argument not so many shapes, for a checker of memory; with "memory" what a lack of it does. */
+/* Argument "few": fewer shapes, for a memory checker. Argument "memory": only the test of too little memory. */
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "memory") == 0) {
         little_memory();
@@ -477,8 +472,10 @@ int main(int argc, char **argv) {
     CHECK(turntile_version() == TURNTILE_VERSION);
     CHECK(strcmp(turntile_status_name(TURNTILE_ERROR_OVERLAP), "TURNTILE_ERROR_OVERLAP") == 0);
     CHECK(strcmp(turntile_status_name(99), "unknown") == 0);
+    CHECK(strcmp(turntile_strerror(TURNTILE_ERROR_OVERLAP), "buffers overlap") == 0);
+    CHECK(strcmp(turntile_strerror(-1), "unknown status") == 0);
     shapes(few ? 3 : 12);
-    batches_caps_and_addresses();
+    batches_limits_and_addresses();
     leading_dimensions();
     descriptors();
     calls();

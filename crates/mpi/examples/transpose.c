@@ -7,7 +7,7 @@ enum { ROWS = 300, COLS = 200 };
 
 static void check(turntile_status status) {
     if (status != TURNTILE_SUCCESS) {
-        fprintf(stderr, "%s\n", turntile_mpi_last_error());
+        fprintf(stderr, "%s\n", turntile_last_error());
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
 }

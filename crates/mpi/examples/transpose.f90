@@ -3,20 +3,11 @@
 program transpose_over_processes
     use, intrinsic :: iso_c_binding
     use mpi
+    use turntile_mpi
     implicit none
 
-    interface
-        integer(c_int) function turntile_mpi_transpose_fortran(data, data_bytes, row_parts, col_parts, elem_bytes, comm) bind(c)
-            import :: c_int, c_ptr, c_size_t
-            type(c_ptr), value :: data
-            integer(c_size_t), value :: data_bytes, elem_bytes
-            integer(c_size_t), intent(in) :: row_parts(*), col_parts(*)
-            integer(c_int), value :: comm
-        end function
-    end interface
-
     integer, parameter :: rows = 30, cols = 20
-    real(c_double), allocatable, target :: part(:)
+    real(c_double), allocatable :: part(:)
     integer(c_size_t), allocatable :: row_parts(:), col_parts(:)
     integer :: rank, ranks, given, error, i, j, first, capacity
 
@@ -31,8 +22,8 @@ program transpose_over_processes
     first = rows * rank / ranks * cols
     part = [(real(first + i, c_double), i = 0, capacity - 1)]
 
-    if (turntile_mpi_transpose_fortran(c_loc(part), int(8 * capacity, c_size_t), row_parts, col_parts, 8_c_size_t, &
-                                       MPI_COMM_WORLD) /= 0) call MPI_Abort(MPI_COMM_WORLD, 1, error)
+    if (turntile_mpi_transpose_f(part, int(8 * capacity, c_size_t), row_parts, col_parts, 8_c_size_t, &
+                                 MPI_COMM_WORLD) /= 0) call MPI_Abort(MPI_COMM_WORLD, 1, error)
     do j = 0, int(col_parts(rank + 1)) - 1
         do i = 0, rows - 1
             if (part(j * rows + i + 1) /= i * cols + cols * rank / ranks + j) call MPI_Abort(MPI_COMM_WORLD, 2, error)

@@ -5,17 +5,22 @@ use std::ffi::{c_char, c_void};
 use std::panic::{self, AssertUnwindSafe};
 
 use mpi::ffi::{self, MPI_Comm};
-use turntile_capi::answer::{answer, last};
+use turntile_capi::answer;
 use turntile_capi::memory::{self, RawMemory};
 use turntile_capi::status::{Failure, Status};
 use turntile_distributed::{CommError, Communicator, Error, Partition, Redistribution};
 
 use crate::comm::{MpiComm, rank_and_size};
 
-/// Returns the text of the calling thread's last failure in this library.
-#[unsafe(no_mangle)]
-pub extern "C" fn turntile_mpi_last_error() -> *const c_char {
-    last()
+unsafe extern "C" {
+    /// Sets the text of the calling thread's last failure, in `libturntile`.
+    fn turntile_set_last_error(text: *const c_char);
+}
+
+/// Runs a call, and saves the text of its failure for the thread.
+fn answer(call: impl FnOnce() -> Result<(), Failure>) -> Status {
+    // SAFETY: the text is a C string.
+    answer::answer(call, |text| unsafe { turntile_set_last_error(text.as_c_str().as_ptr()) })
 }
 
 /// Transposes in place a matrix that is partitioned by rows.
@@ -29,11 +34,11 @@ pub unsafe extern "C" fn turntile_mpi_transpose(
     data_bytes: usize,
     row_parts: *const usize,
     col_parts: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
     comm: MPI_Comm,
 ) -> Status {
     // SAFETY: the caller guarantees the conditions above.
-    let change = |ranks| unsafe { matrix(ranks, row_parts, col_parts, elem_bytes) };
+    let change = |ranks| unsafe { matrix(ranks, row_parts, col_parts, itemsize) };
     // SAFETY: the caller guarantees the conditions above.
     unsafe { run(data, data_bytes, comm, change) }
 }
@@ -44,34 +49,34 @@ pub unsafe extern "C" fn turntile_mpi_transpose(
 /// # Safety
 /// The conditions of [`turntile_mpi_transpose`] must hold.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turntile_mpi_transpose_fortran(
+pub unsafe extern "C" fn turntile_mpi_transpose_f(
     data: *mut c_void,
     data_bytes: usize,
     row_parts: *const usize,
     col_parts: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
     comm: ffi::RSMPI_Fint,
 ) -> Status {
     // SAFETY: the caller guarantees the conditions above.
     unsafe {
         let comm = ffi::RSMPI_Comm_f2c(comm);
-        turntile_mpi_transpose(data, data_bytes, row_parts, col_parts, elem_bytes, comm)
+        turntile_mpi_transpose(data, data_bytes, row_parts, col_parts, itemsize, comm)
     }
 }
 
 /// Permutes in place the axes of an array that is partitioned along one of them.
 ///
 /// # Safety
-/// The conditions of [`turntile_mpi_transpose`] must hold. `extents` and `axes` must have `rank`
+/// The conditions of [`turntile_mpi_transpose`] must hold. `shape` and `axes` must have `ndim`
 /// numbers each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_permute(
     data: *mut c_void,
     data_bytes: usize,
-    rank: usize,
-    extents: *const usize,
+    ndim: usize,
+    shape: *const usize,
     axes: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
     cut_before: usize,
     parts_before: *const usize,
     cut_after: usize,
@@ -80,7 +85,7 @@ pub unsafe extern "C" fn turntile_mpi_permute(
 ) -> Status {
     let (before, after) = ((cut_before, parts_before), (cut_after, parts_after));
     // SAFETY: the caller guarantees the conditions above.
-    let change = |ranks| unsafe { array(ranks, rank, extents, axes, elem_bytes, before, after) };
+    let change = |ranks| unsafe { array(ranks, ndim, shape, axes, itemsize, before, after) };
     // SAFETY: the caller guarantees the conditions above.
     unsafe { run(data, data_bytes, comm, change) }
 }
@@ -94,11 +99,11 @@ pub unsafe extern "C" fn turntile_mpi_capacity(
     bytes: *mut usize,
     row_parts: *const usize,
     col_parts: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
     comm: MPI_Comm,
 ) -> Status {
     // SAFETY: the caller guarantees the conditions above.
-    let change = |ranks| unsafe { matrix(ranks, row_parts, col_parts, elem_bytes) };
+    let change = |ranks| unsafe { matrix(ranks, row_parts, col_parts, itemsize) };
     // SAFETY: the caller guarantees the conditions above.
     unsafe { capacity(bytes, comm, change) }
 }
@@ -110,10 +115,10 @@ pub unsafe extern "C" fn turntile_mpi_capacity(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_mpi_permute_capacity(
     bytes: *mut usize,
-    rank: usize,
-    extents: *const usize,
+    ndim: usize,
+    shape: *const usize,
     axes: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
     cut_before: usize,
     parts_before: *const usize,
     cut_after: usize,
@@ -122,7 +127,7 @@ pub unsafe extern "C" fn turntile_mpi_permute_capacity(
 ) -> Status {
     let (before, after) = ((cut_before, parts_before), (cut_after, parts_after));
     // SAFETY: the caller guarantees the conditions above.
-    let change = |ranks| unsafe { array(ranks, rank, extents, axes, elem_bytes, before, after) };
+    let change = |ranks| unsafe { array(ranks, ndim, shape, axes, itemsize, before, after) };
     // SAFETY: the caller guarantees the conditions above.
     unsafe { capacity(bytes, comm, change) }
 }
@@ -234,35 +239,35 @@ unsafe fn matrix(
     ranks: usize,
     row_parts: *const usize,
     col_parts: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
 ) -> Result<Redistribution, Failure> {
     // SAFETY: the caller guarantees the conditions above.
     let (rows, cols) =
         unsafe { (parts("row_parts", row_parts, ranks)?, parts("col_parts", col_parts, ranks)?) };
-    Ok(Redistribution::transpose(rows, cols, elem_bytes))
+    Ok(Redistribution::transpose(rows, cols, itemsize))
 }
 
 /// Creates the request to permute the axes of an array.
 ///
 /// # Safety
-/// `extents` and `axes` must each be NULL or have `rank` numbers. The parts in `before` and `after`
+/// `shape` and `axes` must each be NULL or have `ndim` numbers. The parts in `before` and `after`
 /// must each be NULL or have `ranks` numbers.
 unsafe fn array(
     ranks: usize,
-    rank: usize,
-    extents: *const usize,
+    ndim: usize,
+    shape: *const usize,
     axes: *const usize,
-    elem_bytes: usize,
+    itemsize: usize,
     before: (usize, *const usize),
     after: (usize, *const usize),
 ) -> Result<Redistribution, Failure> {
     // SAFETY: the caller guarantees the conditions above.
-    let (shape, axes) = unsafe { memory::axes(rank, extents, axes) }?;
+    let (shape, axes) = unsafe { memory::axes(ndim, shape, axes) }?;
     // SAFETY: the caller guarantees the conditions above.
     let (source, result) =
         unsafe { (parts("parts_before", before.1, ranks)?, parts("parts_after", after.1, ranks)?) };
     let (before, after) = ((before.0, source), (after.0, result));
-    Ok(Redistribution::of_axes(shape, axes, elem_bytes, before, after))
+    Ok(Redistribution::of_axes(shape, axes, itemsize, before, after))
 }
 
 /// Creates a partition from the sizes of its parts. `what` is the name of the argument.

@@ -9,13 +9,13 @@ static int rank, ranks;
 
 static void check(int passed, const char *what, int line) {
     if (!passed) {
-        fprintf(stderr, "process %d, line %d: %s: %s\n", rank, line, what, turntile_mpi_last_error());
+        fprintf(stderr, "process %d, line %d: %s: %s\n", rank, line, what, turntile_last_error());
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
 }
 #define CHECK(condition) check((condition), #condition, __LINE__)
 #define FAILS(call, status, text) \
-    (CHECK((call) == (status)), check(strstr(turntile_mpi_last_error(), text) != NULL, text, __LINE__))
+    (CHECK((call) == (status)), check(strstr(turntile_last_error(), text) != NULL, text, __LINE__))
 
 int main(int argc, char **argv) {
     int given;
@@ -32,14 +32,14 @@ int main(int argc, char **argv) {
     FAILS(turntile_mpi_blocks(NULL, 3, all), TURNTILE_ERROR_ARGUMENT, "parts is NULL");
 
     /* [i, x, k] to [k, i, x], with 2 values of x. Each element of 8 bytes is its own index. */
-    size_t M = 2 * P + 1, N = 3 * P + 1, first = 0, begins = 0, extents[] = {M, 2, N}, axes[] = {2, 0, 1};
+    size_t M = 2 * P + 1, N = 3 * P + 1, first = 0, begins = 0, shape[] = {M, 2, N}, axes[] = {2, 0, 1};
     for (size_t r = 0; r < me; r++) first += before[r], begins += after[r];
-    CHECK(turntile_mpi_permute_capacity(&need, 3, extents, axes, 8, 0, before, 0, after, all) == TURNTILE_SUCCESS);
+    CHECK(turntile_mpi_permute_capacity(&need, 3, shape, axes, 8, 0, before, 0, after, all) == TURNTILE_SUCCESS);
     size_t parts[] = {before[me] * 2 * N * 8, after[me] * M * 2 * 8};
     CHECK(need == (parts[0] > parts[1] ? parts[0] : parts[1]));
     uint64_t *data = malloc(need + 8);
     for (size_t k = 0; k < before[me] * 2 * N; k++) data[k] = first * 2 * N + k;
-    CHECK(turntile_mpi_permute(data, need, 3, extents, axes, 8, 0, before, 0, after, all) == TURNTILE_SUCCESS);
+    CHECK(turntile_mpi_permute(data, need, 3, shape, axes, 8, 0, before, 0, after, all) == TURNTILE_SUCCESS);
     for (size_t k = 0; k < after[me]; k++)
         for (size_t ix = 0; ix < M * 2; ix++) CHECK(data[k * M * 2 + ix] == ix * N + begins + k);
 
@@ -64,8 +64,8 @@ int main(int argc, char **argv) {
     }
     FAILS(turntile_mpi_transpose(data, need - (size_t)odd, before, after, 16, all), TURNTILE_ERROR_LENGTH, "needs a buffer of");
     FAILS(turntile_mpi_transpose(data, need, before, after, 0, all), TURNTILE_ERROR_ARGUMENT, "");
-    FAILS(turntile_mpi_permute(data, need, 3, extents, axes, 8, 3, before, 0, after, all), TURNTILE_ERROR_ARGUMENT, "axis 3");
-    FAILS(turntile_mpi_permute(data, need, 3, extents, axes, 8, 1, before, 0, after, all), TURNTILE_ERROR_ARGUMENT, "its extent is 2");
+    FAILS(turntile_mpi_permute(data, need, 3, shape, axes, 8, 3, before, 0, after, all), TURNTILE_ERROR_ARGUMENT, "axis 3");
+    FAILS(turntile_mpi_permute(data, need, 3, shape, axes, 8, 1, before, 0, after, all), TURNTILE_ERROR_ARGUMENT, "its extent is 2");
     for (size_t r = 0; r < P; r++) other[r] = SIZE_MAX;
     if (P > 1) FAILS(turntile_mpi_transpose(data, need, other, after, 16, all), TURNTILE_ERROR_OVERFLOW, "row_parts sum to");
     FAILS(turntile_mpi_transpose(data, need, before, after, 16, MPI_COMM_NULL), TURNTILE_ERROR_RANKS, "MPI_COMM_NULL");

@@ -1,4 +1,4 @@
-/* turntile: where fields of records lie, for kernels that are written once and compiled for any layout.
+/* turntile: offsets of record fields, for kernels that are written once and compiled for any layout.
  *
  *     template <class Layout> __global__ void step(float *cells, Layout layout) {
  *         const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
@@ -6,13 +6,13 @@
  *     }
  *     step<<<blocks, threads>>>(cells, turntile::asta<19, 32>{n});
  *
- * A layout is made of the number of records, without which the last tile of ASTA, which may be shorter, is not found. Fields
- * of one type count in elements: aos<N>, soa<N>, asta<N, T> of N fields. Others count in bytes: aos_of, soa_of, asta_of of
- * fields<sizes...>, in the order of their columns; gaps that alignment leaves are fields too, the last ones. Where a structure
- * has its fields in another order, or gaps, aos_of takes places<offsets...> beside them. T is a power of two, for shifts and masks.
+ * A layout stores the number of records, because the last tile of ASTA can be shorter. For N fields of one type, aos<N>,
+ * soa<N> and asta<N, T> count in elements. For other fields, aos_of, soa_of and asta_of count in bytes and take
+ * fields<sizes...> in the order of their columns; padding is a field too, after the others. If a structure has another order
+ * of fields, or padding between them, aos_of also takes places<offsets...>. T is a power of two, for shifts and masks.
  *
- * The formulas are those of `turntile::layout::RecordConversion::offset` of the Rust library. C++17, on the host and on the device; it
- * includes nothing. */
+ * The formulas are those of `turntile::layout::RecordConversion::offset` of the Rust library. C++17, for host and device code;
+ * the header includes nothing. */
 #ifndef TURNTILE_LAYOUT_CUH
 #define TURNTILE_LAYOUT_CUH
 
@@ -26,7 +26,7 @@ namespace turntile {
 
 using size_t = decltype(sizeof(0));
 
-/* Fields of so many bytes each, in the order of their columns. */
+/* Sizes of fields in bytes, in the order of their columns. */
 template <size_t... Bytes> struct fields {
     static_assert(sizeof...(Bytes) > 0 && ((Bytes > 0) && ...), "every field has a byte");
     static constexpr size_t bytes = (Bytes + ...);
@@ -53,7 +53,7 @@ template <size_t N> struct elements {
     TURNTILE_HD static constexpr size_t begin(size_t f) { return f; }
 };
 
-/* Where fields lie in a structure, in the order of their columns. */
+/* Offsets of fields in a structure, in the order of their columns. */
 template <size_t... Offsets> struct places {
     TURNTILE_HD static constexpr size_t begin(size_t f) {
         size_t found = 0, k = 0;
