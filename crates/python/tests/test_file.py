@@ -34,7 +34,7 @@ def test_maps_of_npy_files_are_refused(tmp_path, fields):
     before = path.read_bytes()
     mapped = np.load(path, mmap_mode="r+", max_header_size=1 << 20)
     assert (mapped.offset > 4096) == (fields is not None)
-    plan = turntile.Plan((4, 6), None, dtype.itemsize)
+    plan = turntile.Plan((4, 6), dtype=dtype)
     views = [mapped, np.asarray(mapped), mapped[1:3].T, mapped.view(np.ndarray)[2:]]
     calls = [turntile.transpose, turntile.asfortranarray]
     if fields is None:
@@ -55,7 +55,7 @@ def test_maps_of_npy_files_are_refused(tmp_path, fields):
         with pytest.raises(ValueError, match="use the command `turntile layout`"):
             turntile.columns(mapped)
     with pytest.raises(ValueError, match="whose header"):
-        plan.run(mapped)
+        plan(mapped)
     assert turntile.ascontiguousarray(mapped) is mapped
     mapped.flush()
     assert path.read_bytes() == before
@@ -72,7 +72,7 @@ def test_maps_that_have_no_header_to_keep(tmp_path):
     assert np.array_equal(np.load(path), a)
     # As the array that is written the header is right.
     target = np.lib.format.open_memmap(tmp_path / "b.npy", "w+", a.dtype, (20, 30))
-    turntile.permute_into(target, a)
+    turntile.transpose(a, out=target)
     target.flush()
     assert np.array_equal(np.load(tmp_path / "b.npy"), a.T)
     raw = tmp_path / "raw"
@@ -150,10 +150,10 @@ def test_refused_files_stay(tmp_path):
     refused(ValueError, "has 2529 bytes, its header and array 2528", lambda old: old + b"x")
     refused(ValueError, "is a .npz archive: .* --member", lambda old: b"PK\3\4" + old)
     refused(np.exceptions.AxisError, "axis 2 is out of bounds", axes=(0, 2))
-    refused(ValueError, "axes has 3 entries, the array has 2 axes", axes=(0, 1, 2))
+    refused(ValueError, "axes don't match array: 3 axes for 2 dimensions", axes=(0, 1, 2))
     refused(ValueError, "threads is 0", threads=0)
-    refused(TypeError, "memory is an integer, not 'all'", memory="all")
-    refused(TypeError, "memory is an integer, not None", memory=None)
+    refused(TypeError, "memory must be an integer, not 'all'", memory="all")
+    refused(TypeError, "memory must be an integer, not None", memory=None)
     with pytest.raises(FileNotFoundError):
         turntile.transpose_file(tmp_path / "none.npy")
     path.chmod(0o444)

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 from . import _core
-from ._arguments import count, integers, needed, normal
+from ._arguments import MOST, integers, count, normal, size
 from ._host import Array
 from ._run import interrupted
 
@@ -39,8 +39,8 @@ def refuse_map(array, instead="turntile.transpose_file"):
     if mapped is None or not mapped.offset or mapped.mode == "c" or not _has_header(mapped, memory):
         return
     raise ValueError(
-        f"the array is a memory map of {mapped.filename}, whose header would keep the old shape: use {instead}, "
-        "which changes both, or pass ignore_header=True"
+        f"the array is a memory map of {mapped.filename}, whose header would keep the old shape: "
+        f"use {instead}, which changes both, or turntile.transpose with ignore_header=True"
     )
 
 
@@ -80,7 +80,7 @@ def transpose_file(path, axes=None, *, threads=None, memory=1 << 30):
     >>> np.load(path, mmap_mode="r").shape
     (20, 3, 48, 64)
     """
-    axes, threads, memory = integers(axes), count("threads", threads, 1), needed("memory", memory, 1)
+    axes, threads, memory = integers(axes), count("threads", threads, 1), min(size("memory", memory, 1), MOST)
     path = os.path.realpath(os.fsdecode(path))
     # All names are looked up in this directory, whatever has its name meanwhile.
     folder = os.open(os.path.dirname(path), os.O_RDONLY)

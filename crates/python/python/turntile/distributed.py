@@ -147,10 +147,12 @@ def empty(
     before, after = (change.local(ranks.rank, before) for before in (True, False))
     room = max(prod(before), prod(after))
     torch = sys.modules.get("torch")
-    is_tensor = torch is not None and isinstance(dtype, torch.dtype)
-    if device is not None and not is_tensor:
-        raise TypeError("device is given, and dtype is not PyTorch's")
-    flat = torch.empty(room, dtype=dtype, device=device) if is_tensor else np.empty(room, dtype)
+    if torch is not None and isinstance(dtype, torch.dtype):
+        flat = torch.empty(room, dtype=dtype, device=device)
+    elif device is not None:
+        raise TypeError("device is given, but dtype is not a PyTorch dtype")
+    else:
+        flat = np.empty(room, dtype)
     return flat[: prod(before)].reshape(before)
 
 
