@@ -74,8 +74,8 @@ impl Communicator for Ranks {
     ) -> Result<(), CommError> {
         self.call(partner, |object| {
             let py = object.py();
-            let sent = view(py, send.as_ptr().cast_mut(), send.len(), READ)?;
-            let got = view(py, receive.as_mut_ptr(), receive.len(), WRITE)?;
+            let sent = view(py, send.as_ptr().cast_mut(), send.len(), ffi::PyBUF_READ)?;
+            let got = view(py, receive.as_mut_ptr(), receive.len(), ffi::PyBUF_WRITE)?;
             let done = object.call_method1("exchange", (partner, &sent, &got));
             let released = [sent, got].map(|view| view.call_method0("release"));
             done?;
@@ -98,10 +98,6 @@ impl Communicator for Ranks {
         })
     }
 }
-
-/// `PyBUF_READ` and `PyBUF_WRITE`, which `pyo3` names from Python 3.11 on.
-const READ: i32 = 0x100;
-const WRITE: i32 = 0x200;
 
 /// Memory as a `memoryview`, to be released before the memory is used otherwise.
 fn view(
