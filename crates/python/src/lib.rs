@@ -5,7 +5,7 @@
 //! | `layout` | which axes an array's memory has, in which order |
 //! | `array_struct` | where a NumPy array is |
 //! | `host` | plans of the host, and a workspace for them |
-//! | `file` | arrays in files |
+//! | `file` | the command, and arrays in files |
 //! | `records` | records from layout to layout |
 //! | `gpu` | plans of a GPU |
 //! | `distributed` | arrays over ranks that objects of Python connect |
@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{CaptureError, CudaError, PlanError};
     #[pymodule_export]
-    use crate::file::permute_file;
+    use crate::file::{command, transpose_file};
     #[pymodule_export]
     use crate::gpu::{CudaPlan, cuda_devices, device_of, is_capturing};
     #[pymodule_export]

@@ -53,6 +53,7 @@ _Dtype = TypeVar("_Dtype", bound=np.dtype[Any])
 _Exporter = Buffer | _HostArray
 _AnyArray = np.ndarray[Any, Any] | _Dlpack | _CudaArray | _Exporter
 _Out = TypeVar("_Out", bound=_AnyArray)
+_Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Axes = SupportsIndex | Sequence[SupportsIndex] | None
 _Workspace = Workspace | _AnyArray | None
 _Stream = SupportsIndex | _CudaStream | _TorchStream | _CupyStream | None
@@ -215,13 +216,7 @@ def asfortranarray(  # type: ignore[overload-overlap]
 def asfortranarray(
     a: _Exporter, /, *, threads: int | None = None, workspace: Workspace | None = None
 ) -> npt.NDArray[Any]: ...
-def transpose_file(
-    path: str | bytes | PathLike[Any],
-    axes: _Axes = None,
-    *,
-    threads: int | None = None,
-    memory: int = 1 << 30,
-) -> tuple[int, ...]: ...
+def transpose_file(path: _Path, axes: _Axes = None, out: _Path | None = None) -> None: ...
 def cuda_available() -> bool: ...
 
 class Columns(Mapping[str, npt.NDArray[Any]]):

@@ -191,7 +191,7 @@ def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, **siz
     ]
     options = settled(threads, workspace, stream)
     array = adapt(a)
-    refuse_map(array, "the command `turntile rearrange`")
+    refuse_map(array, "use the command `turntile rearrange`, which changes both")
     try:
         axes = _pattern(pattern, array.shape, tuple(named))
     except ValueError as error:

@@ -146,7 +146,7 @@ def columns(a, /, *, aligned=True, threads=None):
         raise TypeError(f"columns needs a structured array: dtype {dtype} has no fields")
     if array.strides is not None:
         raise ValueError("the records are not C-contiguous: pass a.copy() or turntile.ascontiguousarray(a)")
-    refuse_map(array, "the command `turntile layout`")
+    refuse_map(array, "`turntile split` writes each field to a file")
     _refuse_overlaps(dtype)
     memory = a.reshape(-1).view(np.uint8) if a.size else np.empty(0, np.uint8)
     made = Columns(memory, dtype, a.shape)
@@ -219,7 +219,7 @@ def relayout(
             raise TypeError(f"{name} must be 'aos', 'soa' or 'asta:T', not {layout!r}")
     source, to = str.__str__(source), str.__str__(to)
     array = adapt(a)
-    refuse_map(array, "the command `turntile layout`")
+    refuse_map(array, "pass a copy, a.copy()")
     in_order = range(len(array.shape))
     if array.strides is not None and _core.arrange(array.shape, array.strides, array.itemsize, in_order)[0]:
         raise ValueError("the records are not C-contiguous")

@@ -4,5 +4,6 @@ from pathlib import Path
 
 import turntile
 
-shape = turntile.transpose_file(Path("images.npy"), (0, 3, 1, 2))
-print(shape[0], turntile.transpose_file("matrix.npy", memory=1 << 20))
+turntile.transpose_file(Path("images.npy"), (0, 3, 1, 2))
+turntile.transpose_file("matrix.npy", out=b"transposed.npy")
+turntile.transpose_file(3)  # type: ignore[arg-type]
