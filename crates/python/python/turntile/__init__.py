@@ -51,5 +51,7 @@ __all__ = [
 
 def __getattr__(name):
     if name == "permute_into":
-        raise AttributeError("turntile.permute_into(out, a, axes) is now transpose(a, axes, out=out)")
+        raise AttributeError(
+            "turntile.permute_into(out, a, axes) is now transpose(a, axes, out=out)"
+        )
     raise AttributeError(f"module 'turntile' has no attribute {name!r}")

@@ -13,7 +13,7 @@ MOST = 2**63 - 1
 
 
 def count(name, value, least):
-    """Returns `value` as an integer of at least `least`, clamped to `MOST`; None is returned unchanged."""
+    """Returns `value` as an integer from `least`, clamped to `MOST`; None is returned unchanged."""
     return None if value is None else min(_integer(name, value, least), MOST)
 
 

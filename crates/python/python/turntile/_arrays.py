@@ -9,12 +9,12 @@ Each library's module has an adapter with these members:
     device              None for the host, the number of a CUDA device, or NOWHERE
     least_shape         shape that an array of zero dimensions has once it is made contiguous
     array               the adapted array
-    contiguous(order, shape)   returns the memory as a C-contiguous array of `shape`; `order`: the axes as stored now
+    contiguous(order, shape)   returns the memory as a C-contiguous array; `order`: axes as stored
     reversed(array)     returns a view with all axes reversed
     changed()           reports to the library that the elements were changed
-    copy_from(other, axes)     copies the elements of `other` with its axes permuted, by the library's own copy
-    stream(given)       context manager that makes a CUDA stream current and returns its handle; None on the host
-    allocate(nbytes)    returns the address and owner of new device memory, allocated on the current stream
+    copy_from(other, axes)     copies `other` with its axes permuted, by the library's own copy
+    stream(given)       context manager that makes a stream current; its handle, None on the host
+    allocate(nbytes)    returns address and owner of new device memory, on the current stream
 """
 
 import sys
@@ -26,7 +26,7 @@ from . import _host
 
 
 def adapt(a, write=True):
-    """Returns the adapter of `a`; raises if its elements cannot be moved, or read unless `write`."""
+    """Returns the adapter of `a`; raises if its elements cannot be moved (or only read)."""
     return found(a, write)()
 
 
@@ -47,13 +47,13 @@ def found(a, write=True):
         return partial(_cupy.Array, a, write)
     if _loaded("jax", "Array", a):
         raise TypeError(
-            "JAX arrays are immutable and cannot be permuted in place: use jax.numpy.transpose, or move "
-            "the array to NumPy, PyTorch or CuPy"
+            "JAX arrays are immutable and cannot be permuted in place: use jax.numpy.transpose, "
+            "or move the array to NumPy, PyTorch or CuPy"
         )
     if isinstance(a, np.ma.MaskedArray):
         raise TypeError(
-            f"{kind.__name__} has a mask, which would not move with the elements: permute a.data and "
-            "numpy.ma.getmaskarray(a) separately"
+            f"{kind.__name__} has a mask, which would not move with the elements: permute a.data "
+            "and numpy.ma.getmaskarray(a) separately"
         )
     if isinstance(a, np.ndarray):
         raise TypeError(

@@ -32,6 +32,6 @@ class Plans:
             return plan
 
     def forget(self):
-        """Drops all plans, and the lock, which a thread of the parent process may have held at a fork."""
+        """Drops all plans, and the lock, which a thread of the parent process may have held."""
         self._lock = threading.Lock()
         self._plans = OrderedDict()

@@ -15,7 +15,17 @@ LEGACY = 1
 class Array:
     """Adapter of an object with `__cuda_array_interface__`; see `_arrays`."""
 
-    __slots__ = ("array", "address", "nbytes", "shape", "itemsize", "strides", "dtype", "device", "_stream")
+    __slots__ = (
+        "array",
+        "address",
+        "nbytes",
+        "shape",
+        "itemsize",
+        "strides",
+        "dtype",
+        "device",
+        "_stream",
+    )
 
     least_shape = (1,)
 
@@ -30,9 +40,13 @@ class Array:
             mask, strides, self._stream = map(said.get, ("mask", "strides", "stream"))
             self.strides = None if strides is None else tuple(map(operator.index, strides))
         except KeyError as key:
-            raise TypeError(f"the __cuda_array_interface__ of {type(a).__name__} has no {key}") from None
+            raise TypeError(
+                f"the __cuda_array_interface__ of {type(a).__name__} has no {key}"
+            ) from None
         except (AttributeError, TypeError, ValueError) as error:
-            raise TypeError(f"the __cuda_array_interface__ of {type(a).__name__} is not valid: {error}") from None
+            raise TypeError(
+                f"the __cuda_array_interface__ of {type(a).__name__} is not valid: {error}"
+            ) from None
         if mask is not None:
             raise TypeError("masked arrays are not supported")
         if write and read_only:
@@ -41,8 +55,12 @@ class Array:
             raise TypeError("elements of dtype object are references to objects, not values")
         if min(self.shape, default=0) < 0:
             raise ValueError(f"shape {self.shape} has a negative extent")
-        if self.address < 0 or any(abs(number) > MOST for number in (self.address, *self.shape, *(self.strides or ()))):
-            raise ValueError(f"address {self.address}, shape {self.shape} or strides {self.strides} are out of range")
+        if self.address < 0 or any(
+            abs(number) > MOST for number in (self.address, *self.shape, *(self.strides or ()))
+        ):
+            raise ValueError(
+                f"address {self.address}, shape {self.shape}, strides {self.strides}: out of range"
+            )
         self.array = a
         self.itemsize = dtype.itemsize
         self.nbytes = self.itemsize * int(np.prod(self.shape, dtype=object))

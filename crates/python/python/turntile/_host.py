@@ -63,7 +63,7 @@ HELD = {
 
 
 def exported(a, write):
-    """Returns memory that `a` exports (buffer protocol, `__array_interface__`, DLPack) as a NumPy array."""
+    """Returns the memory that `a` exports, as a NumPy array."""
     kind = type(a)
     if isinstance(a, np.generic):
         raise TypeError(f"{kind.__name__} is a single value, not an array in memory")
@@ -86,8 +86,8 @@ def _exported(a):
         # kDLCPU and kDLCUDAHost.
         if int(kind) not in (1, 3):
             raise TypeError(
-                f"{type(a).__name__} exports memory of the DLPack device ({int(kind)}, {number}) and has "
-                "no __cuda_array_interface__: for CUDA, pass torch.from_dlpack(a)"
+                f"{type(a).__name__} exports memory of the DLPack device ({int(kind)}, {number}) "
+                "and has no __cuda_array_interface__: for CUDA, pass torch.from_dlpack(a)"
             )
         return np.from_dlpack(a, copy=False)
     if hasattr(a, "__array_interface__"):

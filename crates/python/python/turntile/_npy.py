@@ -18,7 +18,7 @@ PERMUTED = (
 
 
 def refuse_map(array, advice=PERMUTED):
-    """Raises ValueError if the array is in a mapped .npy file, whose header would keep the old shape."""
+    """Raises ValueError if the array is in a mapped .npy file, whose header would be wrong."""
     if type(array) is not Array:
         return
     memory, mapped = array.array, None

@@ -92,7 +92,7 @@ class Columns(Mapping):
 
 
 def columns(a, /, *, aligned=True, threads=None):
-    """Converts the records of a structured array to columns in place; `a` itself is stale afterwards.
+    """Converts records to columns in place; `a` itself is stale afterwards, use the result.
 
     Parameters
     ----------
@@ -140,12 +140,16 @@ def columns(a, /, *, aligned=True, threads=None):
     array = adapt(a)
     a = array.array
     if not isinstance(a, np.ndarray):
-        raise TypeError(f"columns needs a NumPy array, not {type(a).__name__}: relayout accepts others")
+        raise TypeError(
+            f"columns needs a NumPy array, not {type(a).__name__}: relayout accepts others"
+        )
     dtype = a.dtype
     if dtype.names is None:
         raise TypeError(f"columns needs a structured array: dtype {dtype} has no fields")
     if array.strides is not None:
-        raise ValueError("the records are not C-contiguous: pass a.copy() or turntile.ascontiguousarray(a)")
+        raise ValueError(
+            "the records are not C-contiguous: pass a.copy() or turntile.ascontiguousarray(a)"
+        )
     refuse_map(array, "`turntile split` writes each field to a file")
     _refuse_overlaps(dtype)
     memory = a.reshape(-1).view(np.uint8) if a.size else np.empty(0, np.uint8)
@@ -221,10 +225,15 @@ def relayout(
     array = adapt(a)
     refuse_map(array, "pass a copy, a.copy()")
     in_order = range(len(array.shape))
-    if array.strides is not None and _core.arrange(array.shape, array.strides, array.itemsize, in_order)[0]:
+    if (
+        array.strides is not None
+        and _core.arrange(array.shape, array.strides, array.itemsize, in_order)[0]
+    ):
         raise ValueError("the records are not C-contiguous")
     if array.nbytes % record_bytes:
-        raise ValueError(f"{array.nbytes} bytes are not a whole number of records of {record_bytes} bytes")
+        raise ValueError(
+            f"{array.nbytes} bytes are not a whole number of records of {record_bytes} bytes"
+        )
     asked = (array.nbytes // record_bytes, record_bytes, fields, source, to)
     if not array.nbytes or array.device == NOWHERE:
         # Checks the arguments, since no plan is made.
@@ -240,7 +249,9 @@ def _names(dtype):
 
 def _fields(dtype):
     """Returns offset and bytes of each field, in the order of the columns."""
-    return tuple([(dtype.fields[name][1], dtype.fields[name][0].itemsize) for name in _names(dtype)])
+    return tuple(
+        [(dtype.fields[name][1], dtype.fields[name][0].itemsize) for name in _names(dtype)]
+    )
 
 
 def _relayout(memory, result, dtype, source, to, threads, moved):

@@ -43,7 +43,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def interrupted(raised, result):
-    """Returns the exception to raise instead of `raised` once the elements have moved, with `result`."""
+    """Returns the exception to raise instead of `raised` after a run, with `result`."""
     error = raised
     if type(raised) is KeyboardInterrupt:
         error = Interrupted(*raised.args).with_traceback(raised.__traceback__)
@@ -200,7 +200,9 @@ def copy_into(out, a, axes_of, threads, workspace, stream):
             # Strided, or more axes than the kernels take.
             to.copy_from(array, axes)
         else:
-            plan.run_into(to.address, array.address, to.nbytes, *(() if device is None else (handle,)))
+            plan.run_into(
+                to.address, array.address, to.nbytes, *(() if device is None else (handle,))
+            )
         to.changed()
     return out
 

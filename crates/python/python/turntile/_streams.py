@@ -4,14 +4,14 @@ import operator
 
 
 def settled(stream):
-    """Returns `stream` without user code left to run: None, a stream of PyTorch or CuPy, or a handle."""
+    """Returns None, a stream of PyTorch or CuPy, or a handle: no user code is left to run."""
     if stream is None or type(stream).__module__.partition(".")[0] in ("torch", "cupy"):
         return stream
     return handle(stream)
 
 
 def handle(stream):
-    """Returns the `CUstream` of an integer, of `__cuda_stream__`, or of a PyTorch, CuPy or Numba stream."""
+    """Returns the `CUstream` of a stream: an integer, or an object of any of four protocols."""
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int(protocol()[1])

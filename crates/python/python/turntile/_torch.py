@@ -20,9 +20,13 @@ def adapt(tensor, write):
     if tensor.is_quantized:
         raise TypeError("a quantized tensor is more than its elements: use int_repr()")
     if tensor.requires_grad:
-        raise ValueError("the tensor requires grad, but autograd does not track this call: pass tensor.detach()")
+        raise ValueError(
+            "the tensor requires grad, but autograd does not track this call: pass tensor.detach()"
+        )
     if tensor.is_conj() or tensor.is_neg():
-        raise ValueError("the tensor is a lazy conjugate or negative: call resolve_conj() or resolve_neg() first")
+        raise ValueError(
+            "the tensor is a lazy conjugate or negative: call resolve_conj() or resolve_neg() first"
+        )
     place = tensor.device
     if place.type == "cpu":
         return Array(tensor, None)
@@ -38,7 +42,7 @@ class Array:
 
     __slots__ = ("array", "address", "nbytes", "shape", "itemsize", "strides", "dtype", "device")
 
-    # As in `tensor.contiguous()`.
+    # `tensor.contiguous()` keeps it.
     least_shape = ()
 
     def __init__(self, tensor, device):
@@ -49,7 +53,9 @@ class Array:
         self.address = tensor.data_ptr() if device != NOWHERE and self.nbytes else 0
         self.shape = tuple(tensor.shape)
         item = self.itemsize
-        self.strides = None if tensor.is_contiguous() else tuple(step * item for step in tensor.stride())
+        self.strides = (
+            None if tensor.is_contiguous() else tuple(step * item for step in tensor.stride())
+        )
         self.dtype = tensor.dtype
 
     def contiguous(self, order, shape):
@@ -89,7 +95,8 @@ class OnCuda(Array):
             given = torch.cuda.ExternalStream(_streams.handle(given), place)
         if given.device != place:
             raise ValueError(f"the stream is on {given.device}, the tensor on {place}")
-        # The workspace is allocated on this stream, and the tensor's memory is not reused before the stream is done.
+        # The workspace is allocated on this stream, and the tensor's memory is not reused before
+        # the stream is done.
         with torch.cuda.stream(given):
             self.array.record_stream(given)
             yield given.cuda_stream
