@@ -114,6 +114,7 @@ def test_into():
         assert np.array_equal(a, some())
     # Interleaved columns, none of them shared.
     turntile.transpose(a[:, 1::3].T, out=a[:, ::3])
+    assert np.array_equal(turntile.transpose(np.broadcast_to(a[0], (3, 6)), out=np.zeros((6, 3), int)), np.stack([a[0]] * 3, 1))
     assert np.array_equal(a[:, ::3], some()[:, 1::3]) and np.array_equal(a[:, 1::3], some()[:, 1::3])
 
 

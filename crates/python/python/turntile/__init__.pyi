@@ -55,6 +55,7 @@ _AnyArray = np.ndarray[Any, Any] | _Dlpack | _CudaArray | _Exporter
 _Out = TypeVar("_Out", bound=_AnyArray)
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Axes = SupportsIndex | Sequence[SupportsIndex] | None
+_Count = SupportsIndex | None
 _Workspace = Workspace | _AnyArray | None
 _Stream = SupportsIndex | _CudaStream | _TorchStream | _CupyStream | None
 
@@ -73,8 +74,8 @@ class Plan:
         dtype: npt.DTypeLike | _TorchDtype | None = None,
         itemsize: SupportsIndex | None = None,
         device: str | _Device = "cpu",
-        threads: int | None = None,
-        workspace_limit: int | None = None,
+        threads: _Count = None,
+        workspace_limit: _Count = None,
     ) -> None: ...
     @property
     def device(self) -> str: ...
@@ -97,7 +98,7 @@ def transpose(
     axes: _Axes = None,
     *,
     out: _Out,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: None = None,
     stream: _Stream = None,
     ignore_header: bool = False,
@@ -109,7 +110,7 @@ def transpose(  # type: ignore[overload-overlap]
     axes: _Axes = None,
     *,
     out: None = None,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: _Workspace = None,
     stream: _Stream = None,
     ignore_header: bool = False,
@@ -121,7 +122,7 @@ def transpose(
     axes: _Axes = None,
     *,
     out: None = None,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: Workspace | None = None,
     ignore_header: bool = False,
 ) -> npt.NDArray[Any]: ...
@@ -134,7 +135,7 @@ def matrix_transpose(
     /,
     *,
     out: _Out,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: None = None,
     stream: _Stream = None,
 ) -> _Out: ...
@@ -144,18 +145,13 @@ def matrix_transpose(  # type: ignore[overload-overlap]
     /,
     *,
     out: None = None,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: _Workspace = None,
     stream: _Stream = None,
 ) -> _Array: ...
 @overload
 def matrix_transpose(
-    a: _Exporter,
-    /,
-    *,
-    out: None = None,
-    threads: int | None = None,
-    workspace: Workspace | None = None,
+    a: _Exporter, /, *, out: None = None, threads: _Count = None, workspace: Workspace | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
 def rearrange(
@@ -163,7 +159,7 @@ def rearrange(
     pattern: str,
     /,
     *,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: _Workspace = None,
     stream: _Stream = None,
     **sizes: SupportsIndex,
@@ -174,7 +170,7 @@ def rearrange(  # type: ignore[overload-overlap]
     pattern: str,
     /,
     *,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: _Workspace = None,
     stream: _Stream = None,
     **sizes: SupportsIndex,
@@ -185,36 +181,26 @@ def rearrange(
     pattern: str,
     /,
     *,
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: Workspace | None = None,
     stream: None = None,
     **sizes: SupportsIndex,
 ) -> npt.NDArray[Any]: ...
 @overload
 def ascontiguousarray(  # type: ignore[overload-overlap]
-    a: _Array,
-    /,
-    *,
-    threads: int | None = None,
-    workspace: _Workspace = None,
-    stream: _Stream = None,
+    a: _Array, /, *, threads: _Count = None, workspace: _Workspace = None, stream: _Stream = None
 ) -> _Array: ...
 @overload
 def ascontiguousarray(
-    a: _Exporter, /, *, threads: int | None = None, workspace: Workspace | None = None
+    a: _Exporter, /, *, threads: _Count = None, workspace: Workspace | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
 def asfortranarray(  # type: ignore[overload-overlap]
-    a: _Array,
-    /,
-    *,
-    threads: int | None = None,
-    workspace: _Workspace = None,
-    stream: _Stream = None,
+    a: _Array, /, *, threads: _Count = None, workspace: _Workspace = None, stream: _Stream = None
 ) -> _Array: ...
 @overload
 def asfortranarray(
-    a: _Exporter, /, *, threads: int | None = None, workspace: Workspace | None = None
+    a: _Exporter, /, *, threads: _Count = None, workspace: Workspace | None = None
 ) -> npt.NDArray[Any]: ...
 def transpose_file(path: _Path, axes: _Axes = None, out: _Path | None = None) -> None: ...
 def cuda_available() -> bool: ...
@@ -229,10 +215,10 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
     def __len__(self) -> int: ...
     def __copy__(self) -> Columns: ...
     def __deepcopy__(self, memo: object) -> Columns: ...
-    def records(self, *, threads: int | None = None) -> npt.NDArray[Any]: ...
+    def records(self, *, threads: _Count = None) -> npt.NDArray[Any]: ...
 
 def columns(
-    a: np.ndarray[Any, Any], /, *, aligned: bool = True, threads: int | None = None
+    a: np.ndarray[Any, Any], /, *, aligned: bool = True, threads: _Count = None
 ) -> Columns: ...
 def relayout(
     a: _Out,
@@ -242,7 +228,7 @@ def relayout(
     to: str,
     *,
     source: str = "aos",
-    threads: int | None = None,
+    threads: _Count = None,
     workspace: _Workspace = None,
     stream: _Stream = None,
 ) -> _Out: ...
