@@ -51,7 +51,7 @@ def main():
     elf = Elf(wheel.read(libraries[0]))
     must(all(COMMON.fullmatch(name) for name in elf.needed), f"needs only common libraries: {elf.needed}")
     must(elf.exported == ["PyInit__core"], f"exports only its entry: {elf.exported[:5]}")
-    for name in ("turntile/py.typed", "turntile/__init__.pyi"):
+    for name in ("turntile/py.typed", "turntile/__init__.pyi", "turntile/_core.pyi"):
         must(name in names, f"has {name}")
     texts = {found.rpartition("/")[2]: wheel.read(found) for found in names if "/licenses/" in found}
     for name in ("LICENSE-MIT", "LICENSE-APACHE"):

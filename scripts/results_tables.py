@@ -349,7 +349,7 @@ def h200_python(base):
             told("torch", "out of place"), told("cupy", "out of place"),
             beside("turntile", "in place"), beside("torch", "out of place"),
         ))  # fmt: skip
-    head = ["array", "axes", "`transpose`", "`permute_into`", "PyTorch", "CuPy", "MB beside: in place", "PyTorch"]
+    head = ["array", "axes", "`transpose`", "`out=`", "PyTorch", "CuPy", "MB beside: in place", "PyTorch"]
     return table(head, rows) + source(folder, "python_compare.csv")
 
 

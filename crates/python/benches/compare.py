@@ -64,7 +64,7 @@ def ways(t, axes):
     """(library, way, what is timed, the result or None)."""
     yield "torch", "copy", lambda: t.clone()
     yield "turntile", "in place", lambda: turntile.transpose(t, axes)
-    yield "turntile", "into", lambda: turntile.permute_into(torch.empty([t.shape[axis] for axis in axes], dtype=t.dtype, device=t.device), t, axes)
+    yield "turntile", "into", lambda: turntile.transpose(t, axes, out=t.new_empty([t.shape[axis] for axis in axes]))
     yield "torch", "out of place", lambda: t.permute(axes).contiguous()
     if cupy is not None and t.dtype is not torch.bfloat16:
         a = cupy.from_dlpack(t)

@@ -48,8 +48,8 @@ def main():
         say(f"transpose, {name} of 8 bytes", 1e6 * called(lambda: turntile.transpose(a)), "us", 10)
         say(f"numpy.ascontiguousarray(a.T), {name}", 1e6 * called(lambda: np.ascontiguousarray(a.T)), "us")
     a = np.zeros((45, 45))
-    plan = turntile.Plan(a.shape, None, 8)
-    say("plan.run, 45x45 of 8 bytes", 1e6 * called(lambda: plan.run(a)), "us", 10)
+    plan = turntile.Plan(a.shape, dtype=a.dtype)
+    say("plan(a), 45x45 of 8 bytes", 1e6 * called(lambda: plan(a)), "us", 10)
     if "torch" in sys.modules or turntile.cuda_available():
         on_torch()
     for wheel in sys.argv[1:]:

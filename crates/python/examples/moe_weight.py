@@ -18,7 +18,7 @@ def main(experts=64, rows=7168, cols=2048):
     some = sorted({0, experts // 2, experts - 1})
     wanted = [weight[expert].t().cpu() for expert in some]
     # Kernels are loaded while there is room for them.
-    plan = turntile.Plan(weight.shape, (0, 2, 1), weight.element_size(), device=weight.device)
+    plan = turntile.Plan(weight.shape, (0, 2, 1), dtype=weight.dtype, device=weight.device)
     print(f"a weight of {size / 1e9:.2f} GB; the plan: {plan}, {plan.workspace_bytes / 1e6:.1f} MB of workspace")
 
     torch.cuda.empty_cache()

@@ -1,4 +1,4 @@
-//! Arrays that are cut over ranks, which an object of Python connects.
+//! Sharded arrays, whose ranks a Python object connects.
 #![allow(unsafe_code)]
 
 use std::os::raw::c_char;
@@ -18,26 +18,27 @@ create_exception!(
     turntile.distributed,
     RefusedError,
     PyValueError,
-    "Nothing has moved, on no rank: ranks disagree, or one of them could not begin."
+    "No data has moved on any rank: the ranks disagree, or one of them could not begin."
 );
 create_exception!(
     turntile.distributed,
     LostError,
     PyRuntimeError,
-    "The transport failed in the middle: the data are incomplete."
+    "The transport failed during the run: the data are incomplete."
 );
 
-/// An object with `rank`, `ranks`, `exchange(partner, send, receive)` and `gather(number)`.
+/// Communicator over a Python object with `rank`, `ranks`, `exchange(partner, send, receive)` and
+/// `gather(number)`.
 pub struct Ranks {
     object: Py<PyAny>,
     pub rank: usize,
     ranks: usize,
-    /// What the object raised.
+    /// Exception that the object raised.
     pub raised: Option<PyErr>,
 }
 
 impl Ranks {
-    /// Of the object, which is asked who it is.
+    /// Creates the communicator and reads the object's rank and number of ranks.
     pub fn new(object: Bound<'_, PyAny>) -> PyResult<Self> {
         let rank = object.getattr("rank")?.extract()?;
         let ranks = object.getattr("ranks")?.extract()?;
@@ -74,12 +75,16 @@ impl Communicator for Ranks {
     ) -> Result<(), CommError> {
         self.call(partner, |object| {
             let py = object.py();
-            let sent = view(py, send.as_ptr().cast_mut(), send.len(), READ)?;
-            let got = view(py, receive.as_mut_ptr(), receive.len(), WRITE)?;
+            let sent = view(py, send.as_ptr().cast_mut(), send.len(), ffi::PyBUF_READ)?;
+            let got = view(py, receive.as_mut_ptr(), receive.len(), ffi::PyBUF_WRITE)?;
             let done = object.call_method1("exchange", (partner, &sent, &got));
             let released = [sent, got].map(|view| view.call_method0("release"));
             done?;
-            let kept = |_| PyBufferError::new_err("the transport keeps what it was lent");
+            let kept = |_| {
+                PyBufferError::new_err(
+                    "the transport keeps a reference to the memory that it was given",
+                )
+            };
             released.into_iter().try_for_each(|end| end.map(|_| ()).map_err(kept))
         })
     }
@@ -93,17 +98,13 @@ impl Communicator for Ranks {
             if all.len() == ranks {
                 Ok(all)
             } else {
-                value(format!("gather() answered {} numbers for {ranks} ranks", all.len()))
+                value(format!("gather() returned {} numbers for {ranks} ranks", all.len()))
             }
         })
     }
 }
 
-/// `PyBUF_READ` and `PyBUF_WRITE`, which `pyo3` names from Python 3.11 on.
-const READ: i32 = 0x100;
-const WRITE: i32 = 0x200;
-
-/// Memory as a `memoryview`, to be released before the memory is used otherwise.
+/// Returns memory as a `memoryview`, which must be released before the memory is used otherwise.
 fn view(
     py: Python<'_>,
     start: *mut u8,
@@ -112,25 +113,26 @@ fn view(
 ) -> PyResult<Bound<'_, PyMemoryView>> {
     // A slice has at most `isize::MAX` bytes.
     let (start, bytes) = (start.cast::<c_char>(), bytes as isize);
-    // SAFETY: the memory is there until the view is released, and is written to by the view alone, if `access` lets it; a
-    // transport that keeps the view, or what it made of it, breaks its contract, and its call is refused.
+    // SAFETY: the memory is valid until the view is released, and meanwhile only the view writes to
+    // it, if `access` permits. If the transport keeps an export of the view, releasing it fails and
+    // the call returns an error.
     let view = unsafe {
         Bound::from_owned_ptr_or_err(py, ffi::PyMemoryView_FromMemory(start, bytes, access))
     }?;
     Ok(view.cast_into()?)
 }
 
-/// What is asked for: shape, axes, bytes of an element, the axes that are cut, and the parts before and after.
+/// A redistribution: shape, axes, itemsize, the sharded axes, and the parts before and after.
 pub type Asked = (Vec<usize>, Vec<usize>, usize, (usize, usize), Vec<usize>, Vec<usize>);
 
-/// That, with a workspace and messages of at most so many bytes.
+/// Creates the redistribution with limits for the workspace and for messages, in bytes.
 pub fn asked(
     (shape, axes, itemsize, cut, before, after): Asked,
     cap: Option<usize>,
     message: Option<usize>,
 ) -> PyResult<Redistribution> {
     let (Some(before), Some(after)) = (Partition::new(&before), Partition::new(&after)) else {
-        return value("the parts have more indices than there can be");
+        return value("the parts have too many indices");
     };
     let mut change =
         Redistribution::of_axes(&shape, &axes, itemsize, (cut.0, before), (cut.1, after));
@@ -143,8 +145,8 @@ pub fn asked(
     Ok(change)
 }
 
-/// Changes the layout of the array of which this rank's part begins at that address, in a buffer of so many bytes; all ranks
-/// call it. `what` is that of `Redistribution::of_axes`.
+/// Redistributes an array whose part on this rank is the buffer at `address`. All ranks call it,
+/// with the arguments of `Redistribution::of_axes`.
 #[pyfunction]
 #[pyo3(signature = (exchange, what, address, nbytes, threads, cap, message, /))]
 pub fn redistribute(
@@ -160,14 +162,15 @@ pub fn redistribute(
     let change = asked(what, cap, message)?.threads(host::threads(threads));
     let mut ranks = Ranks::new(exchange)?;
     let span = Span::new(address, nbytes)?;
-    // SAFETY: the package holds the array for the time of the call; what other threads of Python do with it is the caller's
-    // business, as of everything that changes arrays in place.
+    // SAFETY: the package keeps the array alive during the call. The caller must not use it on
+    // other Python threads, as for every change in place.
     let data = unsafe { span.write() };
     let done = py.detach(|| change.run(&mut ranks, data));
     done.map_err(|error| exception(py, error, ranks.raised))
 }
 
-/// The exception for an error; what the transport raised is its cause, or itself what ends a program (`KeyboardInterrupt`).
+/// Returns the exception for an error. What the transport raised is its cause, or is returned
+/// itself if it ends a program (`KeyboardInterrupt`).
 pub fn exception(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
     if let Some(raised) = raised.as_ref().filter(|raised| !raised.is_instance_of::<PyException>(py))
     {

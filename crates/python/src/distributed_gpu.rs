@@ -1,4 +1,4 @@
-//! Arrays that are cut over ranks whose parts are on GPUs: local stages here, messages by an object of Python.
+//! Sharded arrays on GPUs: local stages run here, a Python object sends the messages.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -14,12 +14,12 @@ use crate::distributed::{Asked, LostError, Ranks, asked, exception};
 use crate::gpu::{gpu, handle};
 use crate::memory::Span;
 
-/// As `redistribute`, of memory of that device, queued on a stream. The object has besides `begin(workspace, bounce)`, which
-/// allocates so many bytes there and answers where the workspace is, and `swap`, `slide`, `send` and `receive`, of bytes of the
-/// part.
+/// Redistributes like `redistribute`, with parts on a GPU, queued on a stream. The object also has
+/// `begin(workspace, bounce)`, which allocates these bytes and returns the workspace's address, and
+/// `swap`, `slide`, `send` and `receive`, which move bytes of the part.
 #[pyfunction]
 #[pyo3(signature = (exchange, what, device, address, nbytes, stream, cap, message, /))]
-#[expect(clippy::too_many_arguments, reason = "called by the package alone")]
+#[expect(clippy::too_many_arguments, reason = "only the package calls it")]
 pub fn redistribute_on_gpu(
     exchange: Bound<'_, PyAny>,
     what: Asked,
@@ -60,8 +60,8 @@ pub fn redistribute_on_gpu(
     let run = |stages: &[(Range<usize>, GpuTransposer)]| {
         stages.iter().try_for_each(|(range, stage)| {
             let part = ((address + range.start) as u64, range.len());
-            // SAFETY: part, workspace and stream are of the plan's device, in its primary context, as the caller has asked
-            // PyTorch, which keeps memory that is freed from being used before the stream is done.
+            // SAFETY: part, workspace and stream belong to the plan's device and its primary
+            // context, as PyTorch reported. PyTorch does not reuse freed memory before the stream is done.
             unsafe { stage.run_with(part, handle(stream), workspace) }
         })
     };

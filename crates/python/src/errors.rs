@@ -1,4 +1,4 @@
-//! Errors as Python's exceptions.
+//! Conversion of errors to Python exceptions.
 
 use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,21 +11,24 @@ create_exception!(
     turntile,
     CudaError,
     PyRuntimeError,
-    "There is no NVIDIA GPU or driver, or the driver refused. If it refused half of a run, the message says that the data are incomplete."
+    "There is no NVIDIA GPU or driver, or the driver returned an error. If a part of a run failed, \
+     the message says that the data are incomplete."
 );
 create_exception!(
     turntile,
     CaptureError,
     CudaError,
-    "A CUDA graph is being captured and the kernels are not loaded: run once, or make a Plan, before."
+    "A CUDA graph is being captured and the kernels are not loaded: run the call once, or make a \
+     Plan, before."
 );
 
-create_exception!(turntile, PlanError, PyValueError, "No kernel serves the problem.");
+create_exception!(turntile, PlanError, PyValueError, "No kernel supports the problem.");
 
-/// The driver's answers about captures, which lie together: 900 (not allowed while capturing) to 908.
+/// Error codes of the driver about captures: 900 (not allowed while capturing) to 908.
 const OF_CAPTURES: std::ops::RangeInclusive<u32> = 900..=908;
 
-/// The exception for an error. The data are unchanged, except after `ErrorKind::Incomplete`, whose text says so.
+/// Returns the exception for an error. The data are unchanged, except after
+/// `ErrorKind::Incomplete`, whose text says so.
 pub fn exception(error: Error) -> PyErr {
     let text = error.to_string();
     match (error.kind(), error.reason()) {
@@ -43,7 +46,7 @@ pub fn exception(error: Error) -> PyErr {
     }
 }
 
-/// A `ValueError`.
+/// Returns a `ValueError`.
 pub fn value<T>(text: impl Into<String>) -> PyResult<T> {
     Err(PyValueError::new_err(text.into()))
 }

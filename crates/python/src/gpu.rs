@@ -1,7 +1,7 @@
-//! Plans of a GPU.
+//! Plans for a GPU.
 //!
-//! A `Gpu` holds its device's primary context, which is the one that PyTorch and CuPy use, and the kernels loaded in it.
-//! None is ever dropped, so that what a plan has queued, or a graph has captured, outlives the plan.
+//! A `Gpu` holds the primary context of its device, which PyTorch and CuPy use too, and the kernels
+//! loaded in it. No `Gpu` is dropped, so that queued and captured work outlives its plan.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ use crate::records;
 
 static GPUS: Mutex<Option<HashMap<usize, Gpu>>> = Mutex::new(None);
 
-/// The device of that number, made once a process.
+/// Returns the device with this number, created once per process.
 pub fn gpu(ordinal: usize) -> Result<Gpu, Error> {
     let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
     let gpus = gpus.get_or_insert_default();
@@ -34,31 +34,31 @@ pub fn gpu(ordinal: usize) -> Result<Gpu, Error> {
     Ok(gpu)
 }
 
-/// A stream by its address.
+/// Converts an address to a stream.
 pub fn handle(stream: usize) -> *mut c_void {
     ptr::with_exposed_provenance_mut(stream)
 }
 
-/// How many GPUs the driver has; 0 without one, or without the backend.
+/// Returns the number of GPUs; 0 without a driver or without the backend.
 #[pyfunction]
 pub fn cuda_devices(py: Python<'_>) -> usize {
     py.detach(gpu::device_count)
 }
 
-/// The number of the device that memory at this address is of, None if the driver knows of no device's.
+/// Returns the number of the device that owns the memory at `address`, or None.
 #[pyfunction]
 pub fn device_of(address: usize) -> Option<usize> {
     gpu::device_of(address as u64)
 }
 
-/// Whether work on this stream is being captured in a graph.
+/// Returns whether work on this stream is being captured in a graph.
 #[pyfunction]
 pub fn is_capturing(stream: usize) -> bool {
-    // SAFETY: the caller's framework made the stream.
+    // SAFETY: the caller's array library created the stream.
     unsafe { gpu::is_capturing(handle(stream)) }
 }
 
-/// An order of axes, or a layout of records, planned for a GPU, its kernels loaded.
+/// Plan of a permutation or a record conversion for a GPU, with its kernels loaded.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct CudaPlan {
     ready: GpuTransposer<Dynamic>,
@@ -66,10 +66,10 @@ pub struct CudaPlan {
 
 #[pymethods]
 impl CudaPlan {
-    /// As `HostPlan`, for the device of that number and memory at multiples of `alignment` bytes.
+    /// Plans like `HostPlan`, for a device and for memory at multiples of `alignment` bytes.
     #[new]
     #[pyo3(signature = (ordinal, shape, axes, itemsize, alignment, cap=None, into=false))]
-    #[allow(clippy::too_many_arguments, reason = "each is one of Python's")]
+    #[allow(clippy::too_many_arguments, reason = "arguments of a Python call")]
     fn new(
         py: Python<'_>,
         ordinal: usize,
@@ -83,9 +83,9 @@ impl CudaPlan {
         CudaPlan::of(py, ordinal, asked(&shape, &axes, itemsize, cap, into), alignment)
     }
 
-    /// Of records, as [`records::asked`] has them.
+    /// Plans a record conversion; arguments as for [`records::asked`].
     #[staticmethod]
-    #[allow(clippy::too_many_arguments, reason = "each is one of Python's")]
+    #[allow(clippy::too_many_arguments, reason = "arguments of a Python call")]
     fn of_records(
         py: Python<'_>,
         ordinal: usize,
@@ -100,7 +100,7 @@ impl CudaPlan {
         CudaPlan::of(py, ordinal, what, alignment)
     }
 
-    /// Bytes of device memory that a run needs beside the array.
+    /// Bytes of workspace that a run needs on the device.
     #[getter]
     fn workspace_bytes(&self) -> usize {
         self.ready.workspace_bytes()
@@ -111,7 +111,7 @@ impl CudaPlan {
         format!("{}\n{plan}", plan.summary())
     }
 
-    /// Queues a run in place on the stream, with the workspace given, once for each `moved`.
+    /// Queues a run in place on the stream, with this workspace, at most once for each `moved`.
     #[pyo3(signature = (address, nbytes, stream, workspace, moved=None, /))]
     fn run(
         &self,
@@ -128,16 +128,16 @@ impl CudaPlan {
         }
         let run = || {
             let place = |span: Span| (span.address() as u64, span.bytes());
-            // SAFETY: array, workspace and stream are of the plan's device, in its primary context, as the caller has
-            // asked their frameworks; these keep memory that is freed from being used before the stream is done. What
-            // else is queued meanwhile is the caller's business, as of every operation on a stream. Nothing that was
-            // loaded is ever dropped.
+            // SAFETY: array, workspace and stream belong to the plan's device and its primary
+            // context, as their libraries reported. These do not reuse freed memory before the
+            // stream is done. The caller orders other work on the memory, as for every operation on
+            // a stream. Loaded kernels are never dropped.
             unsafe { self.ready.run_with(place(data), handle(stream), place(beside)) }
         };
         once(moved, || py.detach(run).map_err(exception))
     }
 
-    /// Queues a run from one address to another; both are `nbytes` long.
+    /// Queues a run out of place, between buffers of `nbytes` bytes.
     fn run_into(
         &self,
         py: Python<'_>,
@@ -150,7 +150,7 @@ impl CudaPlan {
         Span::new(from, nbytes)?;
         let run = || {
             let (to, from) = ((to as u64, nbytes), (from as u64, nbytes));
-            // SAFETY: as of `run`.
+            // SAFETY: as in `run`.
             unsafe { self.ready.run_into(from, to, handle(stream)) }
         };
         py.detach(run).map_err(exception)

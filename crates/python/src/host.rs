@@ -1,4 +1,4 @@
-//! Plans of the host, and a workspace for them.
+//! Plans for the host, and their workspace.
 #![allow(unsafe_code)]
 
 use std::sync::{Mutex, OnceLock};
@@ -18,7 +18,12 @@ use crate::memory::Span;
 use crate::moved::{Moved, once};
 use crate::records;
 
-/// Host memory that runs use beside an array, allocated once and used as often as wanted, by one run at a time.
+/// Host memory for runs, allocated once and used by one run at a time.
+///
+/// Parameters
+/// ----------
+/// nbytes : int
+///     Size in bytes, for example `Plan.workspace_bytes`.
 #[pyclass(frozen, module = "turntile")]
 pub struct Workspace(Mutex<turntile::run::Workspace>, usize);
 
@@ -28,23 +33,21 @@ impl Workspace {
     fn new(nbytes: &Bound<'_, PyAny>) -> PyResult<Self> {
         let number = match nbytes.extract::<i128>() {
             Err(error) if error.is_instance_of::<PyOverflowError>(nbytes.py()) => {
-                return Err(PyMemoryError::new_err(format!(
-                    "there is no memory of {nbytes} bytes"
-                )));
+                return Err(PyMemoryError::new_err(format!("cannot allocate {nbytes} bytes")));
             }
             number => number?,
         };
         if number < 0 {
-            return value(format!("nbytes is {number}: no memory has fewer than 0 bytes"));
+            return value(format!("nbytes is {number}: the minimum is 0"));
         }
-        // More than there can be is more than there is.
+        // The allocation of `usize::MAX` bytes fails.
         let nbytes = usize::try_from(number).unwrap_or(usize::MAX);
         let memory =
             turntile::run::Workspace::new(nbytes).map_err(|error| exception(error.into()))?;
         Ok(Workspace(Mutex::new(memory), nbytes))
     }
 
-    /// Bytes there.
+    /// Size in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.1
@@ -55,8 +58,8 @@ impl Workspace {
     }
 }
 
-/// Permutes the axes of a small array, which needs no plan: answers the order of its axes in memory and the shape of the
-/// result. None when the array is not small, or too many of its axes move apart; nothing is done then.
+/// Permutes a small array without a plan. Returns the order of its axes in memory and the shape of
+/// the result, or None, with the array unchanged, if it needs a plan.
 #[pyfunction]
 #[pyo3(signature = (address, shape, strides, itemsize, axes, moved=None, /))]
 pub fn permute_if_small<'py>(
@@ -81,17 +84,17 @@ pub fn permute_if_small<'py>(
     Ok(Some(answer))
 }
 
-/// Permutes the axes of a small array there.
+/// Permutes the axes of a small array in this memory.
 fn permute_span(span: Span, problem: &Problem) -> PyResult<()> {
-    // SAFETY: the array is Python's, which holds it for the time of the call and writes nowhere in it; what other
-    // threads of Python do with it is the caller's business, as of everything that changes arrays in place.
+    // SAFETY: the package keeps the array alive during the call and does not access it. The caller
+    // must not use it on other Python threads, as for every change in place.
     let data = unsafe { span.write() };
     let order: Vec<usize> = problem.order().collect();
     let done = bytes::permute_in_place(data, problem.extents(), &order, problem.itemsize());
     done.map_err(exception)
 }
 
-/// What a plan is asked for, on any device.
+/// Creates the builder of a permutation, for any device.
 pub fn asked(
     shape: &[usize],
     axes: &[usize],
@@ -106,7 +109,7 @@ pub fn asked(
     if into { what.out_of_place() } else { what }
 }
 
-/// How many threads there are to run on, at most as many as asked for.
+/// Returns the number of threads of the pool, at most `asked`.
 pub fn threads(asked: Option<usize>) -> usize {
     match asked {
         Some(1) => 1,
@@ -115,7 +118,8 @@ pub fn threads(asked: Option<usize>) -> usize {
     }
 }
 
-/// An order of axes planned for the host; planned when first needed, since small arrays need no plan.
+/// Plan of a permutation or a record conversion for the host. It is made when first needed, since
+/// small arrays need none.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct HostPlan {
     what: Transpose<Dynamic>,
@@ -127,8 +131,8 @@ pub struct HostPlan {
 
 #[pymethods]
 impl HostPlan {
-    /// Of a C-contiguous array of that shape: axis `i` of the result is axis `axes[i]`; from one buffer into another
-    /// when `into`.
+    /// Plans for C-contiguous arrays of `shape`: axis `i` of the result is axis `axes[i]`. With
+    /// `into`, the plan is out of place.
     #[new]
     #[pyo3(signature = (shape, axes, itemsize, threads=None, cap=None, into=false))]
     fn new(
@@ -140,12 +144,12 @@ impl HostPlan {
         into: bool,
     ) -> PyResult<Self> {
         if threads == Some(0) {
-            return value("threads is 0: at least one thread runs");
+            return value("threads is 0: the minimum is 1");
         }
         HostPlan::of(asked(&shape, &axes, itemsize, cap, into), threads)
     }
 
-    /// Of records, as [`records::asked`] has them.
+    /// Plans a record conversion; arguments as for [`records::asked`].
     #[staticmethod]
     fn of_records(
         records: usize,
@@ -158,7 +162,7 @@ impl HostPlan {
         HostPlan::of(records::asked(records, record_bytes, &fields, from, to)?, threads)
     }
 
-    /// Bytes of a run's workspace.
+    /// Bytes of workspace that a run needs.
     #[getter]
     fn workspace_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.planned(py)?.workspace_bytes())
@@ -169,12 +173,12 @@ impl HostPlan {
         Ok(format!("{}\n{planned}", planned.plan().summary()))
     }
 
-    /// Plans now. Raises when no plan is feasible.
+    /// Makes the plan now. Raises an exception if no plan is feasible.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         self.planned(py).map(|_| ())
     }
 
-    /// Runs in place on the bytes at that address, once for each `moved`.
+    /// Runs in place on the bytes at `address`, at most once for each `moved`.
     #[pyo3(signature = (address, nbytes, workspace=None, moved=None, /))]
     fn run(
         &self,
@@ -195,7 +199,7 @@ impl HostPlan {
             None => None,
         };
         let beside = held.as_deref_mut();
-        // SAFETY: as of `permute_span`.
+        // SAFETY: as in `permute_span`.
         let data = unsafe { span.write() };
         let run = || match beside {
             Some(memory) => planned.run(data, RunOptions::new().workspace(memory)),
@@ -204,7 +208,7 @@ impl HostPlan {
         once(moved, || py.detach(run).map_err(exception))
     }
 
-    /// Runs from the bytes at one address to those at another; both are `nbytes` long.
+    /// Runs out of place, between buffers of `nbytes` bytes.
     fn run_into(&self, py: Python<'_>, to: usize, from: usize, nbytes: usize) -> PyResult<()> {
         let (to, from) = (self.span(to, nbytes)?, self.span(from, nbytes)?);
         if to.overlaps(from) {
@@ -212,7 +216,7 @@ impl HostPlan {
         }
         let planned = self.planned(py)?;
         let run = || {
-            // SAFETY: as of `permute_span`; the two do not overlap.
+            // SAFETY: as in `permute_span`; the buffers do not overlap.
             let (to, from) = unsafe { (to.write(), from.read()) };
             planned.run_into(from, to)
         };
@@ -227,7 +231,7 @@ impl HostPlan {
         Ok(HostPlan { what, problem, threads, small, planned: OnceLock::new() })
     }
 
-    /// The plan, made now if it is not yet.
+    /// Returns the plan, and makes it if necessary.
     fn planned(&self, py: Python<'_>) -> PyResult<&Transposer<Dynamic>> {
         if let Some(planned) = self.planned.get() {
             return Ok(planned);
@@ -237,7 +241,7 @@ impl HostPlan {
         Ok(self.planned.get_or_init(|| planned))
     }
 
-    /// Memory that is as long as the plan's array.
+    /// Returns the memory at `address`, after checking that it has the length of the plan's array.
     fn span(&self, address: usize, nbytes: usize) -> PyResult<Span> {
         let (expected, got) = (self.problem.bytes(), nbytes);
         if expected != got {

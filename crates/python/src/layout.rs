@@ -1,7 +1,7 @@
-//! Which axes an array's memory has, in which order.
+//! Order of an array's axes in memory.
 //!
-//! An array fills its memory when there is an order of its axes in which it is row-major, without gaps and with no element
-//! at another's place: C's order, Fortran's, or that of any transposed view.
+//! An array fills its memory if it is row-major, without gaps or overlaps, in some order of its
+//! axes: C-contiguous, Fortran-contiguous, or a transposed view of such an array.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -9,7 +9,7 @@ use turntile::layout::Rearrangement;
 
 use crate::errors::{exception, value};
 
-/// What a pattern makes of arrays of one shape.
+/// Pattern applied to one shape.
 #[pyclass(frozen, module = "turntile._core")]
 pub struct Pattern {
     shape: Vec<usize>,
@@ -26,24 +26,25 @@ impl Pattern {
     }
 }
 
-/// What is to be done to the memory of an array that is to become C-contiguous with other axes.
+/// Permutation of an array's memory that makes the array C-contiguous with other axes.
 pub struct Arranged {
-    /// The array's axes in the order in which memory has them; none when that is C's.
+    /// Axes of the array in memory order; `None` if it is C-contiguous.
     pub order: Option<Vec<usize>>,
-    /// The extents of memory's axes, split.
+    /// Extents of the memory axes, after splitting.
     pub extents: Vec<usize>,
-    /// Which of those each is afterwards.
+    /// Memory axis of each axis of the result.
     pub places: Vec<usize>,
-    /// The shape of the result.
+    /// Shape of the result.
     pub shape: Vec<usize>,
 }
 
 impl Arranged {
-    /// `strides` are in bytes, none of a C-contiguous array. `axes` are a [`Pattern`], or which of the array's axes each of
-    /// the result is.
+    /// Finds the permutation. `strides` are in bytes, `None` for a C-contiguous array. `axes` are a
+    /// [`Pattern`] or a permutation of the array's axes.
     ///
     /// # Errors
-    /// `axes` do not name each axis once, or are a pattern of another shape; or the array does not fill its memory.
+    /// `axes` is not a permutation, or is a pattern for another shape; or the array does not fill
+    /// its memory.
     pub fn new(
         shape: Vec<usize>,
         strides: Option<Vec<isize>>,
@@ -52,7 +53,7 @@ impl Arranged {
     ) -> PyResult<Self> {
         let all = match axes.cast::<Pattern>().map(Bound::get) {
             Ok(pattern) if pattern.shape == shape => pattern.all.clone(),
-            Ok(_) => return value("the pattern was read for another shape"),
+            Ok(_) => return value("the pattern is for another shape"),
             Err(_) => {
                 let axes: Vec<usize> = axes.extract()?;
                 check(&axes, shape.len())?;
@@ -72,13 +73,13 @@ impl Arranged {
         Ok(Arranged { order, extents, places, shape })
     }
 
-    /// The order as Python has it.
+    /// Returns the order as a Python tuple.
     pub fn order<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.order.as_ref().map(|order| PyTuple::new(py, order)).transpose()
     }
 }
 
-/// Answers order, extents, places and shape, as [`Arranged`] has them.
+/// Returns order, extents, places and shape, as in [`Arranged`].
 #[pyfunction]
 #[pyo3(signature = (shape, strides, itemsize, axes, /))]
 pub fn arrange<'py>(
@@ -95,34 +96,34 @@ pub fn arrange<'py>(
         .into_pyobject(py)
 }
 
-/// Whether `axes` name each of `rank` axes once.
+/// Checks that `axes` is a permutation of `0..rank`.
 fn check(axes: &[usize], rank: usize) -> PyResult<()> {
     if axes.len() != rank {
-        return value(format!("{} axes are given, the array has {rank}", axes.len()));
+        return value(format!("axes don't match array: {} axes for {rank} dimensions", axes.len()));
     }
     let mut named = vec![false; rank];
     for &axis in axes {
         match named.get_mut(axis) {
             Some(named) if !*named => *named = true,
-            _ => return value(format!("axes {axes:?} do not name each of {rank} axes once")),
+            _ => return value(format!("{axes:?} is not a permutation of {rank} axes")),
         }
     }
     Ok(())
 }
 
-/// The axes in the order in which memory has them; none when that is C's, or nothing is there.
+/// Returns the axes in memory order; `None` if that is C order, or there are no elements.
 fn order(shape: &[usize], strides: &[isize], itemsize: usize) -> PyResult<Option<Vec<usize>>> {
     if strides.len() != shape.len() {
-        return value(format!("{} strides of {} axes", strides.len(), shape.len()));
+        return value(format!("{} strides for {} axes", strides.len(), shape.len()));
     }
     if shape.contains(&0) || itemsize == 0 {
         return Ok(None);
     }
-    // Axes of one place may have any stride.
+    // Axes of extent 1 may have any stride.
     let (one, mut order): (Vec<usize>, Vec<usize>) =
         (0..shape.len()).partition(|&axis| shape[axis] == 1);
     if order.iter().any(|&axis| strides[axis] < 0) {
-        return value("the array is not contiguous: an axis goes backwards in memory");
+        return value("the array is not contiguous: an axis has a negative stride");
     }
     order.sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
     let mut filled = Some(itemsize);
@@ -137,7 +138,7 @@ fn order(shape: &[usize], strides: &[isize], itemsize: usize) -> PyResult<Option
         }
     }
     if filled.is_none() {
-        return value("the array is larger than any memory");
+        return value("the array is larger than the address space");
     }
     if order.is_sorted() {
         return Ok(None);

@@ -1,21 +1,20 @@
-//! What the Python package `turntile` is over: plans run on memory that Python's objects own.
+//! Extension module of the Python package `turntile`: runs plans on memory that Python objects own.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `layout` | which axes an array's memory has, in which order |
-//! | `array_struct` | where a NumPy array is |
-//! | `host` | plans of the host, and a workspace for them |
-//! | `file` | arrays in files |
-//! | `records` | records from layout to layout |
-//! | `gpu` | plans of a GPU |
-//! | `distributed` | arrays over ranks that objects of Python connect |
-//! | `driver` | what the driver is asked beside plans |
+//! | `layout` | order of an array's axes in memory |
+//! | `array_struct` | address of a NumPy array |
+//! | `host` | plans for the host, and their workspace |
+//! | `file` | the command, and arrays in files |
+//! | `records` | record conversions |
+//! | `gpu` | plans for a GPU |
+//! | `distributed`, `distributed_gpu` | sharded arrays, whose ranks Python objects connect |
 //! | `memory` | addresses as memory |
 //! | `moved` | whether an array's elements have moved |
-//! | `errors` | errors as Python's exceptions |
+//! | `errors` | Python exceptions |
 //!
-//! The package's own modules (`python/turntile`) ask arrays where and what they are. They check everything that has to do
-//! with objects; shapes, sizes and lengths are checked here again. Addresses are believed.
+//! The package's Python modules (`python/turntile`) read addresses and shapes of arrays, and check
+//! the objects. Shapes, sizes and lengths are checked here again. Addresses are trusted.
 
 mod array_struct;
 mod distributed;
@@ -31,7 +30,7 @@ mod records;
 
 use pyo3::prelude::*;
 
-/// Plans that run on memory given by its address.
+/// Plans that run on memory at an address.
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
@@ -43,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{CaptureError, CudaError, PlanError};
     #[pymodule_export]
-    use crate::file::permute_file;
+    use crate::file::{command, transpose_file};
     #[pymodule_export]
     use crate::gpu::{CudaPlan, cuda_devices, device_of, is_capturing};
     #[pymodule_export]

@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 
 use crate::errors::value;
 
-/// Whether a run has moved the elements of an array. True from the moment a run begins; false again if the run returns an
-/// error, which leaves the elements unchanged. A second run is rejected, from another thread too, and after a panic, which
-/// leaves them in any order.
+/// Flag that a run has moved the elements of an array. It is true once a run begins, and false again
+/// if the run returns an error, which leaves the elements unchanged. A second run is rejected, also
+/// from another thread and after a panic, which leaves them in any order.
 #[pyclass(frozen, module = "turntile._core")]
 #[derive(Default)]
 pub struct Moved(AtomicBool);

@@ -1,4 +1,4 @@
-//! Records from one layout to another.
+//! Record conversions.
 
 use pyo3::prelude::*;
 use turntile::Transpose;
@@ -7,8 +7,9 @@ use turntile::mode::Dynamic;
 
 use crate::errors::exception;
 
-/// What is asked: so many records of so many bytes, from a layout to another (`aos`, `soa`, `asta:T`). A field is its first byte in a
-/// record and its bytes; columns lie in the order of the fields, what is between fields behind them.
+/// Creates the builder of a conversion between two layouts (`aos`, `soa`, `asta:T`). A field is its
+/// offset in the record and its bytes. Columns are stored in the order of the fields, followed by
+/// the bytes between fields.
 pub fn asked(
     records: usize,
     record_bytes: usize,

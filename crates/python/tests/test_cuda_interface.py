@@ -49,16 +49,16 @@ def test_refused():
         ({"read_only": True}, ValueError, "read-only"),
         ({"mask": Says()}, TypeError, "masked"),
         ({"typestr": "|O"}, TypeError, "references"),
-        ({"typestr": "zz"}, TypeError, "of Says is not as its protocol says: .*zz"),
-        ({"typestr": ""}, TypeError, "of Says is not as its protocol says"),
-        ({"shape": (2, 2.5)}, TypeError, "of Says is not as its protocol says"),
-        ({"shape": (2, -3)}, ValueError, "no array's"),
-        ({"shape": (2**70, 2)}, ValueError, "no memory has address"),
-        ({"data": (2**70, False)}, ValueError, "no memory has address"),
-        ({"address": -1}, ValueError, "no memory has address -1"),
-        ({"strides": (2**70, 4)}, ValueError, "no memory has address"),
-        ({"strides": "ab"}, TypeError, "of Says is not as its protocol says"),
-        ({"data": 5}, TypeError, "of Says is not as its protocol says"),
+        ({"typestr": "zz"}, TypeError, "of Says is not valid: .*zz"),
+        ({"typestr": ""}, TypeError, "of Says is not valid"),
+        ({"shape": (2, 2.5)}, TypeError, "of Says is not valid"),
+        ({"shape": (2, -3)}, ValueError, "negative extent"),
+        ({"shape": (2**70, 2)}, ValueError, "out of range"),
+        ({"data": (2**70, False)}, ValueError, "out of range"),
+        ({"address": -1}, ValueError, "address -1, .* out of range"),
+        ({"strides": (2**70, 4)}, ValueError, "out of range"),
+        ({"strides": "ab"}, TypeError, "of Says is not valid"),
+        ({"data": 5}, TypeError, "of Says is not valid"),
     ]:
         with pytest.raises(error, match=words):
             turntile.transpose(Says(**said))
@@ -72,7 +72,7 @@ def test_refused():
 def test_memory_of_no_device():
     if turntile.cuda_available():
         pytest.skip("there is a GPU")
-    with pytest.raises(turntile.CudaError, match="no device's memory"):
+    with pytest.raises(turntile.CudaError, match="is not device memory"):
         turntile.transpose(Says())
 
 
@@ -131,11 +131,11 @@ def test_workspace(device):
     turntile.transpose(Says((1000, 7)), workspace=Says((64,), "|u1", address=1 << 30))
     assert device[-1][1][3] == (1 << 30, 64)
     for workspace, error, words in [
-        (turntile.Workspace(64), TypeError, "the host's memory"),
+        (turntile.Workspace(64), TypeError, "is host memory"),
         (bytearray(64), ValueError, "not on the array's device"),
         (Says((64,), "|u1", True), ValueError, "read-only"),
         (Says((64,), "|u1", strides=(2,)), ValueError, "not contiguous"),
-        (64, TypeError, "no array"),
+        (64, TypeError, "not an array"),
     ]:
         with pytest.raises(error, match=words):
             turntile.transpose(Says((1000, 7)), workspace=workspace)
@@ -143,7 +143,7 @@ def test_workspace(device):
 
 
 def test_options(device):
-    with pytest.raises(ValueError, match="threads are given"):
+    with pytest.raises(ValueError, match="threads is given"):
         turntile.transpose(Says(), threads=2)
     assert not device
 
@@ -157,17 +157,27 @@ def test_capture(device, monkeypatch):
     turntile.transpose(Says())
     monkeypatch.setattr(_core, "is_capturing", lambda stream: True)
     turntile.transpose(Says())
-    plan = turntile.Plan((5, 5), None, 4, device="cuda")
-    plan.run(Says((5, 5)))
+    plan = turntile.Plan((5, 5), itemsize=4, device="cuda")
+    plan(Says((5, 5)))
     assert len(device) == 3
 
 
 def test_into(device):
     out, a = Says((6, 4)), Says((4, 6), read_only=True, address=1 << 22)
-    assert turntile.permute_into(out, a, stream=3) is out
+    assert turntile.transpose(a, out=out, stream=3) is out
     assert device == [((0, (4, 6), (1, 0), 4, 16, None, True), (1 << 20, 1 << 22, 96, 3))]
-    with pytest.raises(ValueError, match="overlap"):
-        turntile.permute_into(out, Says((4, 6), address=(1 << 20) + 40))
+    # A copy in Fortran order, which moves nothing.
+    turntile.transpose(a, out=Says((6, 4), strides=(4, 24)))
+    assert device[1] == ((0, (4, 6), (0, 1), 4, 16, None, True), (1 << 20, 1 << 22, 96, 1))
+    for out, options, words in [
+        (out, {"workspace": Says(address=1 << 30)}, "uses none"),
+        (out, {"threads": 2}, "threads is given"),
+        (Says((6, 4), strides=(32, 4)), {}, "only PyTorch and CuPy can make this copy"),
+        (Says((6, 4), address=(1 << 22) + 40), {}, "overlap"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            turntile.transpose(a, out=out, **options)
+    assert len(device) == 2
 
 
 def test_records(device):
@@ -181,12 +191,12 @@ def test_records(device):
     assert len(device) == 3
     for said, options, error, words in [
         ({"shape": (1000, 3)}, {}, ValueError, "64 bytes of device memory are needed"),
-        ({"shape": (4, 5)}, {}, ValueError, "80 bytes are no whole number of records of 12"),
+        ({"shape": (4, 5)}, {}, ValueError, "80 bytes are not a whole number of records of 12"),
         ({"shape": (4, 3), "strides": (4, 16)}, {}, ValueError, "C-contiguous"),
         ({"read_only": True}, {}, ValueError, "read-only"),
-        ({}, {"threads": 2}, ValueError, "threads are given"),
-        ({}, {"stream": "default"}, TypeError, "no CUDA stream"),
-        ({}, {"workspace": turntile.Workspace(64)}, TypeError, "the host's memory"),
+        ({}, {"threads": 2}, ValueError, "threads is given"),
+        ({}, {"stream": "default"}, TypeError, "not a CUDA stream"),
+        ({}, {"workspace": turntile.Workspace(64)}, TypeError, "is host memory"),
     ]:
         with pytest.raises(error, match=words):
             turntile.relayout(Says(**said), 12, fields, "soa", **options)
@@ -196,12 +206,12 @@ def test_records(device):
 
 
 def test_plan(device):
-    plan = turntile.Plan((4, 6), None, 4, device="cuda:0", workspace_limit=1000)
+    plan = turntile.Plan((4, 6), itemsize=4, device="cuda:0", workspace_limit=1000)
     assert plan.device == "cuda:0" and plan._plan.what == (0, (4, 6), (1, 0), 4, 16, 1000)
-    plan.run(Says())
-    other = turntile.Plan((4, 6), None, 4, device="cuda:1")
+    plan(Says())
+    other = turntile.Plan((4, 6), itemsize=4, device="cuda:1")
     with pytest.raises(ValueError, match="the plan is for cuda:1"):
-        other.run(Says())
+        other(Says())
     assert len(device) == 1
 
 

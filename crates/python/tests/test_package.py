@@ -1,11 +1,9 @@
-"""The package itself: examples, types, what an import brings."""
+"""The package itself: examples, types, imports."""
 
-import ast
 import doctest
 import importlib
 import importlib.metadata
 import importlib.util
-import inspect
 import pathlib
 import re
 import subprocess
@@ -14,10 +12,10 @@ import sys
 import pytest
 import turntile
 
-PACKAGE = pathlib.Path(turntile.__file__).parent
+ROOT = pathlib.Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._npy", "turntile._plan"])
+@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._npy", "turntile._plan", "turntile._records"])
 def test_examples_in_docstrings(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
@@ -26,12 +24,11 @@ def test_examples_in_docstrings(module):
 
 def test_documents():
     """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU or PyTorch where there is one."""
-    package = pathlib.Path(__file__).parents[1]
-    # scripts/check-python puts the repository's beside the tests.
-    project = package / "project"
-    project = project if project.exists() else package.parents[1]
+    # scripts/check-python copies the repository's pages there.
+    project = ROOT / "project"
+    project = project if project.exists() else ROOT.parents[1]
     pages = ["README.md", "docs/python.md", "docs/tutorial.md"]
-    found = [package / "README.md", *(project / page for page in pages)]
+    found = [ROOT / "README.md", *(project / page for page in pages)]
     for file in found:
         blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
         assert blocks
@@ -43,27 +40,25 @@ def test_documents():
 
 
 def test_docstrings_say_first_that_the_object_is_stale():
-    for call in [turntile.transpose, turntile.rearrange, turntile.columns, turntile.asfortranarray, turntile.ascontiguousarray, turntile.Plan.run]:
+    calls = [turntile.transpose, turntile.matrix_transpose, turntile.rearrange, turntile.columns, turntile.asfortranarray]
+    for call in [*calls, turntile.ascontiguousarray, turntile.Plan.__call__]:
         first = call.__doc__.splitlines()[0]
         assert "in place" in first and "stale" in first, call
 
 
-def test_types_name_what_there_is():
-    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
-    typed = {node.name: node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    public = set(turntile.__all__) - {"__version__"}
-    assert set(typed) == public
-    for name, node in typed.items():
-        if isinstance(node, ast.ClassDef):
-            # Without what a base leaves open, type checkers take the class for abstract.
-            declared = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
-            assert set().union(*(getattr(base, "__abstractmethods__", ()) for base in getattr(turntile, name).__bases__)) <= declared
-        if isinstance(node, ast.FunctionDef):
-            signature = inspect.signature(getattr(turntile, name))
-            given = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
-            given += [node.args.kwarg] if node.args.kwarg else []
-            assert [argument.arg for argument in given] == list(signature.parameters), name
-    assert (PACKAGE / "py.typed").exists()
+def mypy(*words):
+    done = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_types_of_programs():
+    """Programs that users may write, and calls that must be type errors."""
+    mypy("mypy", "--strict", "--config-file", "pyproject.toml", "tests/typing")
+
+
+def test_types_are_those_of_the_code():
+    options = ["--allowlist", "tests/typing/stubtest.txt", "--ignore-unused-allowlist"]
+    mypy("mypy.stubtest", "turntile", "--mypy-config-file", "pyproject.toml", *options)
 
 
 def test_an_import_brings_numpy_and_no_other_library():

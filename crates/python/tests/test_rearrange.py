@@ -233,21 +233,21 @@ def test_every_fault_is_tried():
 def test_arguments():
     a = numbered((6, 4), "u2")
     for size, error, what in [
-        (-2, ValueError, "is -2: at least 0"),
-        (2.5, TypeError, "is an integer, not 2.5"),
-        ("2", TypeError, "is an integer, not '2'"),
-        (None, TypeError, "is an integer, not None"),
-        (True, TypeError, "is an integer, not True"),
-        (2**70, ValueError, f"is {2**70}: nothing has more"),
+        (-2, ValueError, "is -2: the minimum is 0"),
+        (2.5, TypeError, "must be an integer, not 2.5"),
+        ("2", TypeError, "must be an integer, not '2'"),
+        (None, TypeError, "must be an integer, not None"),
+        (True, TypeError, "must be an integer, not True"),
+        (2**70, ValueError, f"is {2**70}: the maximum"),
     ]:
         with pytest.raises(error, match=f"the size of axis a {what}"):
             turntile.rearrange(a, "(a b) c -> a b c", a=size)
-    with pytest.raises(ValueError, match=r"split into threads, b of unknown sizes.*another name than threads, an option of"):
+    with pytest.raises(ValueError, match=r"split into threads, b of unknown sizes.*threads is an option of rearrange"):
         turntile.rearrange(a, "(threads b) c -> b threads c", threads=2)
     assert turntile.rearrange(a, "threads c -> c threads", threads=2).shape == (4, 6)
     a = numbered((6, 4), "u2")
     for pattern in [3, None, b"a b -> b a", ["a b -> b a"]]:
-        with pytest.raises(TypeError, match="a pattern is a str"):
+        with pytest.raises(TypeError, match="pattern must be a str"):
             turntile.rearrange(a, pattern)
     with pytest.raises(ValueError, match="read-only"):
         turntile.rearrange(np.broadcast_to(a, (2, 6, 4)), "a b c -> c b a")
@@ -268,4 +268,3 @@ def test_maps(tmp_path):
     a = np.load(tmp_path / "a.npy", mmap_mode="r+")
     with pytest.raises(ValueError, match="header would keep the old shape"):
         turntile.rearrange(a, "(a b) c -> b c a", a=2)
-    assert turntile.rearrange(a, "(a b) c -> b c a", a=2, ignore_header=True).shape == (3, 40, 2)

@@ -151,7 +151,7 @@ def test_columns_that_cannot_be_made_records_stay(monkeypatch):
 def test_unaligned_columns_are_refused_or_asked_for():
     a = filled([("tag", "u1"), ("value", "<f8")], (9,), offset=3)
     before, want = a.tobytes(), a["value"].tobytes()
-    with pytest.raises(ValueError, match=rf"'value' would begin at address {a.ctypes.data:#x}.*multiple of 8"):
+    with pytest.raises(ValueError, match=rf"'value' would start at address {a.ctypes.data:#x}.*multiple of 8"):
         turntile.columns(a)
     assert a.tobytes() == before
     c = turntile.columns(a, aligned=False)
@@ -166,7 +166,7 @@ def test_what_has_no_columns():
     for a, error, what in [
         (np.zeros(3), TypeError, "has no fields"),
         (np.zeros(3, [("a", "O"), ("b", "u1")]), TypeError, "references to objects"),
-        (np.zeros(3, overlapping), ValueError, "'a' and 'b' overlap: 'b' begins at byte 2, 'a' ends at 4"),
+        (np.zeros(3, overlapping), ValueError, "'a' and 'b' overlap: 'b' starts at byte 2, 'a' ends at byte 4"),
         (np.zeros(3, [("a", "S0"), ("b", "u1")]), ValueError, "'a' has no bytes"),
         (np.zeros(3, []), ValueError, "no fields"),
         (np.zeros(8, "u1,f8")[::2], ValueError, "gaps|C-contiguous"),
@@ -214,7 +214,7 @@ def test_relayout_refuses():
     a = np.arange(24, dtype=np.uint8)
     for arguments, options, error, what in [
         ((0, [(0, 1)], "soa"), {}, ValueError, "record_bytes is 0"),
-        ((7, [(0, 1)], "soa"), {}, ValueError, "24 bytes are no whole number of records of 7"),
+        ((7, [(0, 1)], "soa"), {}, ValueError, "24 bytes are not a whole number of records of 7"),
         ((12, [(0, 13)], "soa"), {}, ValueError, "ends at byte 13"),
         ((12, [(0, 4), (2, 4)], "soa"), {}, ValueError, "overlap"),
         ((12, [(0, 0)], "soa"), {}, ValueError, "has 0 bytes"),
@@ -222,11 +222,11 @@ def test_relayout_refuses():
         ((12, [(0,)], "soa"), {}, TypeError, "pairs of integers"),
         ((12, [(0, 4)], "sao"), {}, ValueError, "no layout is named"),
         ((12, [(0, 4)], "soa"), {"source": "asta:0"}, ValueError, "at least one record"),
-        ((12, [(0, 4)], None), {}, TypeError, "layout's name"),
-        ((2**70, [(0, 4)], "soa"), {}, ValueError, f"record_bytes is {2**70}: nothing has more"),
-        ((None, [(0, 4)], "soa"), {}, TypeError, "record_bytes is an integer, not None"),
-        ((12, [(None, 4)], "soa"), {}, TypeError, "first byte is an integer, not None"),
-        ((12, [(0, 2**70)], "soa"), {}, ValueError, f"a field's bytes is {2**70}"),
+        ((12, [(0, 4)], None), {}, TypeError, "to must be 'aos'"),
+        ((2**70, [(0, 4)], "soa"), {}, ValueError, f"record_bytes is {2**70}: the maximum"),
+        ((None, [(0, 4)], "soa"), {}, TypeError, "record_bytes must be an integer, not None"),
+        ((12, [(None, 4)], "soa"), {}, TypeError, "field offset must be an integer, not None"),
+        ((12, [(0, 2**70)], "soa"), {}, ValueError, f"field size is {2**70}"),
         ((12, None, "soa"), {}, TypeError, "pairs of integers"),
         ((12, [], "soa"), {}, ValueError, "has no fields"),
     ]:

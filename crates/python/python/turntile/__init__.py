@@ -1,4 +1,4 @@
-"""Axes of arrays permuted in place: transposition without a second array, on CPUs and NVIDIA GPUs.
+"""In-place transposition and axis permutation of arrays, on CPUs and NVIDIA GPUs.
 
 >>> import numpy as np, turntile
 >>> a = np.arange(6).reshape(2, 3)
@@ -8,11 +8,19 @@ array([[0, 3],
        [1, 4],
        [2, 5]])
 
-Every function but `permute_into` destroys the order of what it is given: write ``a = turntile.transpose(a)``, and keep no
-other view of that memory.
+Unless `out` is given, a function moves the elements of its argument: write
+``a = turntile.transpose(a)``, and keep no other view of that memory.
 """
 
-from ._api import ascontiguousarray, asfortranarray, cuda_available, permute_into, rearrange, transpose
+from ._api import (
+    ascontiguousarray,
+    asfortranarray,
+    cuda_available,
+    matrix_transpose,
+    permute_dims,
+    rearrange,
+    transpose,
+)
 from ._core import CaptureError, CudaError, PlanError, Workspace, __version__
 from ._npy import transpose_file
 from ._plan import Plan
@@ -32,9 +40,18 @@ __all__ = [
     "asfortranarray",
     "columns",
     "cuda_available",
-    "permute_into",
+    "matrix_transpose",
+    "permute_dims",
     "rearrange",
     "relayout",
     "transpose",
     "transpose_file",
 ]
+
+
+def __getattr__(name):
+    if name == "permute_into":
+        raise AttributeError(
+            "turntile.permute_into(out, a, axes) is now transpose(a, axes, out=out)"
+        )
+    raise AttributeError(f"module 'turntile' has no attribute {name!r}")

@@ -1,23 +1,71 @@
-"""What is called."""
+"""Functions that permute axes."""
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from . import _core
 from ._arguments import integers, normal, size
-from ._arrays import adapt, found
+from ._arrays import adapt
 from ._npy import refuse_map
-from ._run import permute, settled
-from ._run import permute_into as _permute_into
+from ._run import copy_into, permute, settled
 
 
-def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ignore_header=False):
-    """Permutes the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
+def transpose(
+    a, /, axes=None, *, out=None, threads=None, workspace=None, stream=None, ignore_header=False
+):
+    """Permutes the axes of `a` in place; `a` itself is stale afterwards, use the result.
 
-    Axis `i` of the result is axis ``axes[i]`` of `a`, as ``numpy.transpose(a, axes)`` has it; None reverses them. The
-    result is C-contiguous and in the memory of `a`. On the host at most 2% of its size and 1 MiB per thread are allocated
-    besides. `a`, and every other view of that memory, keep their shape over elements that have moved.
+    Axis ``i`` of the result is axis ``axes[i]`` of `a`, as in ``numpy.transpose(a, axes)``. The
+    result is C-contiguous and uses the memory of `a`. With `out`, the result is written there
+    and `a` is unchanged.
 
+    Parameters
+    ----------
+    a : array
+        NumPy array or memory map, PyTorch tensor, CuPy array, or an object that exports its memory
+        (buffer protocol, ``__array_interface__``, DLPack, ``__cuda_array_interface__``). In place,
+        it must be C- or Fortran-contiguous, or a transposed view of such an array.
+    axes : sequence of int, optional
+        Permutation of the axes. The default reverses them.
+    out : array, optional
+        Array for the result. It has the result's shape and the dtype, library and device of `a`,
+        and does not overlap `a`. Strides are free for `a` and `out`.
+    threads : int, optional
+        Maximum number of CPU threads. The default is one per core.
+    workspace : Workspace or array, optional
+        On the CPU a `Workspace`; on a GPU an array on the same device, which the library of `a`
+        allocates by default.
+    stream : stream or int, optional
+        CUDA stream, or its handle, on which the work is queued. The default is the current stream
+        of the array's library. The call does not wait for the work.
+    ignore_header : bool, optional
+        Accepts the memory map of a .npy file, whose header would keep the old shape.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`, or `out`.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, CudaError
+        The data are unchanged, unless the message says that they are incomplete.
+
+    See Also
+    --------
+    ascontiguousarray, asfortranarray, matrix_transpose, rearrange, transpose_file, Plan
+
+    Notes
+    -----
+    After a call in place, `a` and every other view of its memory keep their shape, over elements
+    that have moved. On the CPU the workspace is at most 2% of the array plus 1 MiB per thread. On
+    a GPU it is the larger of 2% and 16 MiB.
+
+    If `a` or `out` is strided (not contiguous in any order of the axes), the array's library makes
+    the copy to `out`, as in ``numpy.copyto(out, a.transpose(axes))``.
+
+    Examples
+    --------
     >>> import numpy as np, turntile
     >>> a = np.array([[1, 2, 3], [4, 5, 6]])
     >>> a = turntile.transpose(a)
@@ -26,98 +74,199 @@ def transpose(a, /, axes=None, *, threads=None, workspace=None, stream=None, ign
            [2, 5],
            [3, 6]])
     >>> image = np.zeros((480, 640, 3), np.uint8)
-    >>> image = turntile.transpose(image, (2, 0, 1))
-    >>> image.shape
-    (3, 480, 640)
-
-    `a` is a NumPy array or memory map, a PyTorch tensor on the host or a CUDA device, a CuPy array, or anything that
-    lends its memory (the buffer protocol, ``__array_interface__``, DLPack, ``__cuda_array_interface__``). It may be C- or
-    Fortran-ordered, or any transposed view of such.
-
-    On the host at most `threads` threads work, all by default; `workspace` is a `Workspace`. On a GPU the work is queued
-    on `stream` (a stream, or its handle), by default the library's current one, and not waited for; `workspace` is an array
-    on the device, by default of the library's allocator.
-
-    The memory map of a .npy file is refused, because the file's header would keep the old shape: `transpose_file` changes
-    both, and `ignore_header` allows it.
-
-    Raises ValueError, TypeError, MemoryError or CudaError; `a` is then unchanged, unless the
-    message says that the data are incomplete.
+    >>> planes = np.empty((3, 480, 640), np.uint8)
+    >>> turntile.transpose(image, (2, 0, 1), out=planes) is planes
+    True
     """
     axes, ignore_header = integers(axes), bool(ignore_header)
-    threads, workspace, stream = settled(threads, workspace, stream)
+    options = settled(threads, workspace, stream)
+    return _transposed(a, partial(normal, axes), out, options, ignore_header)
+
+
+#: The array API's name of `transpose`, as in NumPy.
+permute_dims = transpose
+
+
+def matrix_transpose(a, /, *, out=None, threads=None, workspace=None, stream=None):
+    """Swaps the last two axes of `a` in place; `a` itself is stale afterwards, use the result.
+
+    Transposes a matrix, or each matrix of a batch, as ``numpy.matrix_transpose``.
+
+    Parameters
+    ----------
+    a : array
+        Array of at least two dimensions.
+    out, threads, workspace, stream
+        As for `transpose`.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`, or `out`.
+
+    See Also
+    --------
+    transpose
+
+    Examples
+    --------
+    >>> import numpy as np, turntile
+    >>> turntile.matrix_transpose(np.zeros((8, 50, 30))).shape
+    (8, 30, 50)
+    """
+    return _transposed(a, _last_two, out, settled(threads, workspace, stream), False)
+
+
+def _last_two(rank):
+    if rank < 2:
+        raise ValueError(f"input array must be at least 2-dimensional, but it is {rank}")
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _transposed(a, axes_of, out, options, ignore_header):
+    """Permutes the axes of `a` in place or into `out`; `axes_of(rank)` returns the permutation."""
+    if out is not None:
+        return copy_into(out, a, axes_of, *options)
     array = adapt(a)
     ignore_header or refuse_map(array)
-    return permute(array, normal(axes, len(array.shape)), threads, workspace, stream)
+    return permute(array, axes_of(len(array.shape)), *options)
 
 
-#: Patterns as they were read last.
+#: Patterns of the last calls.
 _pattern = lru_cache(256)(_core.Pattern)
 
-#: Names that no axis has to which `rearrange` is given a size.
-_OPTIONS = {"threads", "workspace", "stream", "ignore_header"}
+#: Names of options, which no axis with a given size can have.
+_OPTIONS = {"threads", "workspace", "stream"}
 
 
-def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, ignore_header=False, **sizes):
-    """Splits, permutes and joins the axes of `a` in place; `a` itself is stale afterwards, use what is returned.
+def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, **sizes):
+    """Splits, permutes and merges axes in place; `a` itself is stale afterwards, use the result.
 
-    The result is that of ``einops.rearrange(a, pattern, **sizes)``, C-contiguous and in the memory of `a`. A pattern names
-    the axes, an arrow, and the axes of the result. Parentheses split an axis on the left, and join axes on the right; ``1``
-    and ``()`` are axes of one element; ``...`` stands for all axes that have no name. Of the parts of an axis that is split
-    `sizes` are needed for all but one. The other options have no axes of their names. For the rest see `transpose`.
+    The result equals ``einops.rearrange(a, pattern, **sizes)``, is C-contiguous and uses the memory
+    of `a`.
 
+    Parameters
+    ----------
+    a : array
+        As for `transpose`.
+    pattern : str
+        Axes of `a`, ``->``, axes of the result. Parentheses split an axis on the left and merge
+        axes on the right; ``1`` and ``()`` are axes of extent 1; ``...`` stands for all unnamed
+        axes.
+    threads, workspace, stream
+        As for `transpose`.
+    **sizes : int
+        Extents of named axes. Each split axis needs the extents of all its parts but one.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`.
+
+    Raises
+    ------
+    ValueError
+        The pattern repeats or reduces an axis, or does not match the shape; `a` is unchanged.
+        Other errors are those of `transpose`.
+
+    See Also
+    --------
+    transpose
+
+    Examples
+    --------
     >>> import numpy as np, turntile
     >>> images = np.zeros((8, 3, 64, 48), np.uint8)
     >>> patches = turntile.rearrange(images, "b c (h p) (w q) -> b (h w) (p q c)", p=16, q=16)
     >>> patches.shape
     (8, 12, 768)
-
-    Raises ValueError too for patterns that repeat or reduce, or do not fit; `a` is then as it was.
     """
     if not isinstance(pattern, str):
-        raise TypeError(f"a pattern is a str, not {pattern!r}")
-    # Not of a subclass, which may be hashed by code of its own; nor are the names.
+        raise TypeError(f"pattern must be a str, not {pattern!r}")
+    # Plain strings: a subclass may define a hash function that runs user code.
     pattern = str.__str__(pattern)
-    sizes = tuple([(str.__str__(name), size(f"the size of axis {name}", given, 0)) for name, given in sizes.items()])
-    (threads, workspace, stream), ignore_header = settled(threads, workspace, stream), bool(ignore_header)
+    named = [
+        (str.__str__(name), size(f"the size of axis {name}", given, 0))
+        for name, given in sizes.items()
+    ]
+    options = settled(threads, workspace, stream)
     array = adapt(a)
-    ignore_header or refuse_map(array, "the command `turntile rearrange`")
+    refuse_map(array, "use the command `turntile rearrange`, which changes both")
     try:
-        axes = _pattern(pattern, array.shape, sizes)
+        axes = _pattern(pattern, array.shape, tuple(named))
     except ValueError as error:
-        named = ", ".join(sorted(_OPTIONS.intersection(re.findall(r"\w+", pattern))))
-        if not named:
+        taken = ", ".join(sorted(_OPTIONS.intersection(re.findall(r"\w+", pattern))))
+        if not taken:
             raise
-        raise ValueError(f"{error}. Give an axis another name than {named}, an option of rearrange, to give it a size") from None
-    return permute(array, axes, threads, workspace, stream)
+        raise ValueError(
+            f"{error}: {taken} is an option of rearrange, so rename the axis to give it a size"
+        ) from None
+    return permute(array, axes, *options)
 
 
-def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None, ignore_header=False):
-    """Makes `a` C-contiguous in place; `a` itself is stale afterwards, use what is returned.
+def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None):
+    """Makes `a` C-contiguous in place; `a` itself is stale afterwards, use the result.
 
-    The result has the shape of `a` and equals it as it was, in the same memory: ``numpy.ascontiguousarray`` and
-    ``tensor.contiguous()`` without the copy. What is C-contiguous is returned as it is. For the rest see `transpose`.
+    The result equals ``numpy.ascontiguousarray(a)`` or ``tensor.contiguous()``, in the memory of
+    `a`. If `a` is C-contiguous, it is returned. As in these libraries, an array of zero dimensions
+    becomes one of shape ``(1,)``, but a tensor keeps its shape.
 
+    Parameters
+    ----------
+    a : array
+        As for `transpose`: usually a transposed view.
+    threads, workspace, stream
+        As for `transpose`.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`, with its shape.
+
+    See Also
+    --------
+    asfortranarray, transpose
+
+    Examples
+    --------
     >>> import numpy as np, turntile
     >>> weight = np.zeros((8, 50, 30), np.float32)
     >>> weight = turntile.ascontiguousarray(weight.transpose(0, 2, 1))
     >>> weight.shape, weight.flags.c_contiguous
     ((8, 30, 50), True)
     """
-    (threads, workspace, stream), ignore_header = settled(threads, workspace, stream), bool(ignore_header)
+    options = settled(threads, workspace, stream)
     array = adapt(a)
     if array.strides is None:
-        return array.array
-    ignore_header or refuse_map(array)
-    return permute(array, tuple(range(len(array.shape))), threads, workspace, stream)
+        return array.array if array.shape else array.contiguous(None, array.least_shape)
+    refuse_map(array)
+    return permute(array, tuple(range(len(array.shape))), *options)
 
 
-def asfortranarray(a, /, *, threads=None, workspace=None, stream=None, ignore_header=False):
-    """Makes `a` Fortran-contiguous in place; `a` itself is stale afterwards, use what is returned.
+def asfortranarray(a, /, *, threads=None, workspace=None, stream=None):
+    """Makes `a` Fortran-contiguous in place; `a` itself is stale afterwards, use the result.
 
-    The result has the shape of `a` and equals it as it was, in the same memory: ``numpy.asfortranarray`` without the copy.
-    For the rest see `transpose`.
+    The result equals ``numpy.asfortranarray(a)``, in the memory of `a`. An array of zero dimensions
+    is treated as by `ascontiguousarray`.
 
+    Parameters
+    ----------
+    a : array
+        As for `transpose`.
+    threads, workspace, stream
+        As for `transpose`.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`, with its shape.
+
+    See Also
+    --------
+    ascontiguousarray, transpose
+
+    Examples
+    --------
     >>> import numpy as np, turntile
     >>> a = turntile.asfortranarray(np.arange(6).reshape(2, 3))
     >>> a
@@ -126,36 +275,19 @@ def asfortranarray(a, /, *, threads=None, workspace=None, stream=None, ignore_he
     >>> a.flags.f_contiguous
     True
     """
-    (threads, workspace, stream), ignore_header = settled(threads, workspace, stream), bool(ignore_header)
+    options = settled(threads, workspace, stream)
     array = adapt(a)
-    ignore_header or refuse_map(array)
-    axes = tuple(range(len(array.shape) - 1, -1, -1))
-    return permute(array, axes, threads, workspace, stream, True)
-
-
-def permute_into(out, a, /, axes=None, *, threads=None, stream=None):
-    """Writes `a` with its axes permuted to `out`, for when there is memory for both; `a` stays as it is.
-
-    `out` is C-contiguous, of the permuted shape, with the dtype, library and device of `a`, and overlaps it nowhere; it is
-    returned. `a` may be read-only. No workspace is needed, but for more than 28 axes that move apart, on a GPU
-    eight: those are copied, then permuted in place.
-
-    >>> import numpy as np, turntile
-    >>> turntile.permute_into(np.empty((3, 2), int), np.array([[1, 2, 3], [4, 5, 6]]))
-    array([[1, 4],
-           [2, 5],
-           [3, 6]])
-    """
-    axes, (threads, _, stream) = integers(axes), settled(threads, None, stream)
-    source, dest = found(a, write=False), found(out)
-    array = source()
-    _permute_into(dest(), array, normal(axes, len(array.shape)), threads, stream)
-    return out
+    if not array.shape:
+        return array.contiguous(None, array.least_shape)
+    refuse_map(array)
+    return permute(array, tuple(range(len(array.shape) - 1, -1, -1)), *options, reverse=True)
 
 
 def cuda_available():
-    """Whether there is an NVIDIA GPU and a driver for it. Never raises.
+    """Returns whether there is an NVIDIA GPU with a driver. Never raises, and creates no context.
 
+    Examples
+    --------
     >>> import turntile
     >>> turntile.cuda_available() in (True, False)
     True

@@ -1,18 +1,20 @@
-"""Which library an array is of, found without importing any.
+"""Adapters of arrays, chosen without importing any array library.
 
-Each library's module answers an object of the same few members:
+Each library's module has an adapter with these members:
 
-    address, nbytes     where the elements are
-    shape, itemsize     of them
-    strides             in bytes; None when C-contiguous
-    dtype               the library's own
-    device              None for the host, a CUDA device's number, or NOWHERE
-    array               what the caller gets back when nothing is to be done
-    contiguous(order, shape)   the same memory as a C-contiguous array of `shape`; `order`: its axes as memory has them now
-    reversed(array)     all axes of a result reversed, a view
-    changed()           notes in the library that the elements were changed
-    stream(given)       a context manager that answers a CUDA stream's handle and makes the stream current
-    allocate(nbytes)    device memory of the library's allocator, on the current stream: (address, what holds it)
+    address, nbytes     memory of the elements
+    shape, itemsize
+    strides             in bytes; None if C-contiguous
+    dtype               the library's dtype
+    device              None for the host, the number of a CUDA device, or NOWHERE
+    least_shape         shape that an array of zero dimensions has once it is made contiguous
+    array               the adapted array
+    contiguous(order, shape)   returns the memory as a C-contiguous array; `order`: axes as stored
+    reversed(array)     returns a view with all axes reversed
+    changed()           reports to the library that the elements were changed
+    copy_from(other, axes)     copies `other` with its axes permuted, by the library's own copy
+    stream(given)       context manager that makes a stream current; its handle, None on the host
+    allocate(nbytes)    returns address and owner of new device memory, on the current stream
 """
 
 import sys
@@ -24,12 +26,12 @@ from . import _host
 
 
 def adapt(a, write=True):
-    """What is known of `a`; raises when its elements cannot be moved in place, or not read unless `write`."""
+    """Returns the adapter of `a`; raises if its elements cannot be moved (or only read)."""
     return found(a, write)()
 
 
 def found(a, write=True):
-    """What answers as `adapt` does, once it is called: whatever code `a` has of its own has run before."""
+    """Returns a function that returns the adapter. Any user code of `a` has run before."""
     kind = type(a)
     if kind is np.ndarray or kind is np.memmap:
         return partial(_host.Array, a, write)
@@ -45,28 +47,28 @@ def found(a, write=True):
         return partial(_cupy.Array, a, write)
     if _loaded("jax", "Array", a):
         raise TypeError(
-            "JAX arrays are immutable: nothing can be permuted in place. Use jax.numpy.transpose, or move the elements to NumPy, "
-            "PyTorch or CuPy"
+            "JAX arrays are immutable and cannot be permuted in place: use jax.numpy.transpose, "
+            "or move the array to NumPy, PyTorch or CuPy"
         )
     if isinstance(a, np.ma.MaskedArray):
         raise TypeError(
-            f"{kind.__name__} has a mask, which would not move with the elements: permute a.data and numpy.ma.getmaskarray(a), "
-            "each by itself"
+            f"{kind.__name__} has a mask, which would not move with the elements: permute a.data "
+            "and numpy.ma.getmaskarray(a) separately"
         )
     if isinstance(a, np.ndarray):
         raise TypeError(
-            f"{kind.__name__} is a subclass of numpy.ndarray that may hold more than elements; "
-            "pass the elements alone: a.view(numpy.ndarray)"
+            f"{kind.__name__} is a subclass of numpy.ndarray, which may hold more than elements: "
+            "pass a.view(numpy.ndarray)"
         )
     if hasattr(kind, "__cuda_array_interface__") or hasattr(a, "__cuda_array_interface__"):
         from . import _cuda_interface
 
         return partial(_cuda_interface.Array, a, write)
-    return partial(_host.Array, _host.lent(a, write), write)
+    return partial(_host.Array, _host.exported(a, write), write)
 
 
 def _loaded(module, name, a):
-    """Whether `a` is of that class, of a library that somebody has imported."""
+    """Returns whether `a` is an instance of a class of a library that has been imported."""
     library = sys.modules.get(module)
     kind = getattr(library, name, None) if library is not None else None
     return kind is not None and isinstance(a, kind)

@@ -1,14 +1,14 @@
-"""The plans made last, so that a call that comes again is not planned again."""
+"""Cache of plans, so that a repeated call is not planned again."""
 
 import threading
 from collections import OrderedDict
 
-#: How many are kept; each is some kilobytes, and holds no workspace.
+#: Number of plans that are cached. Each takes a few kilobytes, without a workspace.
 PLANS = 256
 
 
 class Plans:
-    """A mapping that forgets what was not used for longest."""
+    """Mapping that drops the least recently used entry."""
 
     def __init__(self, most=PLANS):
         self._most = most
@@ -16,7 +16,7 @@ class Plans:
         self._lock = threading.Lock()
 
     def get(self, key):
-        """The plan, or None."""
+        """Returns the plan, or None."""
         with self._lock:
             plan = self._plans.get(key)
             if plan is not None:
@@ -24,7 +24,7 @@ class Plans:
             return plan
 
     def put(self, key, plan):
-        """Keeps it, and answers it."""
+        """Stores the plan and returns it."""
         with self._lock:
             self._plans[key] = plan
             while len(self._plans) > self._most:
@@ -32,6 +32,6 @@ class Plans:
             return plan
 
     def forget(self):
-        """Keeps none, under a lock that no thread of a parent process holds."""
+        """Drops all plans, and the lock, which a thread of the parent process may have held."""
         self._lock = threading.Lock()
         self._plans = OrderedDict()

@@ -1,4 +1,4 @@
-"""Other arrays on CUDA devices, by `__cuda_array_interface__` (Numba's, for one)."""
+"""Other arrays on CUDA devices that have `__cuda_array_interface__`, such as those of Numba."""
 
 import contextlib
 import operator
@@ -8,14 +8,26 @@ import numpy as np
 from . import _core, _streams
 from ._arguments import MOST
 
-#: The default stream, as the interface's third version numbers it.
+#: Number of the legacy default stream in version 3 of the interface.
 LEGACY = 1
 
 
 class Array:
-    """An array that says where it is; see `_arrays`."""
+    """Adapter of an object with `__cuda_array_interface__`; see `_arrays`."""
 
-    __slots__ = ("array", "address", "nbytes", "shape", "itemsize", "strides", "dtype", "device", "_stream")
+    __slots__ = (
+        "array",
+        "address",
+        "nbytes",
+        "shape",
+        "itemsize",
+        "strides",
+        "dtype",
+        "device",
+        "_stream",
+    )
+
+    least_shape = (1,)
 
     def __init__(self, a, write):
         said = a.__cuda_array_interface__
@@ -28,25 +40,33 @@ class Array:
             mask, strides, self._stream = map(said.get, ("mask", "strides", "stream"))
             self.strides = None if strides is None else tuple(map(operator.index, strides))
         except KeyError as key:
-            raise TypeError(f"the __cuda_array_interface__ of {type(a).__name__} has no {key}") from None
+            raise TypeError(
+                f"the __cuda_array_interface__ of {type(a).__name__} has no {key}"
+            ) from None
         except (AttributeError, TypeError, ValueError) as error:
-            raise TypeError(f"the __cuda_array_interface__ of {type(a).__name__} is not as its protocol says: {error}") from None
+            raise TypeError(
+                f"the __cuda_array_interface__ of {type(a).__name__} is not valid: {error}"
+            ) from None
         if mask is not None:
-            raise TypeError("a masked array is more than its elements")
+            raise TypeError("masked arrays are not supported")
         if write and read_only:
             raise ValueError("the array is read-only: take a copy")
         if dtype.hasobject:
-            raise TypeError("elements of dtype object are references, not values")
+            raise TypeError("elements of dtype object are references to objects, not values")
         if min(self.shape, default=0) < 0:
-            raise ValueError(f"shape {self.shape} is no array's")
-        if self.address < 0 or any(abs(number) > MOST for number in (self.address, *self.shape, *(self.strides or ()))):
-            raise ValueError(f"no memory has address {self.address}, shape {self.shape}, strides {self.strides}")
+            raise ValueError(f"shape {self.shape} has a negative extent")
+        if self.address < 0 or any(
+            abs(number) > MOST for number in (self.address, *self.shape, *(self.strides or ()))
+        ):
+            raise ValueError(
+                f"address {self.address}, shape {self.shape}, strides {self.strides}: out of range"
+            )
         self.array = a
         self.itemsize = dtype.itemsize
         self.nbytes = self.itemsize * int(np.prod(self.shape, dtype=object))
         self.device = _core.device_of(self.address) if self.nbytes else 0
         if self.device is None:
-            raise _core.CudaError(f"the driver knows of no device's memory at {self.address:#x}, or there is no driver")
+            raise _core.CudaError(f"{self.address:#x} is not device memory, or there is no driver")
 
     def contiguous(self, order, shape):
         return View(self, shape, None)
@@ -63,8 +83,8 @@ class Array:
     def changed(self):
         pass
 
-    def copy_from(self, flat):
-        raise NotImplementedError("a GPU writes this order of axes into another array by PyTorch or CuPy alone")
+    def copy_from(self, other, axes):
+        raise ValueError("a or out is strided: only PyTorch and CuPy can make this copy")
 
     @contextlib.contextmanager
     def stream(self, given):
@@ -75,11 +95,11 @@ class Array:
     def allocate(self, nbytes):
         if nbytes == 0:
             return 0, None
-        raise ValueError(f"{nbytes} bytes of device memory are needed, and who allocates them for this array is not known: pass workspace")
+        raise ValueError(f"{nbytes} bytes of device memory are needed: pass workspace")
 
 
 class View:
-    """The memory of another object, which it holds, in another shape."""
+    """View of the memory of another object, with another shape."""
 
     __slots__ = ("memory", "shape", "_strides")
 
@@ -88,7 +108,7 @@ class View:
 
     @property
     def base(self):
-        """Whose memory it is."""
+        """Owner of the memory."""
         return self.memory.array
 
     @property

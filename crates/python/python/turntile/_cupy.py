@@ -1,4 +1,4 @@
-"""CuPy's arrays."""
+"""CuPy arrays."""
 
 import contextlib
 
@@ -8,13 +8,15 @@ from . import _streams
 
 
 class Array:
-    """An array on a CUDA device; see `_arrays`."""
+    """Adapter of a CuPy array; see `_arrays`."""
 
     __slots__ = ("array", "address", "nbytes", "shape", "itemsize", "strides", "dtype", "device")
 
+    least_shape = (1,)
+
     def __init__(self, a, write):
         if cupy.cuda.runtime.is_hip:
-            raise TypeError("a CuPy array on an AMD device: only NVIDIA's are known")
+            raise TypeError("CuPy on an AMD device is not supported")
         self.array = a
         self.device = a.device.id
         self.address = a.data.ptr
@@ -35,8 +37,8 @@ class Array:
     def changed(self):
         pass
 
-    def copy_from(self, flat):
-        self.array.reshape(-1)[...] = flat
+    def copy_from(self, other, axes):
+        cupy.copyto(self.array, other.array.transpose(axes))
 
     @contextlib.contextmanager
     def stream(self, given):
@@ -46,7 +48,7 @@ class Array:
                 return
             if not isinstance(given, (cupy.cuda.Stream, cupy.cuda.ExternalStream)):
                 given = cupy.cuda.ExternalStream(_streams.handle(given))
-            # What is allocated meanwhile belongs to that stream's part of the pool.
+            # The workspace is allocated from this stream's part of the memory pool.
             with given:
                 yield given.ptr
 

@@ -1,4 +1,4 @@
-"""What an array's `device` is where it is neither None, the host, nor a CUDA device's number."""
+"""Values of an adapter's `device` besides None, the host, and the number of a CUDA device."""
 
-#: The device of arrays without elements in memory.
+#: Device of arrays that have no elements in memory.
 NOWHERE = -1

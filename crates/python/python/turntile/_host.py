@@ -1,6 +1,6 @@
-"""NumPy arrays, and whatever lends the host's memory."""
+"""NumPy arrays, and other objects that export host memory."""
 
-import contextlib
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -8,9 +8,11 @@ from . import _core
 
 
 class Array:
-    """A NumPy array; see `_arrays`."""
+    """Adapter of a NumPy array; see `_arrays`."""
 
     __slots__ = ("array", "address", "nbytes", "shape", "itemsize", "strides", "dtype")
+
+    least_shape = (1,)
 
     device = None
 
@@ -21,7 +23,7 @@ class Array:
             raise ValueError(f"the array is read-only: {how} a copy, a.copy()")
         dtype = a.dtype
         if dtype.hasobject:
-            raise TypeError(f"elements of dtype {dtype} hold references to objects, not values")
+            raise TypeError(f"elements of dtype {dtype} are references to objects, not values")
         self.array = a
         self.address = _core.address_of(a.__array_struct__)
         self.nbytes = a.nbytes
@@ -41,53 +43,51 @@ class Array:
     def changed(self):
         pass
 
-    def copy_from(self, flat):
-        np.copyto(self.array.reshape(-1), flat)
+    def copy_from(self, other, axes):
+        np.copyto(self.array, other.array.transpose(axes))
 
-    @contextlib.contextmanager
     def stream(self, given):
-        raise TypeError("the host has no streams")
-        yield
+        return nullcontext()
 
 
-#: What to pass in place of objects that hold an array, by library and class.
+#: What to pass instead of an object that holds an array, by library and class.
 HELD = {
     ("numpy", "NpzFile"): "one of its arrays, a[name]",
     ("pandas", "DataFrame"): "a.to_numpy(copy=True)",
     ("pandas", "Series"): "a.to_numpy(copy=True)",
     ("xarray", "DataArray"): "a.values",
-    ("xarray", "Dataset"): "a variable's, a[name].values",
-    ("h5py", "Dataset"): "a[:], which reads it",
-    ("zarr", "Array"): "a[:], which reads it",
+    ("xarray", "Dataset"): "the values of a variable, a[name].values",
+    ("h5py", "Dataset"): "a[:]",
+    ("zarr", "Array"): "a[:]",
 }
 
 
-def lent(a, write):
-    """Memory lent by the buffer protocol, `__array_interface__` or DLPack, as a NumPy array."""
+def exported(a, write):
+    """Returns the memory that `a` exports, as a NumPy array."""
     kind = type(a)
     if isinstance(a, np.generic):
-        raise TypeError(f"{kind.__name__} is a single value, no array in memory: it has no axes")
+        raise TypeError(f"{kind.__name__} is a single value, not an array in memory")
     held = HELD.get((kind.__module__.partition(".")[0], kind.__name__))
     if held:
-        raise TypeError(f"{kind.__name__} is no array in memory: pass {held}")
+        raise TypeError(f"{kind.__name__} is not an array in memory: pass {held}")
     try:
-        array = _lent(a)
+        array = _exported(a)
     except (BufferError, OverflowError, RuntimeError, ValueError) as error:
-        raise TypeError(f"{kind.__name__} does not lend its memory: {error}") from error
+        raise TypeError(f"{kind.__name__} does not export its memory: {error}") from error
     if write and not array.flags.writeable:
         copy = "bytearray(a)" if kind is bytes else "numpy.array(a)"
-        raise ValueError(f"the memory that {kind.__name__} lends is read-only: take a copy, {copy}")
+        raise ValueError(f"the memory of {kind.__name__} is read-only: take a copy, {copy}")
     return array
 
 
-def _lent(a):
+def _exported(a):
     if hasattr(a, "__dlpack_device__"):
         kind, number = a.__dlpack_device__()
-        # 1 and 3: the host's memory, pageable or pinned.
+        # kDLCPU and kDLCUDAHost.
         if int(kind) not in (1, 3):
             raise TypeError(
-                f"{type(a).__name__} lends memory of DLPack's device ({int(kind)}, {number}) and has no "
-                "__cuda_array_interface__; for CUDA, pass torch.from_dlpack(a)"
+                f"{type(a).__name__} exports memory of the DLPack device ({int(kind)}, {number}) "
+                "and has no __cuda_array_interface__: for CUDA, pass torch.from_dlpack(a)"
             )
         return np.from_dlpack(a, copy=False)
     if hasattr(a, "__array_interface__"):
@@ -95,10 +95,10 @@ def _lent(a):
     try:
         view = memoryview(a)
     except TypeError:
-        raise TypeError(f"{type(a).__name__} is no array in memory that can be permuted in place{_copied(a)}") from None
+        hint = ": pass numpy.array(a)" if _can_be_copied(a) else ""
+        raise TypeError(f"{type(a).__name__} is not an array in memory{hint}") from None
     return np.asarray(view)
 
 
-def _copied(a):
-    """How to make an array of what holds elements elsewhere."""
-    return ": numpy.array(a) makes one" if isinstance(a, (list, tuple)) or hasattr(type(a), "__array__") else ""
+def _can_be_copied(a):
+    return isinstance(a, (list, tuple)) or hasattr(type(a), "__array__")

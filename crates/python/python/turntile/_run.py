@@ -1,11 +1,12 @@
-"""Plans run on arrays."""
+"""Runs of plans on arrays."""
 
-import contextlib
 import os
+
+import numpy as np
 
 from . import _core, _streams
 from ._arguments import count
-from ._arrays import adapt
+from ._arrays import adapt, found
 from ._cache import Plans
 from ._device import NOWHERE
 
@@ -13,15 +14,18 @@ _plans = Plans()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_plans.forget)
 
-#: Bytes of arrays that need no plan on the host.
+#: Largest host array that needs no plan, in bytes.
 SMALL = 16 << 10
 
-#: Alignment of every allocation on a device, in bytes; plans ask for no more.
+#: Alignment that plans for a GPU assume, in bytes. Every device allocation has it.
 ALIGNMENT = 16
+
+#: Steps of the search for an element that `out` and `a` share. Strides that need more are rejected.
+OVERLAP_STEPS = 1 << 16
 
 
 def settled(threads, workspace, stream):
-    """Arguments whose own code, if there is any, has run: then only is the array looked at."""
+    """Returns the options converted, so that no user code runs once the array is inspected."""
     if threads is workspace is stream is None:
         return None, None, None
     if workspace is not None and not isinstance(workspace, _core.Workspace):
@@ -33,26 +37,32 @@ def settled(threads, workspace, stream):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C came while elements were being moved, which was completed: `result` is what the call would have returned."""
+    """Ctrl-C during a run, which was completed. `result` is what the call would have returned."""
 
     result = None
 
 
 def interrupted(raised, result):
-    """What to raise in place of `raised`, which came after the elements had moved, so that the result is not lost."""
-    error = Interrupted(*raised.args).with_traceback(raised.__traceback__) if type(raised) is KeyboardInterrupt else raised
+    """Returns the exception to raise instead of `raised` after a run, with `result`."""
+    error = raised
+    if type(raised) is KeyboardInterrupt:
+        error = Interrupted(*raised.args).with_traceback(raised.__traceback__)
     error.result = result
     return error
 
 
 def permute(array, axes, threads=None, workspace=None, stream=None, reverse=False):
-    """Moves the elements so that axis `i` is axis `axes[i]`, or as the pattern `axes` says, and answers the result, with all
-    its axes reversed if that is asked."""
+    """Permutes `array` in place by `axes`, a permutation or a pattern, and returns the result.
+
+    With `reverse`, the axes of the returned view are reversed.
+    """
     device = array.device
     if device is None and 0 < array.nbytes <= SMALL and threads is workspace is stream is None:
         moved = _core.Moved()
         try:
-            done = _core.permute_if_small(array.address, array.shape, array.strides, array.itemsize, axes, moved)
+            done = _core.permute_if_small(
+                array.address, array.shape, array.strides, array.itemsize, axes, moved
+            )
             if done:
                 array.changed()
                 return _result(array, *done, reverse)
@@ -64,7 +74,8 @@ def permute(array, axes, threads=None, workspace=None, stream=None, reverse=Fals
     order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
     result = _result(array, order, shape, reverse)
     asked = (extents, places, array.itemsize)
-    return in_place(array, result, asked, (_core.HostPlan, _core.CudaPlan), threads, workspace, stream)
+    makers = (_core.HostPlan, _core.CudaPlan)
+    return in_place(array, result, asked, makers, threads, workspace, stream)
 
 
 def _result(array, order, shape, reverse):
@@ -73,32 +84,38 @@ def _result(array, order, shape, reverse):
 
 
 def in_place(array, result, asked, makers, threads, workspace, stream):
-    """Does in place what is asked, by a plan of what makes those of the host, or of a device, and answers the result."""
+    """Runs the operation `asked` in place and returns `result`.
+
+    `makers` are the plan types of the host and of a GPU.
+    """
     of_host, of_device = makers
     if array.device is not None and threads is not None:
-        raise ValueError("threads are given, and the array is on no host")
+        raise ValueError("threads is given, but the array is not on the host")
     plan = None
     if array.device is None and array.nbytes:
         plan = host_plan(of_host, *asked, threads)
     elif array.device != NOWHERE and array.nbytes:
-        plan = (of_device, array.device, *asked, min(array.address & -array.address, ALIGNMENT))
+        alignment = min(array.address & -array.address, ALIGNMENT)
+        plan = (of_device, array.device, *asked, alignment)
     return move(array, result, plan, workspace, stream, _core.Moved())
 
 
 def move(array, result, plan, workspace, stream, moved):
-    """Runs a plan, or on a device what to make it of, in place, once for each `moved`, and answers the result; None moves nothing.
+    """Runs `plan` in place, at most once for each `moved`, and returns `result`.
 
-    The result was made before: nothing that could be interrupted is called once the elements have moved.
+    On a GPU `plan` may also be the arguments that make the plan. None moves nothing. The caller
+    makes `result` before, so that an interrupt after the move does not lose it.
     """
     device = array.device
     try:
         if device is None and stream is not None:
-            raise ValueError("stream is given, and the array is on the host")
+            raise ValueError("stream is given, but the array is on the host")
         if plan is None or device is not None and not array.nbytes:
             return result
         if device is None:
             if not isinstance(workspace, (_core.Workspace, type(None))):
-                raise TypeError(f"the host's workspace is a turntile.Workspace, not {type(workspace.array).__name__}")
+                kind = type(workspace.array).__name__
+                raise TypeError(f"workspace on the host must be a turntile.Workspace, not {kind}")
             plan.run(array.address, array.nbytes, workspace, moved)
         else:
             on_device(array, plan, workspace, stream, moved)
@@ -111,25 +128,25 @@ def move(array, result, plan, workspace, stream, moved):
 
 
 def host_plan(*make):
-    """A plan of the host, made or found; `make`: what makes it, and of what."""
+    """Returns the cached plan for the host, or makes it: `make` is the type and its arguments."""
     return _plans.get(make) or _plans.put(make, make[0](*make[1:]))
 
 
 def device_plan(make, stream):
-    """A plan of a device with its kernels loaded, made or found; made it is not while the stream is captured."""
+    """Returns the cached plan for a GPU, or makes it, unless `stream` is being captured."""
     plan = _plans.get(make)
     if plan is None:
         if _core.is_capturing(stream):
             raise _core.CaptureError(
-                "a CUDA graph is being captured and this shape's kernels are not loaded: run it once, or make a "
-                "turntile.Plan, before the capture"
+                "a CUDA graph is being captured and the kernels for this shape are not loaded: "
+                "run the call once, or make a turntile.Plan, before the capture"
             )
         plan = _plans.put(make, make[0](*make[1:]))
     return plan
 
 
 def on_device(array, make, workspace, stream, moved):
-    """Queues a run in place; `make`: a plan, or what to make it of."""
+    """Queues a run in place. `make` is a plan, or the type and arguments that make it."""
     with array.stream(stream) as handle:
         plan = device_plan(make, handle) if isinstance(make, tuple) else make
         need = plan.workspace_bytes
@@ -144,9 +161,9 @@ def on_device(array, make, workspace, stream, moved):
 
 
 def beside_of(memory, device):
-    """Address and bytes of a workspace on a device."""
+    """Returns the address and bytes of a workspace on a GPU."""
     if isinstance(memory, _core.Workspace):
-        raise TypeError("a turntile.Workspace is the host's memory; pass an array on the device")
+        raise TypeError("a turntile.Workspace is host memory: pass an array on the array's device")
     if memory.device != device:
         raise ValueError("the workspace is not on the array's device")
     if memory.strides is not None:
@@ -154,52 +171,73 @@ def beside_of(memory, device):
     return memory.address, memory.nbytes
 
 
-def permute_into(to, array, axes, threads=None, stream=None):
-    """Writes the elements of `array` to `to`, axis `i` being axis `axes[i]`."""
-    order, extents, places, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
-    if type(to) is not type(array) or to.device != array.device:
-        raise TypeError("out and a are not of one library and device")
+def copy_into(out, a, axes_of, threads, workspace, stream):
+    """Copies `a` with its axes permuted to `out`, and returns `out`."""
+    source, dest = found(a, write=False), found(out)
+    array, to = source(), dest()
+    axes, device = axes_of(len(array.shape)), to.device
+    shape = tuple([array.shape[axis] for axis in axes])
+    if type(to) is not type(array) or device != array.device:
+        raise TypeError("out must be an array of the same library and on the same device as a")
     if to.shape != shape:
-        raise ValueError(f"out has shape {to.shape}, {shape} is needed")
+        raise ValueError(f"out has shape {to.shape}, but the result has shape {shape}")
     if to.dtype != array.dtype:
-        raise TypeError(f"out has elements of {to.dtype}, a of {array.dtype}")
-    if to.strides is not None:
-        raise ValueError("out is not C-contiguous")
-    apart = to.address >= array.address + array.nbytes or array.address >= to.address + to.nbytes
-    if to.device != NOWHERE and not apart:
-        raise ValueError("out and a overlap in memory")
-    device = to.device
+        raise TypeError(f"out has dtype {to.dtype}, but a has dtype {array.dtype}")
+    if to.nbytes and device != NOWHERE and _overlap(to, array):
+        raise ValueError("out overlaps a")
+    if workspace is not None:
+        raise ValueError("workspace is given, but a copy to out uses none")
     if device is None and stream is not None:
-        raise ValueError("stream is given, and the arrays are on the host")
+        raise ValueError("stream is given, but the arrays are on the host")
     if device is not None and threads is not None:
-        raise ValueError("threads are given, and the arrays are on no host")
+        raise ValueError("threads is given, but the arrays are not on the host")
     if not to.nbytes or device == NOWHERE:
-        return
-    try:
-        if device is None:
-            plan = host_plan(_core.HostPlan, extents, places, to.itemsize, threads, None, True)
-            plan.run_into(to.address, array.address, to.nbytes)
+        return out
+    with array.stream(stream), to.stream(stream) as handle:
+        try:
+            plan = _copy_plan(to, array, axes, threads, handle)
+        except ValueError:
+            # Strided, or more axes than the kernels take.
+            to.copy_from(array, axes)
         else:
-            # Any element's alignment will do: two kernels are planned where that matters.
-            make = (_core.CudaPlan, device, extents, places, to.itemsize, ALIGNMENT, None, True)
-            with array.stream(stream), to.stream(stream) as handle:
-                device_plan(make, handle).run_into(to.address, array.address, to.nbytes, handle)
+            plan.run_into(
+                to.address, array.address, to.nbytes, *(() if device is None else (handle,))
+            )
         to.changed()
-    except _core.PlanError:
-        # No kernel writes this order elsewhere: copied as it is, then permuted in place.
-        with contextlib.nullcontext() if device is None else to.stream(stream):
-            to.copy_from(array.contiguous(order, (-1,)))
-        permute(_Copied(to, extents), places, threads, None, stream)
+    return out
 
 
-class _Copied:
-    """An array that holds another's memory, of that one's extents."""
+def _copy_plan(to, array, axes, threads, stream):
+    """Returns the plan of a copy; raises ValueError if `to` or `array` is strided."""
+    # `to` is C-contiguous with its axes in this order.
+    order = _core.arrange(to.shape, to.strides, to.itemsize, range(len(axes)))[0]
+    axes = axes if order is None else [axes[axis] for axis in order]
+    _, *permutation, _ = _core.arrange(array.shape, array.strides, array.itemsize, axes)
+    if to.device is not None:
+        # A plan of a copy has kernels for other alignments too.
+        make = (_core.CudaPlan, to.device, *permutation, to.itemsize, ALIGNMENT, None, True)
+        return device_plan(make, stream)
+    plan = host_plan(_core.HostPlan, *permutation, to.itemsize, threads, None, True)
+    plan.prepare()
+    return plan
 
-    def __init__(self, to, extents):
-        self._to, self.shape, self.strides = to, extents, None
 
-    def contiguous(self, order, shape):
-        return self._to.array
+class _Memory:
+    """The elements of an adapted array, for NumPy, which only looks at their addresses."""
 
-    def __getattr__(self, name):
-        return getattr(self._to, name)
+    def __init__(self, array):
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": f"|V{array.itemsize}",
+            "shape": array.shape,
+            "strides": array.strides,
+            "data": (array.address, True),
+        }
+
+
+def _overlap(to, array):
+    """Returns whether two arrays share an element, or may, if that takes long to find out."""
+    try:
+        return np.shares_memory(_Memory(to), _Memory(array), max_work=OVERLAP_STEPS)
+    except np.exceptions.TooHardError:
+        return True

@@ -1,17 +1,17 @@
-"""Streams of any library, as handles."""
+"""Conversion of streams to handles."""
 
 import operator
 
 
 def settled(stream):
-    """A stream that has no code of its own left to run: None, one of PyTorch's or CuPy's, or a handle."""
+    """Returns None, a stream of PyTorch or CuPy, or a handle: no user code is left to run."""
     if stream is None or type(stream).__module__.partition(".")[0] in ("torch", "cupy"):
         return stream
     return handle(stream)
 
 
 def handle(stream):
-    """The `CUstream` of an integer, of `__cuda_stream__`, or of a stream of PyTorch's, CuPy's or Numba's."""
+    """Returns the `CUstream` of a stream: an integer, or an object of any of four protocols."""
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int(protocol()[1])
@@ -21,8 +21,8 @@ def handle(stream):
     numba = getattr(stream, "handle", stream)
     numba = getattr(numba, "value", numba)
     if isinstance(numba, bool):
-        raise TypeError("a stream is not a bool")
+        raise TypeError("stream must not be a bool")
     try:
         return operator.index(numba)
     except TypeError:
-        raise TypeError(f"{type(stream).__name__} is no CUDA stream") from None
+        raise TypeError(f"{type(stream).__name__} is not a CUDA stream") from None

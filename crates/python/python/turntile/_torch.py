@@ -1,4 +1,4 @@
-"""PyTorch's tensors, on the host, on CUDA devices, and on none."""
+"""PyTorch tensors on the host, on CUDA devices and on the meta device."""
 
 import contextlib
 
@@ -9,20 +9,24 @@ from ._device import NOWHERE
 
 
 def adapt(tensor, write):
-    """A tensor whose elements can be moved in place; see `_arrays`."""
+    """Returns the adapter of a tensor; see `_arrays`."""
     kind = type(tensor).__name__
     if tensor.is_nested:
         raise TypeError("a nested tensor is several tensors: permute each of tensor.unbind()")
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-        raise TypeError(f"{kind} is a tensor over others: permute those")
+        raise TypeError(f"{kind} wraps other tensors: permute those")
     if tensor.layout is not torch.strided:
-        raise TypeError(f"a tensor of layout {tensor.layout} is not elements in order")
+        raise TypeError(f"layout {tensor.layout} is not supported")
     if tensor.is_quantized:
         raise TypeError("a quantized tensor is more than its elements: use int_repr()")
     if tensor.requires_grad:
-        raise ValueError("the tensor requires grad, and autograd does not see its elements move: pass tensor.detach()")
+        raise ValueError(
+            "the tensor requires grad, but autograd does not track this call: pass tensor.detach()"
+        )
     if tensor.is_conj() or tensor.is_neg():
-        raise ValueError("the tensor is conjugated or negated when read: use resolve_conj() or resolve_neg() first")
+        raise ValueError(
+            "the tensor is a lazy conjugate or negative: call resolve_conj() or resolve_neg() first"
+        )
     place = tensor.device
     if place.type == "cpu":
         return Array(tensor, None)
@@ -30,13 +34,16 @@ def adapt(tensor, write):
         return Array(tensor, NOWHERE)
     if place.type == "cuda" and torch.version.hip is None:
         return OnCuda(tensor, place.index)
-    raise TypeError(f"a tensor on {place}: only cpu, NVIDIA's cuda and meta are known")
+    raise TypeError(f"device {place} is not supported: use cpu, cuda (NVIDIA) or meta")
 
 
 class Array:
-    """A tensor on the host or without memory."""
+    """Adapter of a tensor on the host or the meta device."""
 
     __slots__ = ("array", "address", "nbytes", "shape", "itemsize", "strides", "dtype", "device")
+
+    # `tensor.contiguous()` keeps it.
+    least_shape = ()
 
     def __init__(self, tensor, device):
         self.array = tensor
@@ -46,7 +53,9 @@ class Array:
         self.address = tensor.data_ptr() if device != NOWHERE and self.nbytes else 0
         self.shape = tuple(tensor.shape)
         item = self.itemsize
-        self.strides = None if tensor.is_contiguous() else tuple(step * item for step in tensor.stride())
+        self.strides = (
+            None if tensor.is_contiguous() else tuple(step * item for step in tensor.stride())
+        )
         self.dtype = tensor.dtype
 
     def contiguous(self, order, shape):
@@ -60,16 +69,19 @@ class Array:
         return tensor.permute(tuple(range(tensor.dim() - 1, -1, -1)))
 
     def changed(self):
-        # Tensors of inference mode have no version.
+        # Tensors made in inference mode have no version counter.
         if not self.array.is_inference():
             torch.autograd.graph.increment_version(self.array)
 
-    def copy_from(self, flat):
-        self.array.view(-1).copy_(flat)
+    def copy_from(self, other, axes):
+        self.array.copy_(other.array.permute(axes))
+
+    def stream(self, given):
+        return contextlib.nullcontext()
 
 
 class OnCuda(Array):
-    """A tensor on a CUDA device."""
+    """Adapter of a tensor on a CUDA device."""
 
     __slots__ = ()
 
@@ -82,8 +94,9 @@ class OnCuda(Array):
         if not isinstance(given, torch.cuda.Stream):
             given = torch.cuda.ExternalStream(_streams.handle(given), place)
         if given.device != place:
-            raise ValueError(f"the stream is of {given.device}, the tensor of {place}")
-        # What is allocated meanwhile belongs to that stream, and the tensor's memory stays until the stream is done.
+            raise ValueError(f"the stream is on {given.device}, the tensor on {place}")
+        # The workspace is allocated on this stream, and the tensor's memory is not reused before
+        # the stream is done.
         with torch.cuda.stream(given):
             self.array.record_stream(given)
             yield given.cuda_stream

@@ -1,11 +1,13 @@
-"""What connects ranks: an object with `rank`, `ranks`, `exchange(partner, send, receive)` and `gather(number)`.
+"""Transports between ranks: objects with `rank`, `ranks`, `exchange` and `gather`.
 
-`exchange` sends the bytes of a read-only memoryview and receives into a writable one, both at once; either may be empty, and is
-then neither sent nor received. It keeps neither: the memory may be gone once it returns. `gather` answers the number, below
-2**64, that every rank gives.
+`exchange(partner, send, receive)` sends the bytes of a read-only memoryview and receives into a
+writable one at the same time. An empty view is not sent or received. It must not keep the views,
+whose memory is only valid during the call. `gather(number)` returns the numbers, below 2**64, of
+all ranks.
 
-Parts on GPUs go through the host's memory, unless there is `exchange_tensors(partner, send, receive)`: it takes flat tensors of
-bytes on the GPU, either perhaps empty, and works in the order of the current stream, on which they are used again at once.
+Parts on GPUs are sent through host memory, unless the object has `exchange_tensors(partner, send,
+receive)`. It takes flat tensors of bytes on the GPU, which may be empty, and works in the order of
+the current stream, on which the caller uses them again.
 """
 
 import ctypes
@@ -15,19 +17,23 @@ import numpy as np
 
 
 def transport(group, comm):
-    """That of a process group of torch.distributed, or of a communicator."""
+    """Returns the transport of a process group of torch.distributed, or of a communicator."""
     if group is not None and comm is not None:
-        raise TypeError("group and comm: one of them connects the ranks")
+        raise TypeError("only one of group and comm can be given")
     if comm is None:
         torch = sys.modules.get("torch")
-        if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
-            raise TypeError("nothing connects the ranks: pass comm, or begin torch.distributed.init_process_group")
+        if (
+            torch is None
+            or not torch.distributed.is_available()
+            or not torch.distributed.is_initialized()
+        ):
+            raise TypeError("pass comm, or call torch.distributed.init_process_group first")
         return Group(group)
     return Communicator(comm) if hasattr(comm, "Sendrecv") else comm
 
 
 class Group:
-    """A process group of torch.distributed; by NCCL, if it has that, tensors of GPUs are sent from where they are."""
+    """Process group of torch.distributed. With NCCL, tensors are sent directly between GPUs."""
 
     def __init__(self, group):
         import torch.distributed as distributed
@@ -36,16 +42,23 @@ class Group:
         self.torch_distributed, self.group = distributed, group
         self.rank, self.ranks = distributed.get_rank(group), distributed.get_world_size(group)
         if self.rank < 0:
-            raise ValueError("this process is not of the group")
+            raise ValueError("this process is not in the group")
         backends = str(distributed.get_backend_config(group))
         self.serves_host = "cpu:" in backends
         if "cuda:nccl" in backends:
             self.exchange_tensors, self.gather_on = self._exchange_by_nccl, self._gather
 
     def _exchange_by_nccl(self, partner, send, receive):
-        distributed, partner = self.torch_distributed, self.torch_distributed.get_global_rank(self.group, partner)
+        distributed, partner = (
+            self.torch_distributed,
+            self.torch_distributed.get_global_rank(self.group, partner),
+        )
         both = [(distributed.isend, send), (distributed.irecv, receive)]
-        both = [distributed.P2POp(op, tensor, partner, self.group) for op, tensor in both if tensor.numel()]
+        both = [
+            distributed.P2POp(op, tensor, partner, self.group)
+            for op, tensor in both
+            if tensor.numel()
+        ]
         for work in distributed.batch_isend_irecv(both) if both else []:
             work.wait()
 
@@ -65,7 +78,7 @@ class Group:
     def _gather(self, device, number):
         import torch
 
-        # There are no unsigned tensors everywhere.
+        # Not every backend supports unsigned tensors.
         own = torch.tensor([number - (number >> 63 << 64)], device=device)
         all = [torch.empty_like(own) for _ in range(self.ranks)]
         self.torch_distributed.all_gather(all, own, self.group)
@@ -73,7 +86,7 @@ class Group:
 
 
 def _tensor(view):
-    """The bytes of a view as a tensor, which may live longer than the view does but is used no longer."""
+    """Returns the bytes of a view as a tensor, valid until the view is released."""
     import torch
 
     address = np.frombuffer(view, np.uint8).ctypes.data
@@ -81,7 +94,7 @@ def _tensor(view):
 
 
 def through_host(exchange):
-    """`exchange` of tensors of a GPU."""
+    """Returns an `exchange_tensors` that copies through host memory."""
 
     def exchange_tensors(partner, send, receive):
         import torch
@@ -94,7 +107,7 @@ def through_host(exchange):
 
 
 class OnGpu:
-    """A rank whose part is on a GPU: its messages are tensors of bytes there."""
+    """Rank whose part is on a GPU. Its messages are tensors of bytes there."""
 
     def __init__(self, ranks, part):
         self.rank, self.ranks, self._ranks = ranks.rank, ranks.ranks, ranks
@@ -102,12 +115,15 @@ class OnGpu:
         self._part = part
 
     def gather(self, number):
-        # The first that NCCL does must be done by all ranks: messages are not, where some have none.
+        # NCCL's first operation must involve all ranks, but some ranks may have no messages.
         gather_on = getattr(self._ranks, "gather_on", None)
         return gather_on(self._part.device, number) if gather_on else self._ranks.gather(number)
 
     def begin(self, workspace, bounce):
-        self._workspace, self._bounce = self._part.new_empty(workspace), self._part.new_empty(bounce)
+        self._workspace, self._bounce = (
+            self._part.new_empty(workspace),
+            self._part.new_empty(bounce),
+        )
         return self._workspace.data_ptr()
 
     def swap(self, partner, begin, end):
@@ -133,7 +149,7 @@ class OnGpu:
 
 
 class Communicator:
-    """A communicator of mpi4py."""
+    """Communicator of mpi4py."""
 
     def __init__(self, comm):
         self.comm, self.rank, self.ranks = comm, comm.Get_rank(), comm.Get_size()

@@ -1,12 +1,12 @@
-"""Arrays that are cut over ranks (processes of `torch.distributed` or mpi4py) transposed, each rank in its own buffer.
+"""In-place transposition of arrays that are sharded over processes (`torch.distributed` or mpi4py).
 
-Rank r of a matrix of M x N has some of its rows, and then as many of the transpose's as its share is:
+Each rank has some rows of a matrix of shape (M, N), and then some rows of the transpose:
 
-    local = turntile.distributed.empty((M, N), "f8", comm=MPI.COMM_WORLD)    # room for the part before and the part after
+    local = turntile.distributed.empty((M, N), "f8", comm=MPI.COMM_WORLD)    # room for both parts
     local[:] = ...
     local = turntile.distributed.transpose(local, (M, N), comm=MPI.COMM_WORLD)
 
-All ranks call it, and say the same; the old `local` is stale.
+All ranks call it with the same arguments; the old `local` is stale.
 """
 
 import sys
@@ -26,7 +26,7 @@ from ._transports import OnGpu, transport
 
 __all__ = ["LostError", "RefusedError", "capacity", "empty", "redistribute", "transpose"]
 
-#: Bytes of a message between GPUs.
+#: Default size of a message between GPUs, in bytes.
 _MESSAGE = 16 << 20
 
 _Parts = str | tuple[Sequence[int], Sequence[int]]
@@ -46,38 +46,76 @@ def transpose(
     workspace_limit: int | None = None,
     message: int | None = None,
 ) -> Any:
-    """Permutes the axes of an array cut over ranks in place, each rank's `local` then stale: use what is returned.
+    """Permutes the axes of a sharded array in place; `local` itself is stale afterwards.
 
-    The array has that shape and is cut along axis `cut[0]`; the result, `array.transpose(axes)`, is cut along its axis
-    `cut[1]`. `local` is this rank's part, a C-contiguous NumPy array, or a tensor of the host or of this process's GPU. What its
-    storage has behind it is used too, and must have room for the part of the result (see `empty`).
+    Parameters
+    ----------
+    local : array
+        Part of this rank: a C-contiguous NumPy array, or a tensor on the host or on this process's
+        GPU, where it starts at a multiple of 16 bytes. The rest of its storage is used too, and
+        must have room for the part of the result: see `empty`.
+    shape : sequence of int
+        Shape of the whole array.
+    axes : sequence of int, optional
+        Permutation of the axes. The default reverses them.
+    parts : str or pair of sequences of int, optional
+        ``"balanced"`` (`numpy.array_split`), ``"blocks"`` (`torch.chunk`), or the extents of all
+        parts before and after.
+    cut : pair of int, optional
+        Axis along which the array is sharded, and that of the result, ``array.transpose(axes)``.
+    group : ProcessGroup, optional
+        Process group of torch.distributed. The default group is used if `comm` is None too.
+    comm : communicator, optional
+        Communicator of mpi4py, or an object with ``rank``, ``ranks``, ``exchange(partner, send,
+        receive)`` and ``gather(number)``.
+    threads, workspace_limit : int, optional
+        Limits per rank.
+    message : int, optional
+        Maximum size of a message in bytes, equal on all ranks. The default is 4 MiB, on GPUs
+        16 MiB.
 
-    On a GPU the part begins at a multiple of 16 bytes. All is queued on PyTorch's current stream, which messages by way of the host
-    wait for. By NCCL, for which `torch.cuda.set_device` says which GPU a process has, what is lost shows as NCCL reports it.
+    Returns
+    -------
+    array
+        Part of the result, in the memory of `local`.
 
-    parts: "balanced" (`numpy.array_split`), "blocks" (`torch.chunk`), or the extents of all parts before and after
-    group: a process group of torch.distributed, whose default is taken when `comm` is None too
-    comm: a communicator of mpi4py, or an object with rank, ranks, exchange(partner, send, receive) and gather(number)
-    message: most bytes of a message, otherwise 4 MiB, on GPUs 16 MiB; the same on all ranks
+    Raises
+    ------
+    RefusedError
+        No data has moved on any rank.
+    LostError
+        The transport failed, and the data are incomplete.
 
-    RefusedError: nothing has moved, on no rank. LostError: the transport failed, the data are incomplete.
+    Notes
+    -----
+    On a GPU the work is queued on PyTorch's current stream; messages that pass through the host
+    wait for it. With NCCL, ``torch.cuda.set_device`` selects the GPU of a process, and NCCL reports
+    lost messages.
     """
     ranks = transport(group, comm)
 
     def prepare():
         change = _Change(shape, axes, parts, cut, ranks.ranks)
-        limits = (("threads", threads, 1), ("workspace_limit", workspace_limit, 0), ("message", message, 1))
+        limits = (
+            ("threads", threads, 1),
+            ("workspace_limit", workspace_limit, 0),
+            ("message", message, 1),
+        )
         limits = [_arguments.count(*limit) for limit in limits]
         # Last, since what has run before may change the array.
         part = _part(local, change.local(ranks.rank, before=True))
         if part.device is None and not getattr(ranks, "serves_host", True):
-            raise TypeError("the part is on the host, and the group of nccl alone: take one of gloo, or of 'cpu:gloo,cuda:nccl'")
+            raise TypeError(
+                "the part is on the host, but the group has only nccl: use 'cpu:gloo,cuda:nccl'"
+            )
         if part.device is not None:
             if threads is not None:
-                raise ValueError("threads are given, and the part is on no host")
+                raise ValueError("threads is given, but the part is not on the host")
             with part.found.stream(None) as stream:
                 if _core.is_capturing(stream):
-                    raise _core.CaptureError("a CUDA graph is being captured, and ranks must agree first")
+                    raise _core.CaptureError(
+                        "a CUDA graph is being captured, but the ranks must agree first"
+                    )
         return part, change, limits
 
     part, change, limits = _agreed(ranks, prepare)
@@ -87,31 +125,51 @@ def transpose(
     else:
         with part.found.stream(None) as stream:
             limits = limits[1], limits[2] or _MESSAGE
-            _core.redistribute_on_gpu(OnGpu(ranks, part.flat()), what, part.device, part.address, part.room, stream, *limits)
+            _core.redistribute_on_gpu(
+                OnGpu(ranks, part.flat()),
+                what,
+                part.device,
+                part.address,
+                part.room,
+                stream,
+                *limits,
+            )
     return part.result(change.local(ranks.rank, before=False))
 
 
-def redistribute(dtensor: Any, placements: Sequence[Any], *, threads: int | None = None, workspace_limit: int | None = None) -> Any:
-    """Changes a DTensor from Shard(i) to Shard(j) in place, in its own storage; the old DTensor is stale, use what is returned.
+def redistribute(
+    dtensor: Any,
+    placements: Sequence[Any],
+    *,
+    threads: int | None = None,
+    workspace_limit: int | None = None,
+) -> Any:
+    """Changes a DTensor from Shard(i) to Shard(j) in place; `dtensor` itself is stale afterwards.
 
-    Storage is never made larger: where one has no room for its part of the result, RefusedError says need and have.
+    The storage is not enlarged: if it has no room for a part of the result, RefusedError reports
+    the needed and the available bytes.
     """
     import torch
     from torch.distributed.tensor import DTensor, Shard
 
     mesh = dtensor.device_mesh
     if mesh.ndim != 1:
-        raise ValueError(f"the mesh has {mesh.ndim} dimensions: only those of one are supported")
+        raise ValueError(f"the mesh has {mesh.ndim} dimensions: only one dimension is supported")
     pair = (*dtensor.placements, *placements)
     if len(pair) != 2 or not all(type(placement) is Shard for placement in pair):
-        raise ValueError(f"from {dtensor.placements} to {tuple(placements)}: only from one Shard to another is supported")
+        raise ValueError(
+            f"from {dtensor.placements} to {tuple(placements)}: "
+            "only from one Shard to another is supported"
+        )
     cut = tuple(placement.dim % dtensor.ndim for placement in pair)
     with torch.no_grad():
         local = dtensor.to_local().detach()
         order = tuple(range(dtensor.ndim))
         options = dict(group=mesh.get_group(), threads=threads, workspace_limit=workspace_limit)
         local = transpose(local, dtensor.shape, order, parts="blocks", cut=cut, **options)
-        return DTensor.from_local(local, mesh, placements, run_check=False, shape=dtensor.shape, stride=dtensor.stride())
+        return DTensor.from_local(
+            local, mesh, placements, run_check=False, shape=dtensor.shape, stride=dtensor.stride()
+        )
 
 
 def capacity(
@@ -123,7 +181,7 @@ def capacity(
     group: Any = None,
     comm: Any = None,
 ) -> int:
-    """Elements that this rank's buffer needs: the larger of its parts before and after."""
+    """Returns the elements of this rank's buffer: the larger of its parts before and after."""
     ranks = transport(group, comm)
     change = _Change(shape, axes, parts, cut, ranks.ranks)
     return max(prod(change.local(ranks.rank, before)) for before in (True, False))
@@ -140,22 +198,26 @@ def empty(
     comm: Any = None,
     device: Any = None,
 ) -> Any:
-    """This rank's part before, in a buffer of `capacity`: a tensor if `dtype` is PyTorch's, there on `device`, otherwise a NumPy
-    array."""
+    """Allocates this rank's part before the call, in a buffer of `capacity` elements.
+
+    Returns a tensor on `device` if `dtype` is a PyTorch dtype, otherwise a NumPy array.
+    """
     ranks = transport(group, comm)
     change = _Change(shape, axes, parts, cut, ranks.ranks)
     before, after = (change.local(ranks.rank, before) for before in (True, False))
     room = max(prod(before), prod(after))
     torch = sys.modules.get("torch")
-    is_tensor = torch is not None and isinstance(dtype, torch.dtype)
-    if device is not None and not is_tensor:
-        raise TypeError("device is given, and dtype is not PyTorch's")
-    flat = torch.empty(room, dtype=dtype, device=device) if is_tensor else np.empty(room, dtype)
+    if torch is not None and isinstance(dtype, torch.dtype):
+        flat = torch.empty(room, dtype=dtype, device=device)
+    elif device is not None:
+        raise TypeError("device is given, but dtype is not a PyTorch dtype")
+    else:
+        flat = np.empty(room, dtype)
     return flat[: prod(before)].reshape(before)
 
 
 class _Change:
-    """What all ranks are asked for, checked."""
+    """Checked arguments that all ranks share."""
 
     def __init__(self, shape, axes, parts, cut, ranks):
         self.shape = _arguments.extents(shape)
@@ -163,19 +225,25 @@ class _Change:
         i, q = (index(axis) for axis in cut)
         for axis in (i, q):
             if not -len(self.shape) <= axis < len(self.shape):
-                raise ValueError(f"axis {axis} is cut, the array has {len(self.shape)}")
+                raise ValueError(
+                    f"cut axis {axis} is out of bounds for array of dimension {len(self.shape)}"
+                )
         self.cut = (i % len(self.shape), q % len(self.shape))
         extents = (self.shape[self.cut[0]], self.shape[self.axes[self.cut[1]]])
         if isinstance(parts, str):
             if parts not in _PARTS:
-                raise ValueError(f"parts {parts!r}: 'balanced', 'blocks', or the extents of all parts before and after")
+                raise ValueError(
+                    f"parts must be 'balanced', 'blocks' or two sequences of extents, not {parts!r}"
+                )
             self.parts = tuple(_PARTS[parts](extent, ranks) for extent in extents)
         else:
             before, after = parts
             self.parts = tuple([index(part) for part in side] for side in (before, after))
             for side, extent in zip(self.parts, extents, strict=True):
                 if len(side) != ranks or sum(side) != extent or min(side) < 0:
-                    raise ValueError(f"the parts {side} are not {ranks} of an axis of {extent}")
+                    raise ValueError(
+                        f"parts {side} are not {ranks} parts of an axis of extent {extent}"
+                    )
 
     def local(self, rank, before):
         shape = list(self.shape if before else (self.shape[axis] for axis in self.axes))
@@ -196,11 +264,11 @@ _PARTS = {"balanced": _balanced, "blocks": _blocks}
 
 
 def _agreed(ranks, prepare):
-    """What `prepare` answers, on all ranks or none: an error of one is an error of all."""
+    """Returns the result of `prepare`; if it raises on one rank, all ranks raise."""
     prepared, error, word = None, None, 0
     try:
         prepared = prepare()
-        # Elements of one size and another kind would move, and mean something else.
+        # Elements of another dtype with the same size would be misread.
         part = prepared[0]
         word = 1 + zlib.crc32(f"{part.kind} {part.device is None}".encode())
     except Exception as raised:
@@ -208,36 +276,44 @@ def _agreed(ranks, prepare):
     try:
         words = list(ranks.gather(word))
     except Exception as raised:
-        raise RefusedError("nothing has moved: ranks could not be reached") from (error or raised)
+        raise RefusedError("no data has moved: other ranks cannot be reached") from (
+            error or raised
+        )
     if error:
         raise error
     for rank, other in enumerate(words):
         if other == 0:
-            raise RefusedError(f"rank {rank} could not begin; its own error says why")
+            raise RefusedError(f"rank {rank} could not begin: see its error")
         if other != words[0]:
-            raise RefusedError(f"rank {rank} has elements of another dtype than rank 0, or in another kind of memory")
+            raise RefusedError(
+                f"rank {rank} has another dtype than rank 0, or another kind of memory"
+            )
     return prepared
 
 
 def _part(local, shape):
-    """The part that `local` holds, and what its storage has room for."""
+    """Returns the part in `local`, and how much its storage can hold."""
     found = _arrays.adapt(local)
     torch = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(found.array, torch.Tensor)
     if found.device is not None and (found.device == NOWHERE or not is_tensor):
-        raise TypeError("the part is on a device, and no tensor of a GPU")
+        raise TypeError("a part on a GPU must be a tensor")
     if found.shape != shape:
-        raise ValueError(f"this rank's part has the shape {shape}, `local` has {found.shape}")
+        raise ValueError(
+            f"the part of this rank has shape {shape}, but local has shape {found.shape}"
+        )
     if found.strides is not None:
-        raise ValueError(f"the part is not C-contiguous: its strides are {found.strides} bytes")
+        raise ValueError(f"the part is not C-contiguous: strides {found.strides}")
     part = (_Tensor if is_tensor else _Array)(found)
     if part.device is not None and part.address % ALIGNMENT:
-        raise ValueError(f"the part begins at {part.address:#x}: on a GPU only at a multiple of {ALIGNMENT}")
+        raise ValueError(
+            f"the part starts at {part.address:#x}, not a multiple of {ALIGNMENT} bytes"
+        )
     return part
 
 
 class _Array:
-    """A part in a NumPy array."""
+    """Part in a NumPy array."""
 
     device = None
 
@@ -246,33 +322,48 @@ class _Array:
         self.itemsize, self.address, self.dtype = found.itemsize, found.address, array.dtype
         self.kind = str(array.dtype)
         root = array
-        # An array that lies as its memory does; what it is of may be anything.
-        while type(root.base) in (np.ndarray, np.memmap) and root.base.flags.c_contiguous and not root.base.dtype.hasobject:
+        # The largest contiguous array that owns the memory.
+        while (
+            type(root.base) in (np.ndarray, np.memmap)
+            and root.base.flags.c_contiguous
+            and not root.base.dtype.hasobject
+        ):
             root = root.base
         self.flat = root.reshape(-1).view(np.uint8)
         self.start = self.address - _core.address_of(root.__array_struct__)
         self.room = root.nbytes - self.start
 
     def result(self, shape):
-        return self.flat[self.start : self.start + prod(shape) * self.itemsize].view(self.dtype).reshape(shape)
+        return (
+            self.flat[self.start : self.start + prod(shape) * self.itemsize]
+            .view(self.dtype)
+            .reshape(shape)
+        )
 
 
 class _Tensor:
-    """A part in a tensor."""
+    """Part in a tensor."""
 
     def __init__(self, found):
-        self.found, self.tensor, self.itemsize, self.device = found, found.array, found.itemsize, found.device
+        self.found, self.tensor, self.itemsize, self.device = (
+            found,
+            found.array,
+            found.itemsize,
+            found.device,
+        )
         self.kind = str(self.tensor.dtype).removeprefix("torch.")
         storage, self.start = self.tensor.untyped_storage(), self.tensor.storage_offset()
         self.room = max(0, storage.nbytes() - self.start * self.itemsize)
         self.address = storage.data_ptr() + self.start * self.itemsize if self.room else 0
 
     def flat(self):
-        """All that there is room for, as bytes."""
+        """Returns the whole room as bytes."""
         import torch
 
         bytes = torch.empty(0, dtype=torch.uint8, device=self.tensor.device)
-        return bytes.set_(self.tensor.untyped_storage(), self.start * self.itemsize, (self.room,), (1,))
+        return bytes.set_(
+            self.tensor.untyped_storage(), self.start * self.itemsize, (self.room,), (1,)
+        )
 
     def result(self, shape):
         steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]

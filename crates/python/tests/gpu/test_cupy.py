@@ -39,6 +39,8 @@ def test_orders_of_memory():
     assert f.flags.f_contiguous and equal(f, before) and f.data.ptr == a.data.ptr
     c = turntile.ascontiguousarray(f)
     assert c.flags.c_contiguous and equal(c, before)
+    for call in turntile.ascontiguousarray, turntile.asfortranarray:
+        assert call(cupy.zeros(())).shape == (1,)
 
 
 def test_patterns():
@@ -53,8 +55,14 @@ def test_into():
         a = numbered(shape)
         before, wanted = a.copy(), cupy.ascontiguousarray(a.transpose(axes))
         out = cupy.zeros_like(wanted)
-        assert turntile.permute_into(out, a, axes) is out
+        assert turntile.transpose(a, axes, out=out) is out
         assert equal(out, wanted) and equal(a, before)
+        out = cupy.asfortranarray(cupy.zeros_like(wanted))
+        strided = cupy.zeros([2 * extent for extent in wanted.shape], a.dtype)[(slice(None, None, 2),) * a.ndim]
+        for target in out, strided:
+            assert equal(turntile.transpose(a, axes, out=target), wanted) and equal(a, before)
+        source = cupy.repeat(a, 2, axis=0)[::2]
+        assert equal(turntile.transpose(source, axes, out=out), wanted)
 
 
 @pytest.mark.parametrize("given", [False, True])
@@ -78,13 +86,13 @@ def test_streams(given):
 def test_graph():
     a = numbered((1009, 499))
     wanted = a.copy()
-    plan = turntile.Plan(a.shape, None, 4, device="cuda")
+    plan = turntile.Plan(a.shape, dtype=a.dtype, device="cuda")
     beside = cupy.empty(max(plan.workspace_bytes, 1), "u1")
     cupy.cuda.Device().synchronize()
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         stream.begin_capture()
-        plan.run(a, workspace=beside)
+        plan(a, workspace=beside)
         graph = stream.end_capture()
         for _ in range(100):
             graph.launch(stream)
@@ -105,7 +113,7 @@ def test_interface_alone():
 
     a = numbered((1009, 499))
     wanted = cupy.ascontiguousarray(a.T)
-    plan = turntile.Plan(a.shape, None, 4, device="cuda")
+    plan = turntile.Plan(a.shape, dtype=a.dtype, device="cuda")
     beside = cupy.empty(max(plan.workspace_bytes, 1), "u1")
     result = cupy.asarray(turntile.transpose(Lender(a), workspace=beside))
     assert result.data.ptr == a.data.ptr and equal(result, wanted)

@@ -120,15 +120,15 @@ def test_refused(library):
     before = library.on_host(a).copy()
     for arguments, options, error, words in [
         ((0, [(0, 1)], "soa"), {}, ValueError, "record_bytes is 0"),
-        ((7, [(0, 1)], "soa"), {}, ValueError, "no whole number of records of 7"),
+        ((7, [(0, 1)], "soa"), {}, ValueError, "not a whole number of records of 7"),
         ((12, [(0, 13)], "soa"), {}, ValueError, "ends at byte 13"),
         ((12, [(0, 4), (2, 4)], "soa"), {}, ValueError, "overlap"),
         ((12, [], "soa"), {}, ValueError, "has no fields"),
         ((12, [(0, 4)], "sao"), {}, ValueError, "no layout is named"),
         ((12, [(0, 4)], "asta:0"), {}, ValueError, "at least one record"),
-        ((12, [(0, 4)], "soa"), {"threads": 2}, ValueError, "threads are given"),
-        ((12, [(0, 4)], "soa"), {"stream": "default"}, TypeError, "no CUDA stream"),
-        ((12, [(0, 4)], "soa"), {"workspace": turntile.Workspace(100)}, TypeError, "the host's memory"),
+        ((12, [(0, 4)], "soa"), {"threads": 2}, ValueError, "threads is given"),
+        ((12, [(0, 4)], "soa"), {"stream": "default"}, TypeError, "not a CUDA stream"),
+        ((12, [(0, 4)], "soa"), {"workspace": turntile.Workspace(100)}, TypeError, "is host memory"),
         ((12, [(0, 4)], "soa"), {"workspace": before}, ValueError, "not on the array's device"),
         ((12, [(0, 4)], "soa"), {"workspace": a}, ValueError, "overlaps"),
     ]:

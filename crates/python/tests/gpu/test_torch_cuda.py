@@ -90,8 +90,12 @@ def test_into():
         t = numbered(shape)
         before, wanted = t.clone(), t.permute(axes).contiguous()
         out = torch.zeros_like(wanted)
-        assert turntile.permute_into(out, t, axes) is out
+        assert turntile.transpose(t, axes, out=out) is out
         assert torch.equal(out, wanted) and torch.equal(t, before)
+        fortran = torch.zeros_like(wanted.permute(*range(t.dim() - 1, -1, -1))).contiguous().permute(*range(t.dim() - 1, -1, -1))
+        strided = wanted.new_zeros([2 * extent for extent in wanted.shape])[(slice(None, None, 2),) * t.dim()]
+        for target in fortran, strided:
+            assert torch.equal(turntile.transpose(t, axes, out=target), wanted) and torch.equal(t, before)
 
 
 def test_current_stream_and_no_waiting():
@@ -151,8 +155,8 @@ def test_graph(shape, axes, prepared):
         turntile.transpose(t.clone(), axes)
         call = lambda: turntile.transpose(t, axes)
     else:
-        plan = turntile.Plan(shape, axes, t.element_size(), device="cuda")
-        call = lambda: plan.run(t)
+        plan = turntile.Plan(shape, axes, dtype=t.dtype, device="cuda")
+        call = lambda: plan(t)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -188,7 +192,7 @@ def test_refused():
     t = torch.rand(40, 60, device="cuda")
     for wrong, words in [
         (t.clone().requires_grad_(), "pass tensor.detach"),
-        (torch.rand(3, 4, dtype=torch.complex64, device="cuda").conj(), "conjugated"),
+        (torch.rand(3, 4, dtype=torch.complex64, device="cuda").conj(), "lazy conjugate"),
         (t[:, ::2], "gaps"),
         (t[0].expand(5, 60), "overlap"),
     ]:
@@ -211,31 +215,31 @@ def test_refused():
 
 def test_workspace_too_small():
     shape = (8191, 4099)
-    plan = turntile.Plan(shape, None, 4, device="cuda")
+    plan = turntile.Plan(shape, itemsize=4, device="cuda")
     t = numbered(shape)
     if plan.workspace_bytes > 16:
         with pytest.raises(ValueError, match="bytes of workspace"):
-            plan.run(t, workspace=torch.empty(16, dtype=torch.uint8, device="cuda"))
+            plan(t, workspace=torch.empty(16, dtype=torch.uint8, device="cuda"))
         assert torch.equal(t, numbered(shape))
     beside = torch.empty(max(plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
-    assert torch.equal(plan.run(t, workspace=beside), numbered(shape).t())
+    assert torch.equal(plan(t, workspace=beside), numbered(shape).t())
 
 
 def test_memory():
     """The workspace is PyTorch's, as large as the plan says; with one that is passed nothing is allocated."""
     shape = (20011, 16381)
     t = numbered((shape[0], shape[1]), torch.uint8).clone()
-    plan = turntile.Plan(shape, None, 1, device="cuda")
+    plan = turntile.Plan(shape, dtype=torch.uint8, device="cuda")
     assert plan.workspace_bytes <= max(t.numel() // 50, 16 << 20)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     start = torch.cuda.memory_allocated()
-    plan.run(t)
+    plan(t)
     assert torch.cuda.max_memory_allocated() - start <= plan.workspace_bytes + (2 << 20)
     beside = torch.empty(max(plan.workspace_bytes, 1), dtype=torch.uint8, device="cuda")
     torch.cuda.reset_peak_memory_stats()
     start = torch.cuda.memory_allocated()
-    plan.run(t, workspace=beside)
+    plan(t, workspace=beside)
     assert torch.cuda.max_memory_allocated() == start
 
 
@@ -276,9 +280,9 @@ def test_a_second_device():
     check(t)
     assert torch.cuda.current_device() == 0
     with pytest.raises(ValueError, match="the plan is for cuda:0"):
-        turntile.Plan((499, 1009), None, 4, device="cuda:0").run(t.view(499, 1009))
+        turntile.Plan((499, 1009), itemsize=4, device="cuda:0")(t.view(499, 1009))
 
 
 def test_no_such_device():
     with pytest.raises(turntile.CudaError):
-        turntile.Plan((3, 4), None, 4, device="cuda:99")
+        turntile.Plan((3, 4), itemsize=4, device="cuda:99")

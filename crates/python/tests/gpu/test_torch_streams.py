@@ -40,13 +40,13 @@ def same(a, b):
 
 
 def into(t):
-    return turntile.permute_into(torch.empty(t.shape[::-1], dtype=t.dtype, device=t.device), t)
+    return turntile.transpose(t, out=torch.empty(t.shape[::-1], dtype=t.dtype, device=t.device))
 
 
 #: What is called, what it makes of `t`, and whether a graph takes it.
 CALLS = {
     "transpose": (turntile.transpose, lambda t: t.t(), True),
-    "permute_into": (into, lambda t: t.t(), True),
+    "transpose to out": (into, lambda t: t.t(), True),
     "rearrange": (lambda t: turntile.rearrange(t, "(a b) c -> c b a", a=1), lambda t: t.t()[:, :, None], True),
     "relayout to columns": (lambda t: turntile.relayout(t, RECORD, FIELDS, "soa"), lambda t: in_tiles(t, -1), True),
     "relayout to tiles": (lambda t: turntile.relayout(t, RECORD, FIELDS, "asta:8"), lambda t: in_tiles(t, 8), True),
