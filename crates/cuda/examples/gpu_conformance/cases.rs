@@ -224,6 +224,7 @@ fn shapes(suite: &mut Suite, rows: usize, cols: usize, elem: usize) {
     for way in [
         BLOCK,
         Strategy::Barrier(Scope::Cluster(cluster)),
+        Strategy::Barrier(Scope::Team(1 + turn % 9)),
         Strategy::OnChipMoves { threads: 128 },
         Strategy::Moves,
         Strategy::PerCycle,

@@ -85,6 +85,8 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
     for n in [2, 4, 8, 16] {
         add([3, 70, 1, 90, 1], &words, &[Strategy::Barrier(Scope::Cluster(n))]);
         add([2, 64, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Cluster(n))]);
+        add([5, 70, 1, 90, 1], &words, &[Strategy::Barrier(Scope::Team(n))]);
+        add([5, 64, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Team(n))]);
     }
     add([1, 301, 1, 203, 1], &words, &[Strategy::Barrier(Scope::Grid)]);
     add([1, 300, 1, 204, 1], &[1, 2], &[Strategy::Barrier(Scope::Grid)]);
@@ -131,7 +133,8 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         [([7, 6, 5, 4, 3], [0, 3, 4, 2, 1]), ([13, 6, 5, 7, 40], [3, 1, 0, 2, 4])]
     {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
-        for way in [Scope::Cluster(8), Scope::Cluster(16), Scope::Grid].map(Strategy::Barrier) {
+        let scopes = [Scope::Cluster(8), Scope::Cluster(16), Scope::Team(3), Scope::Grid];
+        for way in scopes.map(Strategy::Barrier) {
             all.extend([1, 4, 12].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
