@@ -12,11 +12,10 @@ use crate::common::{self, Bench};
 
 const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 /// Strategies with several blocks per instance.
-const TOGETHER: [Strategy; 5] = [
+const TOGETHER: [Strategy; 4] = [
     Strategy::Barrier(Scope::Cluster(8)),
     Strategy::Barrier(Scope::Cluster(16)),
-    Strategy::Barrier(Scope::Team(9)),
-    Strategy::Barrier(Scope::Team(88)),
+    Strategy::Barrier(Scope::Team(264)),
     Strategy::Barrier(Scope::Grid),
 ];
 /// Largest estimated time of a candidate that runs, in seconds. Slower ones follow cycles of single
