@@ -239,6 +239,9 @@ class _Memory:
 
 def _overlap(to, array):
     """Returns whether two arrays share an element, or may, if that takes long to find out."""
+    if to.strides is array.strides is None:
+        first, second = sorted([to, array], key=lambda each: each.address)
+        return first.address + first.nbytes > second.address
     try:
         return np.shares_memory(_Memory(to), _Memory(array), max_work=OVERLAP_STEPS)
     except np.exceptions.TooHardError:
