@@ -223,20 +223,25 @@ def _copy_plan(to, array, axes, threads, stream):
 
 
 class _Memory:
-    """The elements of an adapted array, for NumPy, which only looks at their addresses."""
+    """The bytes of an adapted array, for NumPy, which only looks at their addresses."""
 
     def __init__(self, array):
+        # Not as elements of `itemsize` bytes: NumPy 2.1 reads elements of dtype void.
+        strides, axes = array.strides, [axis for axis, n in enumerate(array.shape) if n > 1]
         self.__array_interface__ = {
             "version": 3,
-            "typestr": f"|V{array.itemsize}",
-            "shape": array.shape,
-            "strides": array.strides,
+            "typestr": "|u1",
+            "shape": (*[array.shape[axis] for axis in axes], array.itemsize),
+            "strides": strides and (*[strides[axis] for axis in axes], 1),
             "data": (array.address, True),
         }
 
 
 def _overlap(to, array):
     """Returns whether two arrays share an element, or may, if that takes long to find out."""
+    if to.strides is array.strides is None:
+        first, second = sorted([to, array], key=lambda each: each.address)
+        return first.address + first.nbytes > second.address
     try:
         return np.shares_memory(_Memory(to), _Memory(array), max_work=OVERLAP_STEPS)
     except np.exceptions.TooHardError:
