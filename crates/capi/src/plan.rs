@@ -64,7 +64,7 @@ unsafe fn at<'a>(plan: *const PlanHandle) -> Result<&'a PlanHandle, Failure> {
 /// Creates a plan, and writes it to `plan`, or NULL on failure.
 ///
 /// # Safety
-/// The conditions of [`Desc::read`] and [`Desc::transpose`] must hold. `plan` must be NULL or writable.
+/// `desc` must be NULL or point to a descriptor whose arrays have `ndim` extents and axes. `plan` must be NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turntile_plan_create(
     desc: *const Desc,

@@ -116,10 +116,16 @@ fn rectangles(
             + run(e.cols, s.block_cols) * s.block_rows
             + run(e.rows, s.block_rows) * s.block_cols
     };
-    let lines = steps.map(|step| step.max(whole));
-    let choices = [steps, [lines[0], steps[1]], [steps[0], lines[1]], lines];
+    // Rectangles of whole cache lines, where rows and columns of the matrix are.
+    let line = |extent: usize, step: usize| {
+        if (extent * unit_bytes).is_multiple_of(LINE) { step.max(whole) } else { step }
+    };
+    let lines = [line(e.cols, steps[0]), line(e.rows, steps[1])];
+    let mut choices = vec![steps, [lines[0], steps[1]], [steps[0], lines[1]], lines];
+    choices.sort_unstable();
+    choices.dedup();
     let (need, have) = (e.rows * e.cols * unit_bytes, blocks * (shared_bytes + register_bytes));
-    let all = (1..=blocks).flat_map(|down| choices.map(|steps| (down, steps)));
+    let all = (1..=blocks).flat_map(|down| choices.iter().map(move |&steps| (down, steps)));
     let split = all.filter_map(cut).min_by_key(cost);
     Ok((split.ok_or(LowerError::OnChip { need, have })?, wide))
 }
