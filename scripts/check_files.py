@@ -94,7 +94,7 @@ class Tries:
             ended, now = ended + (child.returncode != 0), found
             left += self.remove_renaming(path)
             self.only(path.name)
-        return f"{self.kills} signals, {ended} of which ended it, {left} during the rename"
+        return f"{self.kills} signals: {ended} ended the command, {left} of these during the rename"
 
     def remove_renaming(self, path):
         """A kill during the rename leaves the new file under a temporary name. Returns the number of such files."""

@@ -19,7 +19,7 @@ use crate::file::{self, Locking};
 use crate::say::{note, shown};
 use crate::values::{Dtype, PatternArg, RawShape, byte_count, dtype, raw_shape, size, threads};
 
-/// How the work is done; the library chooses what is not set.
+/// Options of plan and execution. The library chooses a value for each option that is not set.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Advanced options")]
 pub struct Settings {
@@ -135,7 +135,7 @@ impl Sizes {
     }
 }
 
-/// Where the array is in its file, if the file is no .npy file.
+/// Location of the array in a file that does not have a .npy header.
 #[derive(Debug, Args)]
 pub struct Place {
     /// The input has no .npy header: --dtype and --shape describe the array
@@ -213,7 +213,7 @@ impl Files {
     }
 }
 
-/// How files are read.
+/// Options of all subcommands on files.
 #[derive(Debug, Args)]
 pub struct Common {
     /// Array of a .npz archive; repeat it for several, with -o DIR
@@ -225,7 +225,7 @@ pub struct Common {
     /// Memory limit, for example 2G; larger data is moved in blocks [default: 7/8 of the free memory]
     #[arg(long, value_name = "BYTES", value_parser = byte_count, allow_hyphen_values = true)]
     pub memory: Option<usize>,
-    /// What to do if another program has locked a file (flock)
+    /// Action if another program has locked a file (flock)
     #[arg(long, value_name = "WHAT", default_value = "wait", hide_default_value = true)]
     pub lock: Locking,
     /// Print only errors

@@ -106,7 +106,7 @@ Example:
     /// Store an array in the other memory order, as numpy.asfortranarray
     #[command(override_usage = "turntile reorder --order ORDER INPUT... (-o OUT | -i)")]
     Reorder(ReorderArgs),
-    /// Write each field of records to a .npy file of its own
+    /// Write each field of records to a separate .npy file
     #[command(after_help = "\
 Examples:
   turntile split events.npy --into columns

@@ -24,7 +24,7 @@ struct Job {
     input: PathBuf,
     /// Array of an archive.
     member: Option<String>,
-    /// Where the result goes: the input itself, another file, or `-`.
+    /// Destination of the result: the input itself, another file, or `-`.
     output: PathBuf,
 }
 

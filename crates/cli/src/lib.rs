@@ -11,7 +11,7 @@
 //! | `array`, `stored`, `npy`, `dtype`, `safetensors` | arrays, where a file stores one, and the headers that describe it |
 //! | `source`, `npz`, `sink` | what arrays are read from and written to |
 //! | `change`, `work`, `transfer` | read, permute, write: in memory or in blocks |
-//! | `split` | fields of records in files of their own |
+//! | `split` | fields of records in separate files |
 //! | `file` | files replaced atomically |
 //! | `plan`, `tune`, [`mod@bench`], [`measure`], [`device`] | plans by estimate and by measurement |
 //! | [`memory`] | memory in pages of a kind, and how much is free |
@@ -19,7 +19,8 @@
 //! | `pages` | shell completions and manual pages |
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong usage, 141 if the reader of standard output has left. Signals end the program as
-//! usual. In all these cases a file is the old one or the new one, whole; of several files, those that were reported are new.
+//! usual. In all these cases each file is the complete old one or the complete new one. If there are several files,
+//! those that were reported are new.
 
 mod args;
 mod array;

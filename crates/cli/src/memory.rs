@@ -80,7 +80,7 @@ pub(crate) fn less_the_command(memory: usize) -> usize {
     memory - (16 << 20).min(memory / 4)
 }
 
-/// Returns the least memory of which [`less_the_command`] leaves `need` bytes.
+/// Returns the smallest argument for which [`less_the_command`] returns at least `need` bytes.
 pub(crate) fn with_the_command(need: usize) -> usize {
     need.saturating_add((16 << 20).min(need.saturating_sub(1) / 3))
 }

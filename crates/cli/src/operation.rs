@@ -1,4 +1,4 @@
-//! What each subcommand does to an array: the shape and order of the result, and the permutation of the data in memory.
+//! Operations of the subcommands on an array: shape and order of the result, and the permutation of the data in memory.
 
 use anyhow::{Result, anyhow, bail, ensure};
 use turntile::Transpose;
@@ -7,7 +7,7 @@ use turntile::layout::Rearrangement;
 use crate::array::{Array, AxisOrder};
 use crate::values::{PatternArg, joined, permutation};
 
-/// What happens to the axes of an array.
+/// Change of the axes of an array.
 #[derive(Clone, Copy, Debug)]
 pub enum Axes<'a> {
     /// They are permuted as NumPy's transpose does, with `--axes` or without.
@@ -22,12 +22,12 @@ pub enum Axes<'a> {
     Keep,
 }
 
-/// What is done to an array.
+/// Operation on an array.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation<'a> {
     /// The subcommand.
     pub name: &'static str,
-    /// What happens to the axes.
+    /// Change of the axes.
     pub axes: Axes<'a>,
     /// Memory order of the result; `None` keeps the source's.
     pub order: Option<AxisOrder>,
@@ -36,7 +36,10 @@ pub struct Operation<'a> {
 impl Operation<'_> {
     /// Returns the memory order of a headerless source: that of the result, or for `reorder` the other one.
     pub fn raw_order(&self) -> Option<AxisOrder> {
-        self.order.map(|order| if self.name == "reorder" { order.other() } else { order })
+        self.order.map(|order| match self.axes {
+            Axes::Keep => order.other(),
+            _ => order,
+        })
     }
 
     fn rearrangement(&self, shape: &[usize]) -> Result<Rearrangement> {

@@ -1,4 +1,4 @@
-//! What a command did, for people or as JSON.
+//! Reports of completed commands, for people or as JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub struct Report {
     pub after: Array,
     /// Bytes of the data.
     pub bytes: usize,
-    /// How it was done, and how long it took.
+    /// Plan and times.
     pub done: Done,
 }
 

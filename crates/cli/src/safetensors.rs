@@ -21,7 +21,7 @@ const MAX_HEADER: u64 = 100_000_000;
 /// Bytes that hold the length of the header.
 const LENGTH: usize = 8;
 
-/// Name of the entry that is no tensor.
+/// Name of the only entry that does not describe a tensor.
 const METADATA: &str = "__metadata__";
 
 /// The header of a .safetensors file, and one of its tensors.

@@ -1,4 +1,4 @@
-//! Where a result goes: a new file, or standard output.
+//! Destinations of results: a new file, or standard output.
 
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -79,7 +79,7 @@ impl Sink {
     }
 }
 
-/// Explains an error of writing. A reader of standard output that has left is none.
+/// Adds the path to an error of writing. Returns [`BrokenPipe`] if the reader of standard output has left.
 fn unwritten(error: Error, path: &Path) -> Error {
     let is_pipe = |error: &io::Error| error.kind() == ErrorKind::BrokenPipe;
     match error.downcast_ref::<io::Error>() {

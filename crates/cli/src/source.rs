@@ -1,4 +1,4 @@
-//! What arrays are read from: a file, a member of an archive, standard input.
+//! Sources of arrays: a file, a member of an archive, standard input.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Seek, SeekFrom, StdinLock};

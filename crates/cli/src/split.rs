@@ -1,4 +1,4 @@
-//! `turntile split`: each field of the records of a file in a .npy file of its own, some records at a time.
+//! `turntile split`: writes each field of a file's records to a separate .npy file, in blocks of records.
 
 use std::fs;
 use std::io::Write;

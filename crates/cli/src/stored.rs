@@ -10,7 +10,7 @@ use crate::npy::Header;
 use crate::safetensors::TensorHeader;
 use crate::source::Source;
 
-/// What is stored before the data.
+/// Kind of the bytes before the data.
 #[derive(Debug)]
 enum Head {
     /// Bytes that say nothing of the array.
@@ -93,7 +93,7 @@ impl StoredArray {
         let row = row.context("the shape has more bytes than can be addressed")?;
         let shape = match row {
             _ if !is_unknown => known,
-            0 => bail!("-1 in --shape is ambiguous beside an extent of 0"),
+            0 => bail!("-1 in --shape is ambiguous if another extent is 0"),
             _ => {
                 let of =
                     if shape.len() == 1 { "an element" } else { "one index of the axis of -1" };

@@ -34,7 +34,7 @@ pub fn joined(numbers: impl IntoIterator<Item = impl ToString>, separator: &str)
     numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(separator)
 }
 
-/// What to plan for: a shape, or the array of a file.
+/// Subject of a plan: a shape, or the array of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A shape.
@@ -77,10 +77,10 @@ pub fn extents(text: &str) -> Result<Extents, String> {
     text.split(['x', 'X']).map(extent).collect()
 }
 
-/// Shape of a headerless array, of which one extent may be unknown (`None`, written -1).
+/// Shape of a headerless array. At most one extent is unknown (`None`, written -1).
 pub type RawShape = Vec<Option<usize>>;
 
-/// Parses a shape of which one extent may be -1.
+/// Parses a shape with at most one extent of -1.
 pub fn raw_shape(text: &str) -> Result<RawShape, String> {
     let extent = |text: &str| match text.trim() {
         "-1" => Ok(None),

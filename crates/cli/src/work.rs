@@ -67,7 +67,7 @@ pub struct Done {
     pub write: Duration,
     /// The plan, if it ran in memory.
     pub plan: Option<Transposer>,
-    /// How the data was moved in blocks, if it did not fit in memory.
+    /// Plan for a move in blocks, if the data did not fit in memory.
     pub blocks: Option<OutOfCore>,
     /// Number of files that `split` wrote.
     pub files: usize,
@@ -235,7 +235,7 @@ fn spooled(source: &mut Source, sink: &Sink, change: &Change, progress: &Progres
     let mut file = sink.scratch(bytes as u64)?;
     progress.bytes("reading", bytes);
     source.data((change.start, bytes, change.tail), |from| {
-        // No more than expected: surplus data is another error.
+        // Reads at most `bytes` bytes. Surplus data is a separate error.
         let from = &mut BufReader::with_capacity(COPIED, from.take(bytes as u64));
         copy(from, &mut file, bytes, progress)
     })?;

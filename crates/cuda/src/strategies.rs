@@ -125,7 +125,8 @@ fn on_chip(e: &Elementary, at: TargetParams, grid_bytes: usize) -> Vec<Strategy>
     found
 }
 
-/// Returns teams for instances of `bytes` bytes: as many as fit, one fewer, and two thirds, since tiles do not fill every block.
+/// Returns candidate numbers of teams for instances of `bytes` bytes: the maximum, one fewer, and two thirds of it, because tiles
+/// do not fill every block.
 fn teams(bytes: usize, instances: usize, kernel: TeamKernel, at: TargetParams) -> Vec<Strategy> {
     let least = bytes.div_ceil(kernel.shared_bytes(at.limits).max(1));
     let most = if instances < 2 { 0 } else { kernel.teams(least, instances, at.limits) };

@@ -12,7 +12,7 @@ pub struct Class {
     name: &'static str,
     /// Bytes of an element, unless others are asked for or a shape has its own.
     words: &'static [usize],
-    /// Each as `shape` parses it; before `*` how many there are, behind `@` bytes of an element of its own.
+    /// Shapes as `shape` parses them, each with an optional number of arrays before `*` and bytes of an element after `@`.
     shapes: &'static str,
 }
 

@@ -57,7 +57,7 @@ def in_layout(array, order):
 
 
 def strided(array, draw):
-    """The same elements in a larger array, with steps that may be negative."""
+    """Copies the elements to a strided view of a larger array. Steps may be negative."""
     steps = [draw(st.sampled_from([1, 2, -1, -3])) for _ in array.shape]
     whole = np.zeros([abs(step) * extent + 1 for step, extent in zip(steps, array.shape)], array.dtype)
     view = whole[(..., *(slice(None if step < 0 else 1, None, step) for step in steps))]

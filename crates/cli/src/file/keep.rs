@@ -110,7 +110,7 @@ mod attributes {
 
     /// Returns whether the file has an access list.
     pub fn has_access_list(file: &File) -> bool {
-        // An unknown answer counts as yes.
+        // If the attributes cannot be listed, the file may have one.
         names(file).map_or(true, |names| names.iter().any(|name| name == ACCESS_LIST))
     }
 

@@ -22,7 +22,7 @@ pub enum Locking {
     Off,
 }
 
-/// How the files of one change are locked.
+/// Lock mode for the files of one change.
 #[derive(Debug)]
 pub struct LockRequest {
     locking: Locking,

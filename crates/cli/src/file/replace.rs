@@ -179,8 +179,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let [path, output] = ["data", "output"].map(|name| directory.path().join(name));
         fs::write(&path, b"old").unwrap();
-        // As late as can be, of the same length, and with the time of the old contents: detected where the source is
-        // replaced, and where it stays.
+        // Writes right before the commit, with the same length and modification time. The change is detected with the source
+        // as target, and with another target.
         for output in [None, Some(&*output)] {
             // File times count in ticks of some milliseconds.
             thread::sleep(Duration::from_millis(20));
@@ -218,7 +218,7 @@ mod tests {
             fs::write(path.join("data"), b"old").unwrap();
         }
         let (source, new) = begun(&shared.join("data"), None);
-        // As another user can who may write where the directory is.
+        // Simulates another user with write access to the parent directory.
         fs::rename(&shared, &moved).unwrap();
         std::os::unix::fs::symlink(&victim, &shared).unwrap();
         refused(new, &source);
@@ -241,7 +241,7 @@ mod tests {
             let (source, new) = begun(&path, None);
             new.commit(Some(&source)).unwrap();
             assert_eq!(mode(&path), bits);
-            // A new file's are no wider, and never executable.
+            // A new file has at most these permissions, and is never executable.
             let output = directory.path().join(format!("output {k}"));
             let (source, new) = begun(&path, Some(&output));
             new.commit(Some(&source)).unwrap();

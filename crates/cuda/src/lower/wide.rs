@@ -19,15 +19,16 @@ const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
 const GRID_THREADS: usize = 512;
 const GRID_REGISTERS: usize = 88;
 
-/// Teams: blocks per multiprocessor, of which some read while others write, and threads per block (`kernels/grid_barrier.cu`,
-/// `kernels/grid_axes.cu`).
+/// Launch bounds of a kernel with teams (`kernels/grid_barrier.cu`, `kernels/grid_axes.cu`): blocks per multiprocessor, some of
+/// which read while others write, and threads per block.
 #[derive(Clone, Copy, Debug)]
 pub struct TeamKernel {
     per_unit: usize,
     pub threads: usize,
 }
 
-/// Teams for matrices. 4 blocks of 256 threads reached 61 to 73% of a copy, 2 of 512 60 to 72%, 5 and 6 less (H200, 2026-11).
+/// Teams for matrices. Medians over 8 shapes, % of a copy: 67 with 2 blocks of 512 threads, 66 with 3 of 384, 70 with 4 of 256, 70
+/// with 5 of 256 (H200, 2026-11-27).
 pub const MATRICES: TeamKernel = TeamKernel { per_unit: 4, threads: 256 };
 
 /// Teams for arrays whose axes are permuted: larger tiles have longer rows.
