@@ -1,11 +1,12 @@
 //! A new file until it replaces its target: written next to it without a name, synced, renamed.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use atomic_write_file::AtomicWriteFile;
+use tempfile::TempPath;
 
 use crate::error::On;
 use crate::file::keep;
@@ -15,7 +16,10 @@ use crate::say::{note, shown};
 /// A file that will replace its target. Dropped before the commit, it leaves nothing.
 #[derive(Debug)]
 pub struct NewFile {
-    file: AtomicWriteFile,
+    file: File,
+    /// Its temporary name, removed on drop; `None` while it has no name.
+    name: Option<TempPath>,
+    directory: Directory,
     target: Target,
 }
 
@@ -37,8 +41,9 @@ impl NewFile {
             (None, None) => 0o666,
             (None, Some(source)) => keep::mode_of_new(&source.file, &source.metadata),
         };
-        let file = create(&target.path, mode).on("create", &target.path)?;
-        let new = NewFile { file, target };
+        let directory = Directory::open(&target).on("open", &target.parent())?;
+        let (file, name) = directory.create(&target, mode).on("create", &target.path)?;
+        let new = NewFile { file, name, directory, target };
         match (&new.target.replaced, source) {
             (Some(old), _) => keep::keep(new.file(), &old.file, &old.metadata, new.path())?,
             (None, Some(source)) => keep::narrow(new.file(), &source.metadata, new.path())?,
@@ -50,7 +55,7 @@ impl NewFile {
 
     /// Returns the new file.
     pub fn file(&self) -> &File {
-        self.file.as_file()
+        &self.file
     }
 
     /// Returns the path of the target.
@@ -59,9 +64,13 @@ impl NewFile {
     }
 
     /// Syncs the new file and renames it over the target, if target and source are unchanged.
-    pub fn commit(self, source: Option<&Opened>) -> Result<()> {
-        let NewFile { file, target } = self;
-        file.as_file().sync_all().on("sync the new", &target.path)?;
+    pub fn commit(mut self, source: Option<&Opened>) -> Result<()> {
+        let target = &self.target;
+        self.file.sync_all().on("sync the new", &target.path)?;
+        let name = match self.name.take() {
+            Some(name) => name,
+            None => self.directory.link(&self.file, target).on("name the new", &target.path)?,
+        };
         // Checked last: only a write in the instant of the rename is missed.
         source.map_or(Ok(()), Opened::unchanged)?;
         if !target.is_unchanged() {
@@ -69,23 +78,96 @@ impl NewFile {
             let created = || anyhow!("{} {what}", shown(&target.path));
             return Err(if target.replaced.is_some() { changed(&target.path) } else { created() });
         }
-        file.commit().on("replace", &target.path)
+        let renamed = name.persist(self.directory.path_of(target)).map_err(|failed| failed.error);
+        renamed.on("replace", &target.path)?;
+        self.directory.sync().on("sync the directory of", &target.path)
     }
 }
 
-/// Creates a file next to `path` that has no name where the system supports that.
-fn create(path: &Path, mode: u32) -> io::Result<AtomicWriteFile> {
-    let mut options = AtomicWriteFile::options();
-    options.read(true);
+/// The directory of a target. On Linux its path leads through the open directory: it stays the same directory even if another
+/// takes the place of it.
+#[derive(Debug)]
+struct Directory {
+    path: PathBuf,
     #[cfg(unix)]
-    {
-        use atomic_write_file::unix::OpenOptionsExt;
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(mode).preserve_mode(false).preserve_owner(false);
+    file: File,
+}
+
+impl Directory {
+    fn open(target: &Target) -> io::Result<Self> {
+        let path = target.parent();
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsRawFd;
+            let file = File::open(&path)?;
+            let open = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+            Ok(Directory { path: if open.is_dir() { open } else { path }, file })
+        }
+        #[cfg(not(unix))]
+        Ok(Directory { path })
     }
+
+    fn path_of(&self, target: &Target) -> PathBuf {
+        self.path.join(target.path.file_name().unwrap_or_default())
+    }
+
+    /// Creates a file without a name where the system supports that, otherwise with a temporary one.
+    fn create(&self, target: &Target, mode: u32) -> io::Result<(File, Option<TempPath>)> {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if self.path.starts_with("/proc") {
+            use rustix::fs::{Mode, OFlags, openat};
+            use rustix::io::Errno;
+            let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+            match openat(&self.file, ".", flags, Mode::from_raw_mode(mode)) {
+                Err(Errno::OPNOTSUPP | Errno::ISDIR) => {}
+                opened => return Ok((opened?.into(), None)),
+            }
+        }
+        let prefix = prefix(target);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+        #[cfg(not(unix))]
+        let _ = mode;
+        let (file, name) = builder.tempfile_in(&self.path)?.into_parts();
+        Ok((file, Some(name)))
+    }
+
+    /// Gives an unnamed file a temporary name.
+    #[cfg(unix)]
+    fn link(&self, file: &File, target: &Target) -> io::Result<TempPath> {
+        use rustix::fs::{AtFlags, CWD, linkat};
+        use std::os::fd::AsRawFd;
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let link = |name: &Path| {
+            linkat(CWD, &*unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW).map_err(io::Error::from)
+        };
+        let prefix = prefix(target);
+        let linked = tempfile::Builder::new().prefix(&prefix).make_in(&self.path, link)?;
+        // Some file systems (btrfs) do not sync files without a name.
+        file.sync_data()?;
+        Ok(linked.into_temp_path())
+    }
+
     #[cfg(not(unix))]
-    let _ = mode;
-    options.open(path)
+    fn link(&self, _: &File, _: &Target) -> io::Result<TempPath> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        self.file.sync_all()?;
+        Ok(())
+    }
+}
+
+/// Returns the beginning of the temporary name `.NAME.XXXXXX`.
+fn prefix(target: &Target) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(target.path.file_name().unwrap_or_default());
+    prefix.push(".");
+    prefix
 }
 
 /// Creates a file of `bytes` bytes without a name in the target's directory, or in TMPDIR if there is no target.
