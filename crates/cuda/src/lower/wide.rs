@@ -97,10 +97,13 @@ fn rectangles(
     let on_lines = |extent: usize, part: usize| {
         part >= extent || [extent, part].iter().all(|n| (n * unit_bytes).is_multiple_of(LINE))
     };
-    let cut = |(down, [col_step, row_step]): (usize, [usize; 2])| {
-        let across = blocks / down;
-        let block_rows = e.rows.div_ceil(down).next_multiple_of(row_step);
-        let block_cols = e.cols.div_ceil(across).next_multiple_of(col_step);
+    let cost = |[block_rows, block_cols]: [usize; 2]| {
+        let run = |extent, part| if on_lines(extent, part) { 64 } else { 128 };
+        2 * block_rows * block_cols * unit_bytes
+            + run(e.cols, block_cols) * block_rows
+            + run(e.rows, block_rows) * block_cols
+    };
+    let fit = |[block_rows, block_cols]: [usize; 2]| {
         let row_bytes = block_cols * unit_bytes;
         let pitch = pitch(row_bytes, granule);
         let most = shared_bytes / pitch / steps[1] * steps[1];
@@ -111,12 +114,6 @@ fn rectangles(
         let split = Split { down, across, block_rows, block_cols, pitch, shared_rows };
         (held && rest <= most).then_some(split)
     };
-    let cost = |s: &Split| {
-        let run = |extent, part| if on_lines(extent, part) { 64 } else { 128 };
-        2 * s.block_rows * s.block_cols * unit_bytes
-            + run(e.cols, s.block_cols) * s.block_rows
-            + run(e.rows, s.block_rows) * s.block_cols
-    };
     // Rectangles of whole cache lines, where rows and columns of the matrix are.
     let line = |extent: usize, step: usize| {
         if (extent * unit_bytes).is_multiple_of(LINE) { step.max(whole) } else { step }
@@ -126,8 +123,21 @@ fn rectangles(
     choices.sort_unstable();
     choices.dedup();
     let (need, have) = (e.rows * e.cols * unit_bytes, blocks * (shared_bytes + register_bytes));
-    let all = (1..=blocks).flat_map(|down| choices.iter().map(move |&steps| (down, steps)));
-    let split = all.filter_map(cut).min_by_key(cost);
+    let (mut split, mut least) = (None, usize::MAX);
+    for down in 1..=blocks {
+        let (rows, cols) = (e.rows.div_ceil(down), e.cols.div_ceil(blocks / down));
+        for &[col_step, row_step] in &choices {
+            // Steps are powers of two.
+            let block =
+                [(rows, row_step), (cols, col_step)].map(|(n, step)| (n + step - 1) & !(step - 1));
+            let cost = cost(block);
+            if cost < least
+                && let Some(fitting) = fit(block)
+            {
+                (split, least) = (Some(fitting), cost);
+            }
+        }
+    }
     Ok((split.ok_or(LowerError::OnChip { need, have })?, wide))
 }
 
