@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import math
 import statistics
 
 # The share of a copy, in percent, that a class is built to reach, by bytes of an element.
@@ -19,16 +20,12 @@ GOALS = {
 # Rows of the README's table: what it is, file of the results, file of the peers, shape, axes, bytes of an element.
 FIRST = [
     ("square", "transpositions", "peers", "16384x16384", "", 4),
-    ("held on chip", "transpositions", "peers", "7200x1800", "", 4),
+    ("fits on chip", "transpositions", "peers", "7200x1800", "", 4),
     ("sides with common divisors", "transpositions", "peers", "19968x12032", "", 4),
     ("prime sides", "transpositions", "peers", "16381x20011", "", 4),
-    ("structures of 8 to arrays", "transpositions", "peers", "10000000x8", "", 4),
-    ("3 arrays to structures", "transpositions", "peers", "3x10000000", "", 4),
-    ("256 matrices of 2-byte elements", "transpositions", "peers", "256 of 2048x1408", "", 2),
-    ("axes reversed", "permutations", "permutation_peers", "512x640x1024", "2-1-0", 4),
+    ("array of structures to structure of arrays", "transpositions", "peers", "10000000x8", "", 4),
     ("a cube reversed", "permutations", "permutation_peers", "704x704x704", "2-1-0", 4),
-    ("NCHW to NHWC", "permutations", "permutation_peers", "64x256x112x112", "0-2-3-1", 4),
-    ("102 GB on a card of 141", "huge", None, "160000x160000", "", 4),
+    ("102 GB on a GPU with 141 GB", "huge", None, "160000x160000", "", 4),
 ]
 
 
@@ -125,6 +122,10 @@ def first(rows, missing):
     raise SystemExit(f"the README's table: {missing}")
 
 
+def megabytes(count):
+    return f"{count / 1e6:.2f}" if 0 < count < 1e7 else f"{count / 1e6:.0f}"
+
+
 def readme(base):
     folder, rows = base / "h200", []
     for what, ours, peers, wanted, order, size in FIRST:
@@ -136,9 +137,10 @@ def readme(base):
             return same(other) if order else key(other) == key(row)
         peer = first(filter(same_peer, read(folder, peers + ".csv")), f"{peers}.csv has no {wanted} {order}") if peers else None
         rows.append((
-            what, wanted.replace("x", " x ") + (f", axes {axes(row)}" if order else ""), route(row), row["passes"],
+            what, wanted.replace("x", " x ") + (f", axes {axes(row)}" if order else ""),
+            megabytes(size * math.prod(map(int, wanted.split("x")))), megabytes(int(row["workspace_bytes"])),
             number(row["gb_per_s"]), number(row["percent_of_copy"]),
-            *([ratio(row, peer, name, 1) for name in ("torch", "compile", "xla")] if peer else ("no memory for it", "", "")),
+            *([ratio(row, peer, name, 1) for name in ("torch", "compile", "xla")] if peer else ("out of memory", "", "")),
         ))  # fmt: skip
     data = about(folder)
     used = {data["files"][ours + ".csv"]["date"] for _, ours, *_ in FIRST}
@@ -146,10 +148,10 @@ def readme(base):
     beside = read(folder, "peers.csv")
     than = lambda names: sum(any(float(ratio(row, row, name, 9) or 2) < 1 for name in names) for row in beside)
     slower = (
-        f"\nOf all {len(beside)} matrices measured, {than(['torch'])} take longer than PyTorch out of place, "
-        f"{than(['torch', 'compile', 'xla'])} longer than the fastest of the three.\n"
+        f"\nOf all {len(beside)} matrices measured, {than(['torch'])} are slower than PyTorch out of place, "
+        f"{than(['torch', 'compile', 'xla'])} slower than the fastest of the three.\n"
     )
-    head = ["what", "shape", "route", "passes", "GB/s", "% of a copy", "× PyTorch", "× torch.compile", "× XLA"]
+    head = ["float32 array", "shape", "MB", "extra MB", "GB/s", "% of a copy", "× PyTorch", "× torch.compile", "× XLA"]
     return when + table(head, rows) + slower
 
 
