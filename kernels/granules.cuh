@@ -6,7 +6,7 @@
 #pragma once
 #include "word.cuh"
 
-// Side of a tile in words, and threads per block, which moves two tiles: the fastest on an H200 (docs/lab/gpu.md). Two
+// Side of a tile in words, and threads per block, which moves two tiles: the fastest on an H200 (crates/lab/diary/gpu.md). Two
 // or more blocks share a multiprocessor and leave room for L1 cache, from which neighbouring tiles read shared lines.
 template <int W> struct GranuleShape;
 template <> struct GranuleShape<1> { enum : u32 { side = 208, threads = 512 }; };

@@ -61,7 +61,7 @@ def source(folder, *names):
     groups = {}
     for name in names:
         entry = about(folder)["files"][name]
-        link = f"[{name}](../benches/records/{folder.name}/{name})"
+        link = f"[{name}]({folder.name}/{name})"
         groups.setdefault(f"{entry['date']}, {entry['version']}, `{entry['by']}`.", []).append(link)
     lines = [f"- {', '.join(links)}: {rest}\n" for rest, links in groups.items()]
     return "\n" + "".join(lines)

@@ -16,7 +16,7 @@ pub struct Class {
     shapes: &'static str,
 }
 
-/// The shapes that `docs/results.md` reports of hosts: every class of them.
+/// The shapes that `benches/records/results.md` reports of hosts: every class of them.
 pub static HOST: [Class; 1] = [Class {
     name: "host",
     words: &[4],
@@ -26,7 +26,7 @@ pub static HOST: [Class; 1] = [Class {
                  8x1000000 500000x19 19x500000 250000x40 40x250000",
 }];
 
-/// The shapes that `docs/results.md` reports of GPUs, class by class.
+/// The shapes that `benches/records/results.md` reports of GPUs, class by class.
 pub static GPU: [Class; 7] = [
     Class {
         name: "thesis",

@@ -1,7 +1,7 @@
 //! Benchmarks one matrix shape per class on one thread of the host, and a copy of the same size:
 //! `cargo bench --bench host`.
 //!
-//! Short runs on default pages, to detect changes. The figures of `docs/results.md` come from
+//! Short runs on default pages, to detect changes. The figures of `benches/records/results.md` come from
 //! `turntile-lab bench`.
 
 use std::hint::black_box;

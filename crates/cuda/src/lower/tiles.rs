@@ -209,7 +209,7 @@ pub struct CubeTiles {
     entries: [&'static str; 2],
 }
 
-/// Returns the tiles for words of `word` bytes: in registers, then over clusters (docs/lab/gpu.md, "Cubes over clusters").
+/// Returns the tiles for words of `word` bytes: in registers, then over clusters (crates/lab/diary/gpu.md, "Cubes over clusters").
 pub fn cube_tiles(word: usize) -> impl Iterator<Item = CubeTiles> {
     let [alone, side] = match word {
         1 | 2 => [32, 64],

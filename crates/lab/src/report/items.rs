@@ -93,7 +93,7 @@ mod tests {
     /// (`turntile-lab report --draw --out FOLDER` draws them anew).
     #[test]
     fn committed_tables_have_verdicts_and_pictures() {
-        let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report");
+        let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("report");
         let mut drawn = 0;
         for folder in ["h200", "host"].map(|name| reports.join(name)) {
             for item in all() {
