@@ -156,7 +156,7 @@ class Tries:
             ended, between, states = ended + (child.returncode != 0), between + (any(changed) and not all(changed)), found
             sum(map(self.remove_renaming, paths))
             self.only(*names)
-        return f"{self.kills // 2} signals, {ended} of which ended it, {between} after a file or two"
+        return f"{self.kills // 2} signals, {ended} ended the command, {between} of them after a file or two"
 
     def streams(self):
         import pty
@@ -194,7 +194,7 @@ class Tries:
             assert names and "fsync" in made[: names[0]] and "fsync" in made[names[-1] :], made
 
     def refused(self):
-        """What the system refuses: the calls fail as they do at a quota, on a full disk, where no attribute can be set."""
+        """System calls that fail as at a quota, on a full disk, and on file systems without attributes."""
         path, before, _ = self.pair(31, 17)
         try:
             os.setxattr(path, "user.note", b"mine")
@@ -226,7 +226,7 @@ class Tries:
             time.sleep(self.draw.random() * 0.15)
             with open(path, "r+b", buffering=0) as file:
                 os.pwrite(file.fileno(), words, begin + 4 * place)
-                # A file that another has taken the place of since it was opened is nobody's any more.
+                # If another file has replaced the opened one, the write is lost by design.
                 replaced = not os.path.samestat(os.fstat(file.fileno()), os.stat(path))
                 child.communicate()
                 times = os.fstat(file.fileno())
@@ -244,7 +244,7 @@ class Tries:
             assert child.returncode == 0 and before_rename <= 10, f"lost, exit {child.returncode}, {before_rename} ms before the rename"
             instant += 1
         assert instant <= 1, f"{instant} of 40 writes lost"
-        return f"40 writes, {detected} of which were detected, {instant} in the instant of the rename"
+        return f"40 writes, {detected} detected, {instant} in the instant of the rename"
 
     def loop(self):
         path, before, after = self.pair()
@@ -315,13 +315,13 @@ class Tries:
         cols = self.large_size // 4 // rows
         path, other = self.folder / "a.npy", self.folder / "b.npy"
         write(path, rows, cols, every=self.seeded)
-        # No holes in the copy: what is timed beside it writes every byte too.
+        # No holes in the copy: the command writes every byte too.
         ways = [("cp and sync", ["sh", "-c", f"cp --sparse=never '{path}' '{other}' && sync '{other}'"])]
         ways += [(f"--memory {memory}", [self.command, "transpose", path, "-o", other, "-q", "--memory", memory]) for memory in self.memories]
         seeds = "" if self.seeded == 1 else f", a row in {self.seeded} written and holes between"
         table = [f"{rows} x {cols}, {path.stat().st_size / 1e9:.1f} GB{seeds}", "| | seconds | GB/s | of cp | memory at the peak | bytes wrong |", "|---|---|---|---|---|---|"]
         best, peaks, wrong = {}, {}, {}
-        # In turns, so that other work of the machine slows all of them equally.
+        # Alternately, so that other work of the machine slows all of them equally.
         for turn in range(self.turns_of_large):
             for name, words in ways:
                 forget(path)
@@ -366,7 +366,7 @@ def forget(path):
     os.close(file)
 
 
-# A process of its own, small: the peak of one that is started counts that of the one which starts it.
+# A separate, small process: a process's peak memory includes that of the process that started it.
 MEASURE = """
 import resource, subprocess, sys, time
 start = time.monotonic()
@@ -394,7 +394,7 @@ def main():
     parser.add_argument("--folder", help="where to make files")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--bytes", type=lambda text: int(float(text)), default="4e9", help="of the large file, e.g. 40e9")
-    parser.add_argument("--memory", default="200M,2M", help="for the large file, one after the other")
+    parser.add_argument("--memory", default="200M,2M", help="for the large file, a comma between settings")
     parser.add_argument("--seeded", type=int, default=1, help="write one row in so many of the large file, leave holes between")
     parser.add_argument("--sampled", type=int, default=0, help="rows of the large result to compare, drawn; 0 are all")
     parser.add_argument("--turns", type=int, default=3, help="how often each is timed; the shortest time counts")

@@ -31,7 +31,7 @@ PLAIN = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "g", "F", "D", "G", "S5"
 # 8-bit floats of other packages, which NumPy writes and does not read: it is shown others of as many bytes.
 SMALL = re.compile(r"(['\"][<>|=]?)f1(['\"])")
 SHAPES = [(2, 3), (4,), (), (0, 5), (3, 0), (1, 2, 3), (2, 3, 1, 2)]
-# What is put in place of some characters, or between.
+# Text that replaces characters, or is inserted between them.
 PIECES = list("0123456789-+LxbOoefMUSV<>|=[](){},.:'\" \t\n#_\\") + ["True", "None", "()", "(2,)", "0x", "f8", "<f4", "shape", "M8[s]", "99999999999"]
 
 
@@ -43,7 +43,7 @@ def random_dtype(draw, depth=0):
             named = name if draw.random() < 0.8 else (f"title of {name}", name)
             shape = draw.choice([(), (), (2,), (2, 3), (1,)])
             kind = random_dtype(draw, depth + 1)
-            # Arrays of arrays, each of which stays apart in the header.
+            # Nested arrays, which the header lists level by level.
             for _ in range(draw.choice([0, 0, 0, 1, 2])):
                 kind = np.dtype((kind, draw.choice([(2,), (1, 2)])))
             fields.append((named, kind, shape))

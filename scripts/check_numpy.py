@@ -121,7 +121,7 @@ def encodable(dtype, version):
 
 
 def difference(got, want):
-    """What differs between two files, or nothing."""
+    """Returns the difference between two files, or nothing."""
     if (got.version, got.descr, got.shape, got.fortran) != (
         want["version"], want["descr"], want["shape"], want["fortran"],
     ):  # fmt: skip
@@ -322,7 +322,7 @@ def main():
             if not encodable(dtype, version):
                 version = (3, 0)
             data = example(dtype, shape, number)
-            # As items without a type, so that NumPy moves bytes and interprets none.
+            # Untyped items, so that NumPy only moves bytes.
             items = np.frombuffer(data, dtype=f"V{dtype.itemsize}")
             array = items.reshape(shape, order="F" if fortran else "C")
             order = "F" if fortran else "C"

@@ -22,7 +22,7 @@ except ImportError:
 
 
 def line(start, count, first, step):
-    """So many elements from one on, each of which encodes its place: multiples of `step`, mixed with those of the other axis."""
+    """Returns `count` elements that encode their positions: multiples of `step`, mixed with those of the other axis."""
     if np is not None:
         places = np.arange(count, dtype=np.uint64) * np.uint64(step)
         return ((places ^ np.uint64(start * first)) & np.uint64(0xFFFFFFFF)).astype("<u4").tobytes()

@@ -19,7 +19,7 @@ def host(base):
 
 
 def choices(folder, name):
-    """Of a draw: choices within 10% of the best measured, of how many, their mean over it and the worst."""
+    """Returns, for a draw, the choices within 10% of the best measured, their number, the mean excess and the worst."""
     of = [float(row["chosen_over_best"]) for row in read(folder, name) if row["chosen_over_best"]]
     mean = math.exp(sum(map(math.log, of)) / len(of))
     return f"{sum(over <= 1.1 for over in of)} of {len(of)}", f"{mean:.3f}", f"{max(of):.2f}"
@@ -87,7 +87,7 @@ def imatcopy(base):
 
 
 def host_steering(base):
-    """Rows a pitch apart: an access to a column's lines, beside rows a line further apart and other lines of the same pages."""
+    """Rows a pitch apart: accesses to a column's lines, compared with rows one line further apart and with other lines of the same pages."""
     folder, times = base / "cpu-epyc-milan", {}
     for row in read(folder, "steering.csv"):
         key = int(row["pitch"]), f"{row['form']} {row['places']}", row["walk"]

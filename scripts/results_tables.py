@@ -57,7 +57,7 @@ def machine(folder):
 
 
 def source(folder, *names):
-    """Where the figures of a table are from: files, date, version, command."""
+    """Returns the source of a table: files, date, version, command."""
     groups = {}
     for name in names:
         entry = about(folder)["files"][name]
@@ -79,7 +79,7 @@ def number(text, digits=0):
 
 
 def speed(text):
-    """Three digits, no more than are measured."""
+    """Returns three digits."""
     return f"{float(text):.{1 if float(text) < 30 else 0}f}"
 
 
@@ -106,7 +106,7 @@ def span(values, digits=0):
 
 
 def ratio(row, peer, name, digits=2):
-    """How many times as fast as a peer; nothing where it was not measured."""
+    """Returns the speed relative to a peer; empty if that was not measured."""
     other = (peer or {}).get(f"{name}_gb_per_s", "")
     own = row.get("gb_per_s") or row.get("turntile_gb_per_s")
     return f"{float(own) / float(other):.{digits}f}" if other not in ("", "-") else ""
@@ -163,7 +163,7 @@ def h200_classes(base):
     folder, rows = base / "h200", []
     peers = {key(row): row for row in read(folder, "peers.csv")}
     for row in read(folder, "transpositions.csv"):
-        # Tiny matrices time the launch alone.
+        # Tiny matrices only time the launch.
         if row["class"] == "tiny":
             continue
         beside = [ratio(row, peers.get(key(row)), name) for name in ("torch", "compile", "xla", "geam")]
@@ -351,7 +351,7 @@ def h200_python(base):
             told("torch", "out of place"), told("cupy", "out of place"),
             beside("turntile", "in place"), beside("torch", "out of place"),
         ))  # fmt: skip
-    head = ["array", "axes", "`transpose`", "`out=`", "PyTorch", "CuPy", "MB beside: in place", "PyTorch"]
+    head = ["array", "axes", "`transpose`", "`out=`", "PyTorch", "CuPy", "extra MB: in place", "PyTorch"]
     return table(head, rows) + source(folder, "python_compare.csv")
 
 
@@ -366,7 +366,7 @@ def h200_rearrange(base):
 
 
 def bench_table(folder, name):
-    """A record of `turntile-lab bench` as it is."""
+    """Returns a record of `turntile-lab bench`, unchanged."""
     rows = [(
         shape(row), row["elem_bytes"], route(row), speed(row["gb_per_s"]), number(row["percent_of_copy"]), row["workspace_bytes"],
     ) for row in read(folder, name)]  # fmt: skip
@@ -382,7 +382,7 @@ def h200_more(base):
 
 
 def h200_on_chip_axes(base):
-    """The chosen plan of each problem in words, beside the best of two passes."""
+    """Returns the chosen plan of each problem and the best plan of two passes."""
     folder, by = base / "h200", {}
     for row in read(folder, "on_chip_axes.csv"):
         of = by.setdefault((row["shape"], axes(row)), {})

@@ -1,4 +1,4 @@
-"""A picture: SVG with the report's style, shapes by name and nothing that depends on where it is drawn."""
+"""A picture: SVG with the report's style, shapes by name, the same on every machine."""
 
 import pathlib
 from xml.sax.saxutils import escape
@@ -15,7 +15,7 @@ def number(value):
 
 
 class Picture:
-    """Shapes one after the other; `height` may be set when everything is drawn."""
+    """A list of shapes; `height` may be set after drawing."""
 
     def __init__(self, title, desc, height, width=WIDTH):
         self.title, self.desc, self.width, self.height = title, desc, width, height

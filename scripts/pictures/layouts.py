@@ -18,7 +18,7 @@ def strip(picture, x, y, memory, extents, axes, side, high):
         for first in range(0, len(memory), width):
             name, value = NAMES[axis], index(memory[first], axis)
             assert all(index(element, axis) == value for element in memory[first : first + width])
-            # Indices of an axis are told apart by how strong the colour is.
+            # The strength of the colour shows the index along an axis.
             tint = 0.45 + 0.55 * value / max(extents[axis] - 1, 1)
             spot = (x + first * side, y + level * high)
             picture.rect(*spot, width * side, high, f"t{HUES[name]} edge", f' rx="3" fill-opacity="{tint:.2f}"')
@@ -28,7 +28,7 @@ def strip(picture, x, y, memory, extents, axes, side, high):
 
 
 def bands(picture, x, y, to_y, before, after, side, run, hue):
-    """From where each run lies before a pass to where it lies after it."""
+    """Connects each run's position before a pass to its position after it."""
     place = {element: at for at, element in enumerate(after)}
     for first in range(0, len(before), run):
         to = place[before[first]]
@@ -61,7 +61,7 @@ def axes():
     bands(picture, left, tops[1] + 4 * high + 2, tops[2] - 2, first, second, side, 1, tile)
     words = [
         ("pass 1", "100!: runs of d go to their places, whatever the order of the other axes"),
-        ("pass 2", "010!: each b x d matrix is transposed where it lies"),
+        ("pass 2", "010!: each b x d matrix is transposed in place"),
     ]
     for top, (head, rest) in zip(tops[1:], words):
         at = top - gap / 2 + 4
@@ -95,7 +95,7 @@ def layouts():
         (
             memory,
             "AoS: array of structures",
-            "(8, 3): structure after structure. x of neighbours lies three places apart.",
+            "(8, 3): structure after structure. x of neighbours is three places apart.",
         ),
         (
             asta,
@@ -114,7 +114,7 @@ def layouts():
                 picture.rect(left + place * side + 1.5, top + 1.5, side - 3, high - 3, "frame", ' rx="3"')
         if n < 2:
             picture.arrow(left + 24 * side / 2, top + high + 6, left + 24 * side / 2, top + high + 32)
-            step = ["010!: each 4 x 3 tile transposed where it lies", "100!: runs of four moved across a 2 x 3 matrix"][
+            step = ["010!: each 4 x 3 tile transposed in place", "100!: runs of four moved across a 2 x 3 matrix"][
                 n
             ]
             picture.text(left + 12 * side + 14, top + high + 23, step, "note")

@@ -1,4 +1,4 @@
-"""Where elements go, as docs/notation.md and docs/algorithm.md say; every picture's cells are computed by these."""
+"""Index maps, as in docs/notation.md and docs/algorithm.md ; every picture's cells are computed by them."""
 
 from math import prod
 
@@ -24,7 +24,7 @@ def cycles(dest, length):
 
 
 def axes(extents, order):
-    """The place of an element of a row-major array whose axes are brought into another order; axis i of the result is
+    """The place of an element of a row-major array whose axes are permuted; axis i of the result is
     axis order[i]."""
     result = [extents[axis] for axis in order]
 
@@ -72,7 +72,7 @@ class Slots:
                 yield up(column * self.rows, self.slot) + start // self.slot + place - up(column * rows, self.slot)
 
     def gathered(self):
-        """What each place of memory holds after the first pass: the element's place before it."""
+        """Returns the element at each position after the first pass, by its position before."""
         length = self.rows * self.cols
         ends = [k for final in self.finals() for k in range(final * self.slot, (final + 1) * self.slot) if k < length]
         return [k % self.rows * self.cols + k // self.rows for k in ends]

@@ -21,7 +21,7 @@ def cycles():
     hue = lambda k: next((1 + n for n, cycle in enumerate(long) if k in cycle), 8)
     picture = Picture(
         "A transposition is a permutation made of cycles: 5 x 3",
-        "A 5 x 3 matrix, the memory that it lies in with an arrow from each place to the place where its element "
+        "A 5 x 3 matrix, its memory with an arrow from each place to the place where its element "
         "goes, and the 3 x 5 result. Two cycles of six elements and three elements that stay.",
         456,
     )
@@ -83,7 +83,7 @@ def square_tiles():
     hue = lambda k: 1 + k // cols
     picture = Picture(
         "Square tiles: any two sides with a common divisor, in two passes",
-        "A 4 x 6 matrix whose colours are its rows; the same after its 2 x 2 tiles are transposed where they lie; and "
+        "A 4 x 6 matrix whose colours are its rows; the same after its 2 x 2 tiles are transposed in place; and "
         "after runs of two elements have moved to their places, which makes the 6 x 4 transpose.",
         392,
     )
@@ -111,7 +111,7 @@ def square_tiles():
         lefts[1],
         top + 4 * side + 26,
         [
-            "tiles transposed where they lie",
+            "tiles transposed in place",
             "0210!: each 2 x 2 tile by itself,",
             "on chip. Runs of two are now in",
             "the order of the result.",

@@ -9,7 +9,7 @@ STILL, MOVE, LAST = 1.5, 1.3, 3.0
 
 
 def places():
-    """What memory holds at first, after the tiles, and after each cycle of runs; and the runs of each cycle."""
+    """Returns the memory at first, after the tiles, and after each cycle of runs; and the runs of each cycle."""
     high, wide = ROWS // TILE, COLS // TILE
     start = list(range(ROWS * COLS))
     tiles = maps.moved(start, maps.axes((high, TILE, wide, TILE), (0, 3, 2, 1)))
@@ -58,10 +58,10 @@ def shown(name, step, steps, time):
 
 def transposition():
     steps, cycles = places()
-    steps.append(steps[-1])  # What is left to do is to read it otherwise.
+    steps.append(steps[-1])  # The last step only reads it differently.
     count, time = ROWS * COLS, Time(len(steps) - 1)
     picture = Picture(
-        "A 4 x 6 matrix, transposed in the memory that it lies in",
+        "A 4 x 6 matrix, transposed in its own memory",
         "Twenty-four coloured elements in a strip of memory and as a matrix. First each 2 x 2 tile is transposed where it "
         "lies, then runs of two follow the cycles of a permutation, and memory holds the 6 x 4 transpose.",
         350,
@@ -86,13 +86,13 @@ def transposition():
         (
             "A matrix of 4 rows and 6 columns",
             [
-                "It lies in memory row after row. A colour is a row,",
-                "a number the place where an element lay at first.",
+                "Stored row by row. A colour is a row,",
+                "a number an element's first position.",
             ],
         ),
         (
             "Pass 1: tiles",
-            ["Each 2 x 2 tile is transposed where it lies.", "Now runs of two are as the result has them."],
+            ["Each 2 x 2 tile is transposed in place.", "Now runs of two are as the result has them."],
         ),
     ]
     for n, cycle in enumerate(cycles):
@@ -101,13 +101,13 @@ def transposition():
             (
                 "Pass 2: whole runs go to their places",
                 [
-                    f"Cycle {n + 1} of {len(cycles)}: runs {names} of memory change places, the last",
+                    f"Cycle {n + 1} of {len(cycles)}: runs {names} of memory are permuted, the last",
                     "one goes where the first one was. Cycles can move at once.",
                 ],
             )
         )
     words.append(
-        ("Done: 6 rows of 4", ["The same memory, read four to a row:", "transposed, and nowhere was a second array."])
+        ("Done: 6 rows of 4", ["The same memory, read four to a row:", "transposed without a second array."])
     )
     for n, (head, rest) in enumerate(words):
         styles.append(shown(f"w{n}", n - 1, len(steps) - 1, time))

@@ -6,7 +6,7 @@ import pathlib
 from .drawing import Picture
 
 RECORDS = pathlib.Path(__file__).resolve().parents[2] / "benches/records/h200"
-#: Name of a row, and what tells it in the record.
+#: Name of a row, and its key in the record.
 MATRICES = [
     ("7200 x 1800", ("7200", "1800", "4", "1")),
     ("4096 x 4096", ("4096", "4096", "4", "1")),
@@ -86,7 +86,7 @@ ON = ".on { fill: #ffffff; }\n@media (prefers-color-scheme: dark) { .on { fill: 
 
 
 def copy(row):
-    """The copy that turntile was measured beside."""
+    """Returns the speed of the copy in the same run."""
     return 100 * float(row["turntile_gb_per_s"]) / float(row["percent_of_copy"])
 
 
@@ -104,7 +104,7 @@ def matrices():
     series = [("turntile, in place", 1), ("PyTorch, into a second buffer", 2), ("cuBLAS geam, into a second buffer", 3)]
     return drawn(
         "Transposing matrices on an NVIDIA H200",
-        "Bars of the speed of turntile in place, PyTorch and cuBLAS geam out of place, beside a copy, for ten matrices.",
+        "Bars of the speed of turntile in place, PyTorch and cuBLAS geam out of place, relative to a copy, for ten matrices.",
         rows,
         series,
         190,
@@ -122,7 +122,7 @@ def axes():
     series = [("turntile, in place", 1), ("PyTorch, into a second tensor", 2)]
     return drawn(
         "Permuting axes on an NVIDIA H200",
-        "Bars of the speed of turntile in place and of PyTorch out of place, beside a copy, for eight orders of axes.",
+        "Bars of the speed of turntile in place and of PyTorch out of place, relative to a copy, for eight orders of axes.",
         rows,
         series,
         250,

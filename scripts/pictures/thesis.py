@@ -8,7 +8,7 @@ from .matrices import panel
 
 # A warp, and the banks and locks of the thesis's card.
 WARP, BANKS, LOCKS = 32, 32, 1024
-# Work-items of it that there is room for.
+# Work-items that are drawn.
 SHOWN = 20
 
 
@@ -24,7 +24,7 @@ def four_stage():
     hue = lambda k: 1 + k // cols
     picture = Picture(
         "Four stages (thesis, figures 4.7 and 4.8): 4 x 6 with m = 2, n = 3",
-        "A 4 x 6 matrix; super-elements of three moved within panels of two rows, so that tiles lie together; each 2 x 3 "
+        "A 4 x 6 matrix; super-elements of three moved within panels of two rows, so that tiles are contiguous; each 2 x 3 "
         "tile transposed by itself; whole tiles moved; super-elements of two moved within panels of the 6 x 4 result.",
         470,
     )
@@ -42,7 +42,7 @@ def four_stage():
         picture.arrow(left + width * side + 10, top + 54, to - 10, top + 54)
         picture.text((left + width * side + to) / 2, top + 44, f"stage {stage}", "head", "middle")
     panel(picture, lefts[0], top + 130, ["4 rows of 6", "A colour is a row of the", "matrix, a box what moves", "as one. Gaps part panels", "and tiles."])
-    panel(picture, lefts[1], top + 244, ["stage 1, 0100!", "Super-elements of", "n = 3 in each panel:", "tiles lie together."])
+    panel(picture, lefts[1], top + 244, ["stage 1, 0100!", "Super-elements of", "n = 3 in each panel:", "tiles are contiguous."])
     panel(picture, lefts[2], top + 340, ["stage 2, 0010!", "Each tile by", "itself (4.8)."])
     panel(picture, lefts[3], top + 340, ["stage 3, 1000!", "Whole tiles, as", "super-elements of 6."])
     panel(picture, lefts[4], top + 180, ["stage 4, 0100!", "Super-elements of", "m = 2: 6 rows of 4."])
@@ -97,7 +97,7 @@ def super_elements():
     hue = lambda k: 1 + k // warp
     picture = Picture(
         "A warp moves a super-element (thesis, figure 4.14): 20 elements by 8 work-items",
-        "A super-element of 20 elements in memory; three rounds of eight work-items, of which the last has four idle ones; "
+        "A super-element of 20 elements in memory; three rounds of eight work-items, the last with four idle ones; "
         "the elements in shared memory; and the super-element at its new place.",
         330,
     )
