@@ -1,4 +1,4 @@
-//! What the repository's documents say of the planner.
+//! Compares the repository's documents with the planner.
 
 use turntile_plan::routes::{ROUTES, RouteSpec};
 

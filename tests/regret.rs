@@ -11,7 +11,7 @@ use std::sync::Arc;
 use turntile::plan::{CpuDevice, GpuDevice, Plan, Planner, Problem, TileSize};
 use turntile_plan::{Device, PhaseRecipe, Recipe};
 
-/// A choice this much slower than the best is a miss, and so many of all may be.
+/// A choice this much slower than the best is a miss, and this share of all may be misses.
 const REGRET: f64 = 1.10;
 const MISSES: f64 = 0.05;
 

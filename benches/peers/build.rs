@@ -1,4 +1,4 @@
-//! Names the libraries of the features that are on; where they lie is the linker's to find.
+//! Links the libraries of the enabled features; the linker finds them.
 
 fn main() {
     for (feature, library) in [

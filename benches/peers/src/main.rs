@@ -87,7 +87,7 @@ const PEERS: &[Peer] = &[
     Peer { name: "MKL", wide: false, threaded: false, prepare: |_, _| Box::new(foreign::mkl) },
 ];
 
-/// Runs of each, of which the median counts.
+/// Runs per library; the median counts.
 const RUNS: usize = 7;
 
 fn main() {

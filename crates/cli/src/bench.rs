@@ -39,7 +39,7 @@ pub(crate) struct BenchArgs {
     /// Write the result to another buffer
     #[arg(long)]
     out_of_place: bool,
-    /// Runs of each, of which the median counts [default: 7, on a GPU 21]
+    /// Runs per shape; the median counts [default: 7, on a GPU 21]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     runs: Option<NonZeroUsize>,
     /// Print as CSV

@@ -15,14 +15,14 @@ use turntile_plan::tuner::median;
 use crate::device::BenchDevice;
 use crate::memory::{AnonymousMap, Pages};
 
-/// How it is measured.
+/// Settings of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
     /// Threads of a host; all unless said.
     pub threads: Option<NonZeroUsize>,
     /// The pages of a host's memory.
     pub pages: Pages,
-    /// Runs of each, of which the median counts: 7 on a host and 21 on a GPU unless said.
+    /// Number of runs; the median counts. Default: 7 on a host, 21 on a GPU.
     pub runs: Option<NonZeroUsize>,
 }
 
@@ -33,19 +33,19 @@ impl How {
     }
 }
 
-/// What was measured; times are medians.
+/// Result of a measurement; times are medians.
 pub struct Figures {
-    /// Bytes beside the data.
+    /// Bytes of workspace.
     pub workspace_bytes: usize,
-    /// Of a run.
+    /// Seconds per run.
     pub seconds: f64,
-    /// For each byte copied.
+    /// Seconds per byte of a copy.
     pub copy_seconds_per_byte: f64,
     /// To make the plan again once the device is known and the kernels are loaded.
     pub planning: Duration,
     /// The host's share of a run on a GPU: what it takes to queue it.
     pub queueing: Option<Duration>,
-    /// What ran.
+    /// Plan that ran.
     pub plan: Plan,
 }
 
@@ -65,7 +65,7 @@ pub fn gb_per_s(bytes: f64, seconds: f64) -> f64 {
     2.0 * bytes / seconds / 1e9
 }
 
-/// How long planning takes: the median of five times.
+/// Returns the median time of five plannings.
 fn planning<T, E>(plan: impl Fn() -> Result<T, E>) -> Result<Duration, E> {
     let time = |_| {
         let start = Instant::now();
@@ -177,7 +177,7 @@ fn compare(problem: &Problem, turned: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Fills an element with its number, or as much of it as fits.
+/// Fills an element with its number, or its low bytes if it does not fit.
 pub fn fill(number: usize, element: &mut [u8]) {
     // Multiplied by an odd number whose upper bits depend on all lower ones.
     let bytes = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();

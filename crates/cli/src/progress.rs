@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two frames.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// The progress of a command. Silent when not wanted, or when standard error is no terminal.
+/// The progress of a command. Silent on request, and if standard error is not a terminal.
 pub struct Progress(Option<Shown>);
 
 struct Shown {
@@ -59,7 +59,7 @@ impl Progress {
         self.phase("{pos}/{len} passes {elapsed}", what, Some(total));
     }
 
-    /// Begins a phase of so many items, each with a name.
+    /// Begins a phase of `total` items with names.
     pub fn items(&self, what: &'static str, total: usize) {
         self.phase("{pos}/{len} {msg} {elapsed}", what, Some(total));
     }
@@ -76,7 +76,7 @@ impl Progress {
         }
     }
 
-    /// Runs what prints, while the bar is away.
+    /// Hides the bar and runs `print`.
     pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match self {
             Progress(Some(shown)) => shown.bar.suspend(print),
@@ -98,7 +98,7 @@ impl Progress {
         bar.reset();
     }
 
-    /// Says how much of the phase is done.
+    /// Sets the finished part of the phase.
     pub fn set(&self, done: usize) {
         if let Progress(Some(shown)) = self {
             shown.bar.set_position(done as u64);

@@ -18,7 +18,7 @@ use crate::work::Done;
 /// Bytes from which on a speed is printed: below, a call's own time counts.
 const TIMED: usize = 1 << 20;
 
-/// What a command did.
+/// Outcome of a command.
 #[derive(Debug)]
 pub struct Report {
     /// The subcommand.

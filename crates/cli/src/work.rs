@@ -56,7 +56,7 @@ fn of_memory(error: Error, path: &Path, data: usize) -> Error {
     )
 }
 
-/// What was done.
+/// Outcome of the work.
 #[derive(Debug, Default)]
 pub struct Done {
     /// Time to read the data.

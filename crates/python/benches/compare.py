@@ -1,4 +1,4 @@
-"""In place beside out of place on a GPU: time, speed and peak memory, by PyTorch and CuPy.
+"""Compares in place with out of place on a GPU: time, speed and peak memory, by PyTorch and CuPy.
 
     compare.py [--runs N] [--output FILE.csv] [--quick]
     compare.py --rearrange [--runs N] [--output FILE.csv] [--quick]
@@ -103,7 +103,7 @@ def peak(call):
 
 
 def per_call(call, times, done):
-    """Microseconds of one of so many calls."""
+    """Returns the microseconds per call, of `times` calls."""
     start = time.perf_counter()
     for _ in range(times):
         call()
@@ -119,7 +119,7 @@ def beside_transpose(array, split, pattern, sizes, axes, done, runs):
         call()
     done()
     times = max(1, min(SERIES[1], int(SERIES[0] * 1e6 / per_call(calls[0], 1, done))))
-    # Each is the first in turn.
+    # Each is the first one alternately.
     pairs = [[per_call(call, times, done) for call in calls[:: -1 if run % 2 else 1]][:: -1 if run % 2 else 1] for run in range(runs)]
     medians = [statistics.median(found) for found in zip(*pairs)]
     return *medians, statistics.median(after - before for before, after in pairs)
@@ -144,7 +144,7 @@ def main():
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--output", type=argparse.FileType("w"), default=sys.stdout)
     parser.add_argument("--quick", action="store_true", help="small shapes")
-    parser.add_argument("--rearrange", action="store_true", help="patterns beside transpose")
+    parser.add_argument("--rearrange", action="store_true", help="patterns compared with transpose")
     given = parser.parse_args()
     out = csv.writer(given.output)
     if given.rearrange:

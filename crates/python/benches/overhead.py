@@ -1,4 +1,4 @@
-"""What the package costs before any element moves: import, a call, the wheel.
+"""Measures the cost before any element moves: import, a call, the wheel.
 
     overhead.py [WHEEL]
 

@@ -1,4 +1,4 @@
-"""A 3-D FFT of an array that is cut into pencils over a grid of processes, in one buffer each, beside numpy.fft.fftn of the whole.
+"""A 3-D FFT of an array that is cut into pencils over a grid of processes, in one buffer each, compared with numpy.fft.fftn of the whole.
 
     mpirun -n 6 python fft_pencils.py [N0 N1 N2]
 """
@@ -16,7 +16,7 @@ def who(comm):
 
 
 def changes(shape, rows, over_0, over_1):
-    """Shape, axes, cut and communicator of both changes of a pencil of so many rows: axis 2 is cut in place of axis 1, then axis 1
+    """Returns shape, axes, cut and communicator of both changes of a pencil: axis 2 is cut in place of axis 1, then axis 1
     in place of axis 0."""
     rank, ranks = who(over_1)
     columns = shape[2] // ranks + (rank < shape[2] % ranks)

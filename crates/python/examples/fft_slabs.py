@@ -1,4 +1,4 @@
-"""A 3-D FFT of an array that is cut into slabs over processes, in one buffer each, beside numpy.fft.fftn of the whole.
+"""A 3-D FFT of an array that is cut into slabs over processes, in one buffer each, compared with numpy.fft.fftn of the whole.
 
     mpirun -n 4 python fft_slabs.py [N0 N1 N2]
 """

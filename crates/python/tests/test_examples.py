@@ -1,4 +1,4 @@
-"""The examples run; those for a GPU say so where there is none."""
+"""Runs the examples; those for a GPU report its absence."""
 
 import pathlib
 import subprocess

@@ -84,7 +84,7 @@ ALONE = 13
 
 
 def kind(error):
-    """Which of the faults einops reports."""
+    """Returns the number of the fault in FAULTS that the error of einops reports."""
     return next((k for k, (theirs, _) in enumerate(FAULTS) if re.search(theirs, str(error))), None)
 
 
@@ -112,7 +112,7 @@ def spelled(axes):
 
 @st.composite
 def patterns(draw, largest=4):
-    """A shape, a pattern and sizes, most of which fit."""
+    """Draws a shape, a pattern and sizes; usually they fit."""
     names = draw(st.lists(st.sampled_from(["a", "b", "c2", "d_d", "E", "height", "é"]), max_size=5, unique=True))
     extents = {name: draw(st.integers(0 if draw(st.integers(0, 9)) == 0 else 1, largest)) for name in names}
     left, right = side(draw, names), side(draw, draw(st.permutations(names)))

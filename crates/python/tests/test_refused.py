@@ -1,4 +1,4 @@
-"""What is refused: with which exception, in which words, and with the elements as they were."""
+"""Rejected arguments: exception, words, and unchanged elements."""
 
 import subprocess
 import sys

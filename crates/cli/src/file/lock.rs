@@ -11,7 +11,7 @@ use crate::error::On;
 use crate::file::is_unsupported;
 use crate::say::{note, shown};
 
-/// What to do about a file that another program has locked.
+/// Action if another program has locked a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Locking {
     /// Wait until it is unlocked
