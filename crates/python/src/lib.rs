@@ -9,6 +9,7 @@
 //! | `records` | record conversions |
 //! | `gpu` | plans for a GPU |
 //! | `distributed`, `distributed_gpu` | sharded arrays, whose ranks Python objects connect |
+//! | `jax`, `xla_ffi` | handlers of the custom call for XLA, and the structures of its interface |
 //! | `memory` | addresses as memory |
 //! | `moved` | whether an array's elements have moved |
 //! | `errors` | Python exceptions |
@@ -23,10 +24,12 @@ mod errors;
 mod file;
 mod gpu;
 mod host;
+mod jax;
 mod layout;
 mod memory;
 mod moved;
 mod records;
+mod xla_ffi;
 
 use pyo3::prelude::*;
 
@@ -47,6 +50,8 @@ mod _core {
     use crate::gpu::{CudaPlan, cuda_devices, device_of, is_capturing};
     #[pymodule_export]
     use crate::host::{HostPlan, Workspace, permute_if_small};
+    #[pymodule_export]
+    use crate::jax::{jax_handler, jax_interface};
     #[pymodule_export]
     use crate::layout::{Pattern, arrange};
     #[pymodule_export]

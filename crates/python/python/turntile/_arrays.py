@@ -47,8 +47,7 @@ def found(a, write=True):
         return partial(_cupy.Array, a, write)
     if _loaded("jax", "Array", a):
         raise TypeError(
-            "JAX arrays are immutable and cannot be permuted in place: use jax.numpy.transpose, "
-            "or move the array to NumPy, PyTorch or CuPy"
+            "JAX arrays are immutable: use turntile.jax.transpose in a function compiled by jax.jit"
         )
     if isinstance(a, np.ma.MaskedArray):
         raise TypeError(
