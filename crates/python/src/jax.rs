@@ -336,13 +336,13 @@ fn on_device(frame: &Frame<'_>, attributes: Attributes, memory: &Memory) -> Resu
     Ok(queued?)
 }
 
-/// Describes the handler to XLA.
-fn described(api: &Api, metadata: &mut Metadata) {
+/// Describes the handler to XLA. Releases with version 0.1 of the interface pass no functions.
+fn described(api: Option<&Api>, metadata: &mut Metadata) {
     metadata.api_version = xla::Version {
         struct_size: size_of::<xla::Version>(),
         extension_start: ptr::null_mut(),
         major_version: 0,
-        minor_version: api.api_version.minor_version.min(NEWEST_MINOR),
+        minor_version: api.map_or(1, |api| api.api_version.minor_version.min(NEWEST_MINOR)),
     };
     metadata.traits = xla::COMMAND_BUFFER_COMPATIBLE as u32;
 }
@@ -358,7 +358,8 @@ unsafe extern "C" fn handler<const ON_GPU: bool>(frame: *mut CallFrame) -> *mut 
         asks.then(|| &mut *(*extension.cast::<MetadataExtension>()).metadata)
     };
     if let Some(metadata) = asked {
-        described(frame.api(), metadata);
+        // SAFETY: null, or XLA's functions.
+        described(unsafe { frame.0.api.as_ref() }, metadata);
         return ptr::null_mut();
     }
     let done = catch_unwind(AssertUnwindSafe(|| {

@@ -1,6 +1,7 @@
 """Transposition of JAX arrays in compiled programs, in the memory of the operand."""
 
 import operator
+from collections.abc import Sequence
 from functools import partial
 
 import jax
@@ -20,8 +21,10 @@ TARGET = "turntile_transpose"
 #: Workspace of a call on a GPU: 2% of the array and at least 16 MiB, but no more than a small array.
 WORKSPACE_SHARE, LEAST_WORKSPACE = 50, 16 << 20
 
+_Axes = Sequence[int] | int | None
 
-def transpose(x, axes=None):
+
+def transpose(x: jax.typing.ArrayLike, axes: _Axes = None) -> jax.Array:
     """Permutes the axes of `x`, as ``jax.numpy.transpose``, without a second array in memory.
 
     In a program compiled by ``jax.jit``, the result uses the buffer of `x` if nothing else needs
@@ -64,16 +67,16 @@ def transpose(x, axes=None):
     >>> step(jnp.arange(6).reshape(2, 3)).tolist()
     [[0, 6], [2, 8], [4, 10]]
     """
-    x = _checked(x)
-    axes = normal(integers(axes), x.ndim)
-    return _permuted(x, x.shape, axes, tuple([x.shape[axis] for axis in axes]))
+    array = _checked(x)
+    order = normal(integers(axes), array.ndim)
+    return _permuted(array, array.shape, order, tuple([array.shape[axis] for axis in order]))
 
 
-def rearrange(x, pattern, **sizes):
+def rearrange(x: jax.typing.ArrayLike, pattern: str, **sizes: int) -> jax.Array:
     """Splits, permutes and merges axes of `x`, as `transpose` without a second array in memory.
 
-    The result equals ``einops.rearrange(x, pattern, **sizes)``. Prefer it to a reshape before
-    `transpose`, after which XLA makes a copy.
+    The result equals ``einops.rearrange(x, pattern, **sizes)``. On a CPU, XLA copies the operand of
+    `transpose` if it was reshaped just before; this function needs no reshape.
 
     Parameters
     ----------
@@ -100,17 +103,18 @@ def rearrange(x, pattern, **sizes):
     >>> patches(jnp.arange(16).reshape(4, 4))[0].tolist()
     [0, 1, 4, 5]
     """
-    x = _checked(x)
+    array = _checked(x)
     named = [(name, operator.index(given)) for name, given in sizes.items()]
-    found = _core.Pattern(pattern, x.shape, named)
-    return _permuted(x, *_core.arrange(x.shape, None, x.dtype.itemsize, found)[1:])
+    found = _core.Pattern(pattern, array.shape, named)
+    return _permuted(array, *_core.arrange(array.shape, None, array.dtype.itemsize, found)[1:])
 
 
 def _checked(x):
     x = jax.numpy.asarray(x)
     if jax.dtypes.issubdtype(x.dtype, jax.dtypes.extended):
         raise TypeError(f"x has dtype {x.dtype}: permute jax.random.key_data(x)")
-    if jax.dtypes.itemsize_bits(x.dtype) % 8:
+    info = jax.numpy.iinfo if jax.dtypes.issubdtype(x.dtype, np.integer) else jax.numpy.finfo
+    if x.dtype != bool and info(x.dtype).bits < 8:
         raise TypeError(f"x has dtype {x.dtype}: elements smaller than a byte are not supported")
     return x
 
@@ -167,7 +171,7 @@ batching.primitive_batchers[_permute_p] = _of_batch
 def _call(x, *, extents, axes, shape, on_gpu):
     """Calls the handler, whose result has the shape of its operand, as it shares its buffer.
 
-    The operand is not reshaped before, since XLA would copy it.
+    The operand is not reshaped before, since XLA copies a reshaped operand on a CPU.
     """
     results = [jax.ShapeDtypeStruct(x.shape, x.dtype)]
     if on_gpu:
