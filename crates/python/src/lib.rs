@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `layout` | order of an array's axes in memory |
 //! | `array_struct` | address of a NumPy array |
+//! | `dlpack` | memory of arrays on any device |
 //! | `host` | plans for the host, and their workspace |
 //! | `file` | the command, and arrays in files |
 //! | `records` | record conversions |
@@ -20,6 +21,7 @@
 mod array_struct;
 mod distributed;
 mod distributed_gpu;
+mod dlpack;
 mod errors;
 mod file;
 mod gpu;
@@ -42,6 +44,8 @@ mod _core {
     use crate::distributed::{LostError, RefusedError, redistribute};
     #[pymodule_export]
     use crate::distributed_gpu::redistribute_on_gpu;
+    #[pymodule_export]
+    use crate::dlpack::Dlpack;
     #[pymodule_export]
     use crate::errors::{CaptureError, CudaError, PlanError};
     #[pymodule_export]

@@ -16,7 +16,6 @@ from turntile import _core
 # Four devices, for sharded arrays. JAX reads it at the first use.
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
 jax = pytest.importorskip("jax")
-jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
 
 import einops
@@ -24,6 +23,13 @@ import jax.numpy as jnp
 import turntile
 import turntile.jax as tj
 from jax.sharding import NamedSharding, PartitionSpec
+
+
+@pytest.fixture(autouse=True)
+def on_host():
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
 
 SHAPES = [
     ((0, 3), None),
@@ -210,7 +216,7 @@ def test_loops_and_branches():
 
 
 def test_sharded_operand_needs_shard_map():
-    mesh, rows = jax.make_mesh((4,), ("d",)), PartitionSpec("d")
+    mesh, rows = jax.make_mesh((4,), ("d",), devices=jax.devices("cpu")), PartitionSpec("d")
     x = jax.device_put(numbers((400, 300), "float32"), NamedSharding(mesh, rows))
     for call in [tj.transpose, jax.jit(tj.transpose), jax.grad(lambda x: tj.transpose(x).sum())]:
         with pytest.raises(NotImplementedError, match=r"partitioned over 4 devices.*jax\.shard_map"):
@@ -218,10 +224,21 @@ def test_sharded_operand_needs_shard_map():
     wanted = np.asarray(x).T
     columns = jax.shard_map(tj.transpose, mesh=mesh, in_specs=rows, out_specs=PartitionSpec(None, "d"))
     same(jax.jit(columns, donate_argnums=0)(x), wanted)
-    half = jax.make_mesh((2, 2), ("d", "e"))
+    half = jax.make_mesh((2, 2), ("d", "e"), devices=jax.devices("cpu"))
     partly = jax.shard_map(tj.transpose, mesh=half, in_specs=rows, out_specs=PartitionSpec(None, "d"), axis_names={"d"})
     with pytest.raises(NotImplementedError, match="all axes of the mesh are manual"):
         jax.jit(partly)(numbers((400, 300)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn"])
+def test_jax_arrays_are_sources(dtype):
+    x = numbers((300, 200), dtype)
+    out = np.zeros((200, 300), x.dtype)
+    assert turntile.transpose(x, out=out) is out
+    same(out, np.asarray(x).T)
+    for call in [turntile.transpose, jax.jit(lambda x: turntile.transpose(x, out=out))]:
+        with pytest.raises(TypeError, match="JAX arrays are immutable: pass out"):
+            call(x)
 
 
 INTERFACE = """
