@@ -96,8 +96,8 @@ impl Dlpack {
         } else {
             return Err(PyBufferError::new_err("not a DLPack capsule, or one that was used"));
         };
-        // SAFETY: the capsule is valid, and the name is static. The name tells its destructor that
-        // the structure has another owner.
+        // SAFETY: the capsule is valid, and the name is static. Its destructor leaves a structure
+        // with this name to the new owner.
         if unsafe { ffi::PyCapsule_SetName(capsule.as_ptr(), used.as_ptr()) } != 0 {
             return Err(PyErr::fetch(capsule.py()));
         }

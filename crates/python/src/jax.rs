@@ -351,7 +351,7 @@ fn described(api: Option<&Api>, metadata: &mut Metadata) {
 unsafe extern "C" fn handler<const ON_GPU: bool>(frame: *mut CallFrame) -> *mut xla::Error {
     // SAFETY: XLA passes a call frame, and keeps what it refers to until the handler returns.
     let frame = Frame(unsafe { &*frame });
-    // SAFETY: an extension is null or a structure that its type tells; XLA waits for the answer.
+    // SAFETY: an extension is null or a structure of its type, which the handler may fill in.
     let asked = unsafe {
         let extension = frame.0.extension_start;
         let asks = !extension.is_null() && (*extension).r#type == xla::EXTENSION_METADATA;

@@ -1,4 +1,4 @@
-"""What is asked of `__cuda_array_interface__` and of DLPack, by objects that only say they are on a device; and what needs no GPU of its calls."""
+"""Checks of `__cuda_array_interface__` and of DLPack on CUDA devices, by objects that only claim to be there: no GPU is needed."""
 
 import ctypes
 import gc
@@ -251,7 +251,7 @@ class Exports:
 
 
 class OnHost:
-    """What `turntile._core.Dlpack` exports, for NumPy."""
+    """Exports host memory to NumPy through `turntile._core.Dlpack`."""
 
     def __init__(self, array, shape, strides):
         self.capsule = _core.Dlpack(array.__dlpack__(max_version=(1, 0))).export(shape, strides)

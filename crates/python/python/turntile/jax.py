@@ -18,7 +18,7 @@ __all__ = ["rearrange", "transpose"]
 #: Name of the custom call.
 TARGET = "turntile_transpose"
 
-#: Workspace of a call on a GPU: 2% of the array and at least 16 MiB, but no more than a small array.
+#: Workspace of a call on a GPU: the larger of 2% of the array and 16 MiB, at most the array's size.
 WORKSPACE_SHARE, LEAST_WORKSPACE = 50, 16 << 20
 
 _Axes = Sequence[int] | int | None

@@ -63,8 +63,7 @@ def test_result_equals_numpy(shape, axes, dtype):
     address = x.unsafe_buffer_pointer()
     result = jax.jit(lambda x: tj.transpose(x, axes), donate_argnums=0)(x)
     same(result, wanted)
-    assert x.is_deleted()
-    assert result.unsafe_buffer_pointer() == address
+    assert not x.size or x.is_deleted() and result.unsafe_buffer_pointer() == address
 
 
 #: Programs of two arrays, and whether the first is donated.
@@ -86,7 +85,7 @@ def test_compiled_program_has_no_copy(name):
         wanted = np.asarray(call(x, w))
     program = jax.jit(call, donate_argnums=0 if donated else ()).lower(x, w).compile()
     assert not re.findall(r" copy\(", program.as_text())
-    # 2% of the array, and at least 16 MiB but no more than the array.
+    # The workspace is at most the size of the array.
     assert not donated or program.memory_analysis().temp_size_in_bytes <= x.nbytes + 4096
     np.testing.assert_array_equal(program(x, w), wanted)
 
@@ -127,7 +126,7 @@ def test_command_buffers_are_replayed(least):
 
 
 def test_array_of_more_than_half_of_the_memory():
-    """In a process of its own, since JAX keeps the memory that it once had."""
+    """Runs in a separate process, since JAX keeps the memory that it once had."""
     program = """
         import subprocess, jax, jax.numpy as jnp, turntile.jax
         used = lambda: int(subprocess.run(
@@ -180,7 +179,7 @@ def test_time(shape, axes):
 
 
 class Exports:
-    """Exports an array by DLPack alone."""
+    """Exports an array only by DLPack."""
 
     def __init__(self, array):
         self.array = array
