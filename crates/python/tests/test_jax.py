@@ -1,5 +1,6 @@
 """Transposition of JAX arrays in compiled programs, on the host; and XLA's interface as the header has it."""
 
+import doctest
 import json
 import os
 import re
@@ -228,6 +229,12 @@ def test_sharded_operand_needs_shard_map():
     partly = jax.shard_map(tj.transpose, mesh=half, in_specs=rows, out_specs=PartitionSpec(None, "d"), axis_names={"d"})
     with pytest.raises(NotImplementedError, match="all axes of the mesh are manual"):
         jax.jit(partly)(numbers((400, 300)))
+
+
+def test_examples_in_docstrings():
+    result = doctest.testmod(tj)
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn"])

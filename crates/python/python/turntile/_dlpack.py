@@ -40,8 +40,6 @@ class Array(_cuda_interface.Array):
 
     __slots__ = ("memory",)
 
-    least_shape = ()
-
     def __init__(self, a, memory, write):
         if write and memory.read_only:
             raise ValueError("the array is read-only: take a copy")
