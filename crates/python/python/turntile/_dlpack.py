@@ -77,5 +77,5 @@ class View(_cuda_interface.Reshaped):
             raise BufferError("the memory cannot be copied here")
         # The exporter makes the consumer's stream wait for the work on its own stream.
         exported(self.memory.array, stream)
-        steps = self._steps()
-        return self.memory.memory.export(self.shape, [step // self.memory.itemsize for step in steps])
+        item = self.memory.itemsize
+        return self.memory.memory.export(self.shape, [step // item for step in self._steps()])

@@ -99,7 +99,8 @@ def rearrange(x: jax.typing.ArrayLike, pattern: str, **sizes: int) -> jax.Array:
     Examples
     --------
     >>> import jax, jax.numpy as jnp, turntile.jax
-    >>> patches = jax.jit(lambda x: turntile.jax.rearrange(x, "(h p) (w q) -> (h w) (p q)", p=2, q=2))
+    >>> pattern = "(h p) (w q) -> (h w) (p q)"
+    >>> patches = jax.jit(lambda x: turntile.jax.rearrange(x, pattern, p=2, q=2))
     >>> patches(jnp.arange(16).reshape(4, 4))[0].tolist()
     [0, 1, 4, 5]
     """
