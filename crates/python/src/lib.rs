@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `layout` | order of an array's axes in memory |
 //! | `array_struct` | address of a NumPy array |
+//! | `dlpack` | memory of arrays on any device |
 //! | `host` | plans for the host, and their workspace |
 //! | `file` | the command, and arrays in files |
 //! | `records` | record conversions |
 //! | `gpu` | plans for a GPU |
 //! | `distributed`, `distributed_gpu` | sharded arrays, whose ranks Python objects connect |
+//! | `jax`, `xla_ffi` | handlers of the custom call for XLA, and the structures of its interface |
 //! | `memory` | addresses as memory |
 //! | `moved` | whether an array's elements have moved |
 //! | `errors` | Python exceptions |
@@ -19,14 +21,17 @@
 mod array_struct;
 mod distributed;
 mod distributed_gpu;
+mod dlpack;
 mod errors;
 mod file;
 mod gpu;
 mod host;
+mod jax;
 mod layout;
 mod memory;
 mod moved;
 mod records;
+mod xla_ffi;
 
 use pyo3::prelude::*;
 
@@ -40,6 +45,8 @@ mod _core {
     #[pymodule_export]
     use crate::distributed_gpu::redistribute_on_gpu;
     #[pymodule_export]
+    use crate::dlpack::Dlpack;
+    #[pymodule_export]
     use crate::errors::{CaptureError, CudaError, PlanError};
     #[pymodule_export]
     use crate::file::{command, transpose_file};
@@ -47,6 +54,8 @@ mod _core {
     use crate::gpu::{CudaPlan, cuda_devices, device_of, is_capturing};
     #[pymodule_export]
     use crate::host::{HostPlan, Workspace, permute_if_small};
+    #[pymodule_export]
+    use crate::jax::{jax_handler, jax_interface};
     #[pymodule_export]
     use crate::layout::{Pattern, arrange};
     #[pymodule_export]

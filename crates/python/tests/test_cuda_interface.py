@@ -1,7 +1,10 @@
-"""What is asked of `__cuda_array_interface__`, by objects that only say they are on a device; and what needs no GPU of its calls."""
+"""Checks of `__cuda_array_interface__` and of DLPack on CUDA devices, by objects that only claim to be there: no GPU is needed."""
 
 import ctypes
+import gc
+import weakref
 
+import numpy as np
 import pytest
 import turntile
 from turntile import _core, _cuda_interface, _run, _streams
@@ -219,3 +222,122 @@ def test_no_elements(device):
     result = turntile.transpose(Says((0, 6)))
     assert result.shape == (6, 0) and not device
     assert isinstance(result, _cuda_interface.View)
+
+
+POINTER = ctypes.pythonapi.PyCapsule_GetPointer
+POINTER.restype, POINTER.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+class Exports:
+    """Exports host memory by DLPack and says that a device has it."""
+
+    def __init__(self, array, version=1, kind=2, number=0):
+        self.array, self.version, self.place, self.streams = array, version, (kind, number), []
+
+    def __dlpack_device__(self):
+        return self.place
+
+    def __dlpack__(self, *, stream=None, **how):
+        if how and self.version is None:
+            raise TypeError("unexpected keyword argument")
+        self.streams.append(stream)
+        capsule = self.array.__dlpack__(max_version=(1, 0) if self.version else None)
+        name, at = (b"dltensor_versioned", 40) if self.version else (b"dltensor", 8)
+        start = POINTER(capsule, name)
+        (ctypes.c_int * 2).from_address(start + at)[:] = self.place
+        if self.version == 2:
+            ctypes.c_int.from_address(start).value = self.version
+        return capsule
+
+
+class OnHost:
+    """Exports host memory to NumPy through `turntile._core.Dlpack`."""
+
+    def __init__(self, array, shape, strides):
+        self.capsule = _core.Dlpack(array.__dlpack__(max_version=(1, 0))).export(shape, strides)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **how):
+        return self.capsule
+
+
+def test_capsules():
+    array = np.arange(24, dtype="<f4").reshape(4, 6)[:, 1:]
+    for version in [{}, {"max_version": (1, 0)}]:
+        capsule = array.__dlpack__(**version)
+        memory = _core.Dlpack(capsule)
+        found = (memory.address, memory.shape, memory.strides, memory.dtype, memory.itemsize, memory.device)
+        assert found == (array.ctypes.data, (4, 5), (6, 1), (2, 32, 1), 4, (1, 0))
+        with pytest.raises(BufferError, match="not a DLPack capsule, or one that was used"):
+            _core.Dlpack(capsule)
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    assert [_core.Dlpack(each.__dlpack__(max_version=(1, 0))).read_only for each in (array, frozen)] == [False, True]
+    with pytest.raises(BufferError, match="DLPack 2.0 is not supported"):
+        _core.Dlpack(Exports(array, 2).__dlpack__())
+
+
+def test_exported_capsules_keep_the_memory():
+    class Owner(bytearray):
+        pass
+
+    for take in [True, False]:
+        owner = Owner(range(24))
+        alive, array = weakref.ref(owner), np.frombuffer(owner, np.uint8)
+        export = OnHost(array, (6, 4), (1, 6))
+        wanted = array.reshape(4, 6).T.copy()
+        result = np.from_dlpack(export) if take else None
+        del owner, array
+        if take:
+            assert (result == wanted).all()
+        del export
+        gc.collect()
+        assert (alive() is not None) == take
+        del result
+        gc.collect()
+        assert alive() is None
+
+
+def test_dlpack_on_a_device(device):
+    array = np.zeros((2, 300, 200), "<f4")
+    address = array.ctypes.data
+    for version in [1, 0, None]:
+        given = Exports(array, version)
+        result = turntile.transpose(given, (0, 2, 1))
+        assert device.pop() == ((0, (2, 300, 200), (0, 2, 1), 4, 16), (address, 480_000, 1, (0, 0)))
+        assert given.streams == [None]
+        assert (result.shape, result.base, result.__dlpack_device__()) == ((2, 200, 300), given, (2, 0))
+        turntile.transpose(given, (0, 2, 1), stream=77)
+        assert (given.streams[-1], device.pop()[1][2]) == (77, 77)
+    again = turntile.asfortranarray(Exports(array[0]))
+    memory = _core.Dlpack(again.__dlpack__(stream=5, max_version=(1, 1)))
+    assert (memory.address, memory.shape, memory.strides) == (address, (300, 200), (1, 300))
+    assert again.base.streams == [None, 5]
+    for how in [{}, {"max_version": (0, 8)}, {"max_version": (1, 0), "copy": True}]:
+        with pytest.raises(BufferError):
+            again.__dlpack__(**how)
+
+
+def test_dlpack_into_another_array(device):
+    array, out = np.zeros((300, 200), "<f4"), np.zeros((200, 300), "<f4")
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        turntile.transpose(Exports(frozen))
+    source, to = Exports(frozen), Exports(out)
+    assert turntile.transpose(source, out=to, stream=3) is to
+    assert device.pop()[1] == (out.ctypes.data, frozen.ctypes.data, 240_000, 3)
+    assert (source.streams[-1], to.streams[-1]) == (3, 3)
+    for wrong, error, words in [
+        (Exports(out.astype("<i4")), TypeError, "out has dtype"),
+        (Exports(out, number=1), TypeError, "on the same device"),
+        (Says((200, 300)), TypeError, "does not export its memory"),
+    ]:
+        with pytest.raises(error, match=words):
+            turntile.transpose(source, out=wrong)
+    with pytest.raises(TypeError, match="does not export its memory"):
+        turntile.transpose(Exports(array, 2))
+    with pytest.raises(TypeError, match="neither a CPU nor an NVIDIA GPU"):
+        turntile.transpose(Exports(array, kind=10))

@@ -23,7 +23,7 @@ def test_examples_in_docstrings(module):
 
 
 def test_documents():
-    """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU or PyTorch where there is one."""
+    """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU, JAX or PyTorch where there is one."""
     # scripts/check-python copies the repository's pages there.
     project = ROOT / "project"
     project = project if project.exists() else ROOT.parents[1]
@@ -34,8 +34,8 @@ def test_documents():
         assert blocks
         for block in blocks:
             on_gpu = "cuda" in block and "cuda_available" not in block
-            has_torch = "torch" not in block or importlib.util.find_spec("torch")
-            if has_torch and (not on_gpu or turntile.cuda_available()):
+            has_libraries = all(importlib.util.find_spec(name) for name in ["jax", "torch"] if f"import {name}" in block)
+            if has_libraries and (not on_gpu or turntile.cuda_available()):
                 exec(block, {})
 
 

@@ -22,7 +22,7 @@ from functools import partial
 
 import numpy as np
 
-from . import _host
+from . import _dlpack, _host
 
 
 def adapt(a, write=True):
@@ -46,10 +46,14 @@ def found(a, write=True):
 
         return partial(_cupy.Array, a, write)
     if _loaded("jax", "Array", a):
-        raise TypeError(
-            "JAX arrays are immutable and cannot be permuted in place: use jax.numpy.transpose, "
-            "or move the array to NumPy, PyTorch or CuPy"
-        )
+        if write or isinstance(a, sys.modules["jax"].core.Tracer):
+            raise TypeError(
+                "JAX arrays are immutable: pass out, an array of another library, or use "
+                "turntile.jax.transpose in a function compiled by jax.jit"
+            )
+        if _dlpack.on_cuda(a):
+            return partial(_dlpack.Array, a, _dlpack.exported(a), write)
+        return partial(_host.Array, np.asarray(a), write)
     if isinstance(a, np.ma.MaskedArray):
         raise TypeError(
             f"{kind.__name__} has a mask, which would not move with the elements: permute a.data "
@@ -64,6 +68,8 @@ def found(a, write=True):
         from . import _cuda_interface
 
         return partial(_cuda_interface.Array, a, write)
+    if _dlpack.on_cuda(a):
+        return partial(_dlpack.Array, a, _dlpack.exported(a), write)
     return partial(_host.Array, _host.exported(a, write), write)
 
 

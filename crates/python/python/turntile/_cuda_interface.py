@@ -53,6 +53,15 @@ class Array:
             raise ValueError("the array is read-only: take a copy")
         if dtype.hasobject:
             raise TypeError("elements of dtype object are references to objects, not values")
+        self.array = a
+        self.itemsize = dtype.itemsize
+        self._measure()
+        self.device = _core.device_of(self.address) if self.nbytes else 0
+        if self.device is None:
+            raise _core.CudaError(f"{self.address:#x} is not device memory, or there is no driver")
+
+    def _measure(self):
+        """Checks the numbers, and sets `nbytes`."""
         if min(self.shape, default=0) < 0:
             raise ValueError(f"shape {self.shape} has a negative extent")
         if self.address < 0 or any(
@@ -61,24 +70,14 @@ class Array:
             raise ValueError(
                 f"address {self.address}, shape {self.shape}, strides {self.strides}: out of range"
             )
-        self.array = a
-        self.itemsize = dtype.itemsize
         self.nbytes = self.itemsize * int(np.prod(self.shape, dtype=object))
-        self.device = _core.device_of(self.address) if self.nbytes else 0
-        if self.device is None:
-            raise _core.CudaError(f"{self.address:#x} is not device memory, or there is no driver")
 
     def contiguous(self, order, shape):
         return View(self, shape, None)
 
     @staticmethod
     def reversed(view):
-        shape = view.shape[::-1]
-        steps, step = [], view.memory.itemsize
-        for extent in shape:
-            steps.append(step)
-            step *= extent
-        return View(view.memory, shape, tuple(steps))
+        return type(view)(view.memory, view.shape[::-1], view._steps()[::-1])
 
     def changed(self):
         pass
@@ -98,7 +97,7 @@ class Array:
         raise ValueError(f"{nbytes} bytes of device memory are needed: pass workspace")
 
 
-class View:
+class Reshaped:
     """View of the memory of another object, with another shape."""
 
     __slots__ = ("memory", "shape", "_strides")
@@ -106,10 +105,26 @@ class View:
     def __init__(self, memory, shape, strides):
         self.memory, self.shape, self._strides = memory, shape, strides
 
+    def _steps(self):
+        """Strides in bytes."""
+        if self._strides is not None:
+            return self._strides
+        steps, step = [], self.memory.itemsize
+        for extent in reversed(self.shape):
+            steps.append(step)
+            step *= extent
+        return tuple(steps[::-1])
+
     @property
     def base(self):
         """Owner of the memory."""
         return self.memory.array
+
+
+class View(Reshaped):
+    """View that exports its memory by `__cuda_array_interface__`."""
+
+    __slots__ = ()
 
     @property
     def __cuda_array_interface__(self):

@@ -86,8 +86,8 @@ def _exported(a):
         # kDLCPU and kDLCUDAHost.
         if int(kind) not in (1, 3):
             raise TypeError(
-                f"{type(a).__name__} exports memory of the DLPack device ({int(kind)}, {number}) "
-                "and has no __cuda_array_interface__: for CUDA, pass torch.from_dlpack(a)"
+                f"{type(a).__name__} exports memory of the DLPack device ({int(kind)}, {number}), "
+                "which is neither a CPU nor an NVIDIA GPU"
             )
         return np.from_dlpack(a, copy=False)
     if hasattr(a, "__array_interface__"):

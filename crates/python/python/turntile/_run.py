@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from . import _core, _streams
+from . import _core, _dlpack, _streams
 from ._arguments import count
 from ._arrays import adapt, found
 from ._cache import Plans
@@ -177,11 +177,13 @@ def copy_into(out, a, axes_of, threads, workspace, stream):
     array, to = source(), dest()
     axes, device = axes_of(len(array.shape)), to.device
     shape = tuple([array.shape[axis] for axis in axes])
-    if type(to) is not type(array) or device != array.device:
+    # Any library can read what is exported by DLPack.
+    mixed = type(to) is not type(array)
+    if mixed and not isinstance(array, _dlpack.Array) or device != array.device:
         raise TypeError("out must be an array of the same library and on the same device as a")
     if to.shape != shape:
         raise ValueError(f"out has shape {to.shape}, but the result has shape {shape}")
-    if to.dtype != array.dtype:
+    if (_dlpack.dtype_of(to) if mixed else to.dtype) != array.dtype:
         raise TypeError(f"out has dtype {to.dtype}, but a has dtype {array.dtype}")
     if to.nbytes and device != NOWHERE and _overlap(to, array):
         raise ValueError("out overlaps a")
@@ -193,10 +195,12 @@ def copy_into(out, a, axes_of, threads, workspace, stream):
         raise ValueError("threads is given, but the arrays are not on the host")
     if not to.nbytes or device == NOWHERE:
         return out
-    with array.stream(stream), to.stream(stream) as handle:
+    with to.stream(stream) as handle, array.stream(handle if mixed else stream):
         try:
             plan = _copy_plan(to, array, axes, threads, handle)
         except ValueError:
+            if mixed:
+                raise
             # Strided, or more axes than the kernels take.
             to.copy_from(array, axes)
         else:
