@@ -15,7 +15,7 @@ import turntile
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._npy", "turntile._plan", "turntile._records"])
+@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._npy", "turntile._plan", "turntile._records", "turntile.weights"])
 def test_examples_in_docstrings(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
