@@ -23,11 +23,11 @@ def test_examples_in_docstrings(module):
 
 
 def test_documents():
-    """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU or PyTorch where there is one."""
+    """Every block of Python in both READMEs and these pages runs, those for a GPU or PyTorch where there is one."""
     # scripts/check-python copies the repository's pages there.
     project = ROOT / "project"
     project = project if project.exists() else ROOT.parents[1]
-    pages = ["README.md", "docs/python.md", "docs/tutorial.md"]
+    pages = ["README.md", "docs/python.md", "docs/tutorial.md", "docs/weights.md"]
     found = [ROOT / "README.md", *(project / page for page in pages)]
     for file in found:
         blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)

@@ -62,7 +62,7 @@ LAYOUTS: Mapping[str, Layout] = {
     "shuffle_32": Layout("... (b r8 c4) k -> ... (b c4 r8) k"),
     "gated_shuffle_16": Layout("... (s2 b r8) k -> ... (b s2 r8) k"),
     "gated_shuffle_32": Layout("... (s2 b r8 c2) k -> ... (b c2 s2 r8) k"),
-    # The same rows, then `block_major_k`.
+    # Shuffled rows, then `block_major_k`.
     "shuffle_16_block_k": Layout(
         "... (b r8 c2) (n block) -> ... n (b c2 r8) block", {"block": 128}
     ),
@@ -262,8 +262,8 @@ def _of_parts(layout, array, sizes, inverse):
         return array.array, (), makers
     records, parts, order = layout.parts(rows, **sizes)
     if rows % sum(parts) or any(part % records for part in parts):
-        total = " + ".join(map(str, parts))
-        raise ValueError(f"{rows} rows are not {records} times parts in proportion {total}")
+        ratio = ":".join(map(str, parts))
+        raise ValueError(f"{rows} rows do not divide into {records} records of parts {ratio}")
     unit = rows // sum(parts) * columns * array.itemsize
     begins = [sum(parts[:number]) // records * unit for number in range(len(parts))]
     fields = tuple([(begins[number], parts[number] // records * unit) for number in order])

@@ -1,4 +1,4 @@
-"""Layouts of weights, alone and in a state dict."""
+"""Layouts of weights: of one array and of a state dict."""
 
 import numpy as np
 from turntile.weights import LAYOUTS, Layout, convert, convert_state_dict
