@@ -355,6 +355,27 @@ def h200_python(base):
     return table(head, rows) + source(folder, "python_compare.csv")
 
 
+def weights(base):
+    """Times and extra memory of weight conversions, for each folder with a record of crates/python/benches/weights.py."""
+    text = ""
+    for folder in folders(base):
+        if (folder / "python_weights.csv").exists():
+            found = read(folder, "python_weights.csv")
+            ways, rows, faster = ["turntile", "loop", "contiguous", "output"], [], []
+            for _, group in itertools.groupby(found, lambda row: row["case"]):
+                way = {row["way"]: row for row in group}
+                first = way["copy"]
+                if "loop" in way and float(way["loop"]["ms"]) < float(way["turntile"]["ms"]):
+                    faster.append(first["case"])
+                rows.append((
+                    first["case"], f"`{first['layout']}`", f"{first['shape'].replace('x', ' x ')} {first['dtype']}", f"{int(first['bytes']) / 1e6:.0f}",
+                    *(f"{float(way[w]['ms']):.2f} ({100 * float(way[w]['of_copy']):.0f}, {int(way[w]['extra_bytes']) / 1e6:.0f})" if w in way else "" for w in ways),
+                ))  # fmt: skip
+            text += machine(folder) + "\n" + table(["weight", "layout", "shape", "MB", *ways], rows)
+            text += f"\nThe loop is faster for: {', '.join(faster) or 'no weight'}.\n" + source(folder, "python_weights.csv")
+    return text or "Not measured yet.\n"
+
+
 def h200_rearrange(base):
     folder = base / "h200"
     rows = [(
@@ -412,7 +433,7 @@ def h200_leading(base):
 TABLES = {
     name.replace("_", "-"): value
     for name, value in list(globals().items())
-    if name == "readme" or name.startswith("h200_")
+    if name in ("readme", "weights") or name.startswith("h200_")
 }
 
 

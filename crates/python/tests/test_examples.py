@@ -29,3 +29,10 @@ def test_on_a_gpu(name, library, words):
         assert words in done.stdout
     else:
         assert done.returncode == 1 and done.stderr.strip() == "there is no GPU"
+
+
+def test_model_with_converted_weights():
+    pytest.importorskip("torch")
+    done = run("relaid_model.py")
+    assert done.returncode == 0, done.stderr
+    assert "4 weights converted in place and back" in done.stdout

@@ -15,7 +15,7 @@ import turntile
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._npy", "turntile._plan", "turntile._records"])
+@pytest.mark.parametrize("module", ["turntile", "turntile._api", "turntile._npy", "turntile._plan", "turntile._records", "turntile.weights"])
 def test_examples_in_docstrings(module):
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
@@ -23,11 +23,11 @@ def test_examples_in_docstrings(module):
 
 
 def test_documents():
-    """Every block of Python in both READMEs, docs/python.md and docs/tutorial.md runs, those for a GPU, JAX or PyTorch where there is one."""
+    """Runs every block of Python in both READMEs and these pages; those for a GPU, JAX or PyTorch only where there is one."""
     # scripts/check-python copies the repository's pages there.
     project = ROOT / "project"
     project = project if project.exists() else ROOT.parents[1]
-    pages = ["README.md", "docs/python.md", "docs/tutorial.md"]
+    pages = ["README.md", "docs/python.md", "docs/tutorial.md", "docs/weights.md"]
     found = [ROOT / "README.md", *(project / page for page in pages)]
     for file in found:
         blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)

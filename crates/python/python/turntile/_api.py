@@ -1,6 +1,7 @@
 """Functions that permute axes."""
 
 import re
+import sys
 from functools import lru_cache, partial
 
 from . import _core
@@ -123,8 +124,23 @@ def _last_two(rank):
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
+def _traced(a, options):
+    """Returns the module of operators if `a` is a tensor of a graph that PyTorch traces."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(a, torch.Tensor) or not torch.compiler.is_compiling():
+        return None
+    if options != (None, None, None):
+        raise ValueError("a graph takes no threads, workspace or stream")
+    from . import torch_ops
+
+    return torch_ops
+
+
 def _transposed(a, axes_of, out, options, ignore_header):
     """Permutes the axes of `a` in place or into `out`; `axes_of(rank)` returns the permutation."""
+    operators = _traced(a, options)
+    if operators is not None:
+        return operators.transposed(a, axes_of(a.dim()), out)
     if out is not None:
         return copy_into(out, a, axes_of, *options)
     array = adapt(a)
@@ -236,6 +252,9 @@ def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None):
     ((8, 30, 50), True)
     """
     options = settled(threads, workspace, stream)
+    operators = _traced(a, options)
+    if operators is not None:
+        return a if a.is_contiguous() else operators.transposed(a, range(a.dim()))
     array = adapt(a)
     if array.strides is None:
         return array.array if array.shape else array.contiguous(None, array.least_shape)

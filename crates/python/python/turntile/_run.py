@@ -84,20 +84,24 @@ def _result(array, order, shape, reverse):
 
 
 def in_place(array, result, asked, makers, threads, workspace, stream):
-    """Runs the operation `asked` in place and returns `result`.
+    """Runs the operation `asked` in place and returns `result`."""
+    plan = plan_of(array, asked, makers, threads)
+    return move(array, result, plan, workspace, stream, _core.Moved())
+
+
+def plan_of(array, asked, makers, threads):
+    """Returns the plan of the operation `asked`; on a GPU the arguments that make it.
 
     `makers` are the plan types of the host and of a GPU.
     """
     of_host, of_device = makers
     if array.device is not None and threads is not None:
         raise ValueError("threads is given, but the array is not on the host")
-    plan = None
-    if array.device is None and array.nbytes:
-        plan = host_plan(of_host, *asked, threads)
-    elif array.device != NOWHERE and array.nbytes:
-        alignment = min(array.address & -array.address, ALIGNMENT)
-        plan = (of_device, array.device, *asked, alignment)
-    return move(array, result, plan, workspace, stream, _core.Moved())
+    if array.device == NOWHERE or not array.nbytes:
+        return None
+    if array.device is None:
+        return host_plan(of_host, *asked, threads)
+    return of_device, array.device, *asked, min(array.address & -array.address, ALIGNMENT)
 
 
 def move(array, result, plan, workspace, stream, moved):
