@@ -228,7 +228,7 @@ def test_sharded_operand_needs_shard_map():
     half = jax.make_mesh((2, 2), ("d", "e"), devices=jax.devices("cpu"))
     partly = jax.shard_map(tj.transpose, mesh=half, in_specs=rows, out_specs=PartitionSpec(None, "d"), axis_names={"d"})
     with pytest.raises(NotImplementedError, match="all axes of the mesh are manual"):
-        jax.jit(partly)(numbers((400, 300)))
+        jax.jit(partly)(jax.device_put(numbers((400, 300)), NamedSharding(half, rows)))
 
 
 def test_examples_in_docstrings():
@@ -248,9 +248,15 @@ def test_jax_arrays_are_sources(dtype):
             call(x)
 
 
+#: Names were changed in version 0.5 of the interface.
 INTERFACE = """
 #include <stdio.h>
 #include <xla/ffi/api/c_api.h>
+#if XLA_FFI_API_MINOR >= 5
+#define XLA_FFI_Extension_Base XLA_FFI_InternalExtension
+#define XLA_FFI_Error_GetMessage XLA_FFI_Error_GetDetails
+#define XLA_FFI_ExecutionContext_Get XLA_FFI_InvokeContext_Get
+#endif
 int main(void) {{ {} return 0; }}
 """
 
