@@ -89,9 +89,6 @@ pub const COPY: usize = Constant::Copy as usize;
 /// Index of the cost curve for the copy speed of several threads, relative to one.
 pub const THREADS_COPY: usize = CostCurve::Threads as usize;
 
-/// Bytes of the longest word: a 128-bit vector.
-const VECTOR_BYTES: usize = 16;
-
 /// Properties of a kernel, other than sizes, on which its time depends.
 struct Profile {
     /// Cost curve, or `None` for a plain copy.
@@ -198,7 +195,7 @@ impl<'a> Estimate<'a> {
             (Feature::SlotBytes, bytes_of(slot)),
             (Feature::InstanceBytes, instance),
             (Feature::Bytes, bytes_of(map.len())),
-            (Feature::IsWord, flag(elem_bytes.is_power_of_two() && elem_bytes <= VECTOR_BYTES)),
+            (Feature::IsWord, flag(turntile_simd::is_word(elem_bytes))),
             (Feature::Backward, flag(backward)),
         ] {
             quantities[quantity as usize] = value;

@@ -7,7 +7,7 @@ use crate::dispatch::active;
 use crate::prefetch_cursor::PrefetchCursor;
 use crate::square_swap::SquareSwapFn;
 use crate::trace::trace_path;
-use crate::transpose::plain;
+use crate::transpose::units;
 
 /// Transposes a block between two buffers: `to[j][i] = from[i][j]` for units of `unit_bytes` bytes.
 /// Both buffers start at unit (0, 0).
@@ -42,15 +42,15 @@ pub unsafe fn transpose_raw(
     match active().transpose_fn(unit_bytes) {
         // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
         Some(words) => unsafe { words(from, to, block) },
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: guaranteed by the caller; each unit has more than `N / 2` and at most `N` bytes.
         None => unsafe {
             match unit_bytes {
-                3 => plain::<3>(from, to, block),
-                6 => plain::<6>(from, to, block),
-                12 => plain::<12>(from, to, block),
-                24 => plain::<24>(from, to, block),
-                32 => plain::<32>(from, to, block),
-                64 => plain::<64>(from, to, block),
+                3 => units::<4, 2>(from, to, block, unit_bytes),
+                5..=7 => units::<8, 4>(from, to, block, unit_bytes),
+                9..=15 => units::<16, 8>(from, to, block, unit_bytes),
+                17..=32 => units::<32, 16>(from, to, block, unit_bytes),
+                33..=48 => units::<48, 24>(from, to, block, unit_bytes),
+                49..=64 => units::<64, 32>(from, to, block, unit_bytes),
                 _ => runs(from, to, block, unit_bytes),
             }
         },

@@ -44,6 +44,12 @@ impl KernelSet {
     }
 }
 
+/// Returns `true` if units of `unit_bytes` bytes are words, of 1, 2, 4, 8 or 16 bytes, which have
+/// SIMD kernels.
+pub fn is_word(unit_bytes: usize) -> bool {
+    word_log(unit_bytes).is_some()
+}
+
 /// Returns log2 of the unit size, or `None` if that is not a word size (1, 2, 4, 8 or 16 bytes).
 fn word_log(unit_bytes: usize) -> Option<usize> {
     let log = unit_bytes.trailing_zeros() as usize;

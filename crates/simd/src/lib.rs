@@ -54,9 +54,9 @@ pub use calls::{
     SquareSwap, copy_from_ring, copy_into_ring, copy_jobs_raw, transpose, transpose_raw,
 };
 pub use copy::CopyJob;
-pub use dispatch::active;
 #[doc(hidden)]
 pub use dispatch::{KERNELS, KernelSet, force};
+pub use dispatch::{active, is_word};
 pub use nontemporal::{copy_nontemporal, fence};
 pub use prefetch::{prefetch, prefetch_run};
 pub use prefetch_cursor::{PrefetchCursor, StridedRegion};

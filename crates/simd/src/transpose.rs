@@ -30,9 +30,10 @@ pub type TransposeFn = unsafe fn(from: *const Byte, to: *mut Byte, block: BlockS
 /// Side, in words, of the square sub-blocks of a transposition without SIMD, chosen to keep both
 /// buffers' lines in the first-level cache.
 const SUB: usize = 16;
+/// Rows of a block of units that are transposed together.
+const UNIT_ROWS: usize = 32;
 
-/// Transposes a block without SIMD: sub-block by sub-block, column by column. Also supports units
-/// of `W` bytes that are not words.
+/// Transposes a block without SIMD: sub-block by sub-block, column by column.
 pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
     trace_path("plain", W);
     let BlockShape { rows, cols, from_pitch, to_pitch } = block;
@@ -47,6 +48,42 @@ pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: Blo
                             to.add((j * to_pitch + i) * W),
                         )
                     };
+                }
+            }
+        }
+    }
+}
+
+/// Transposes a block of units of more than `N / 2` and at most `N` bytes by copies of `N` bytes.
+///
+/// A copy extends into the next unit of its row. In the destination that unit is written later. The
+/// last unit of a row is copied as two words of `HALF = N / 2` bytes, which may overlap.
+pub unsafe fn units<const N: usize, const HALF: usize>(
+    from: *const Byte,
+    to: *mut Byte,
+    block: BlockShape,
+    unit_bytes: usize,
+) {
+    trace_path("units", N);
+    let BlockShape { rows, cols, from_pitch, to_pitch } = block;
+    for i0 in (0..rows).step_by(UNIT_ROWS) {
+        for j in 0..cols {
+            let end = rows.min(i0 + UNIT_ROWS);
+            let whole = if j + 1 < cols { end.min(rows - 1) } else { i0 };
+            let at = |i: usize| (i * from_pitch + j, j * to_pitch + i);
+            // SAFETY: units (i, j) of the source and (j, i) of the destination. In `i0..whole`,
+            // neither is the last of its row, so a copy of `N` bytes ends inside the next unit.
+            unsafe {
+                for i in i0..whole {
+                    let (source, dest) = at(i);
+                    word::<N>(from.add(source * unit_bytes), to.add(dest * unit_bytes));
+                }
+                for i in whole..end {
+                    let (source, dest) = at(i);
+                    for skip in [0, unit_bytes - HALF] {
+                        let (source, dest) = (source * unit_bytes + skip, dest * unit_bytes + skip);
+                        word::<HALF>(from.add(source), to.add(dest));
+                    }
                 }
             }
         }

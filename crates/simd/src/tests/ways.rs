@@ -36,10 +36,12 @@ fn kernels_exist_only_for_word_units() {
             let squares = word && set.name != "portable";
             assert_eq!(set.squares_of(64, unit).is_some(), squares, "{} {unit}", set.name);
         }
-        for unit in [3, 6, 12, 24, 32, 64] {
-            assert_eq!(paths(unit, 40, 50, 0), [("plain", unit)], "{}", set.name);
+        for (unit, copied) in
+            [(3, 4), (5, 8), (7, 8), (9, 16), (15, 16), (17, 32), (40, 48), (64, 64)]
+        {
+            assert_eq!(paths(unit, 40, 50, 0), [("units", copied)], "{}", set.name);
         }
-        assert_eq!(paths(5, 40, 50, 0), [("runs", 5)], "{}", set.name);
+        assert_eq!(paths(65, 40, 50, 0), [("runs", 65)], "{}", set.name);
     });
 }
 
