@@ -368,6 +368,11 @@ fn prefetch_all(bytes: &[Byte]) {
 
 /// Prefetches the byte range `bytes` of the first `rows` rows of `from`, where it exists.
 fn prefetch_rows(from: &[Byte], rows: usize, row_bytes: usize, bytes: Range<usize>) {
+    // If rows fit one block there is nothing to prefetch, and a loop over rows of a few elements
+    // would take as long as moving them.
+    if bytes.start >= row_bytes {
+        return;
+    }
     for row in from.chunks(row_bytes).take(rows) {
         prefetch_all(&row[bytes.start.min(row.len())..bytes.end.min(row.len())]);
     }

@@ -165,8 +165,11 @@ impl<'a> Estimate<'a> {
         let (map, elem_bytes) = (&config.map, config.elem_bytes);
         let flag = |is: bool| f64::from(u8::from(is));
         let (row, slot, backward) = match map {
+            // Rows count only if a chunk has whole rows, not strips of them.
             StageMap::SlotGather { slots, direction, .. } => {
-                (0, slots.slot(), *direction == Direction::Backward)
+                let is_whole = matches!(config.kernel(), CpuKernel::Gather(..));
+                let row = if is_whole { slots.cols() } else { 0 };
+                (row, slots.slot(), *direction == Direction::Backward)
             }
             StageMap::RecordGather { slots, direction } => {
                 (0, slots.slot(), *direction == Direction::Backward)

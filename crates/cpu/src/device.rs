@@ -323,14 +323,21 @@ impl Device for CpuDevice {
         by_rows().or_else(|| AlignedSlots::new(s.rows, s.cols, s.slot, chunk))
     }
 
-    /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits the scratch
-    /// with its halo. If `every`, returns all candidate chunk lengths.
+    /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits a quarter of
+    /// the scratch with its halo. If that has fewer than four slots, half or all of the scratch is
+    /// used. If `every`, returns all candidate chunk lengths.
+    ///
+    /// A chunk is gathered into scratch and copied back, both within the second-level cache. One
+    /// thread of a Xeon (Sapphire Rapids), November 2026, 1000003 x 5 floats, gather pass as % of a
+    /// copy with chunks of 1 MiB, 330, 160 and 80 KB: 67-72, 86-89, 87-89, 86-88.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
         let scratch = self.limits.scratch;
         if every {
             params.chunk_lengths(scratch).collect()
         } else {
-            vec![params.slot, params.chunks_that_fit(scratch)[0]]
+            let within = |part| params.chunks_that_fit(scratch / part)[0];
+            let short = [4, 2].map(within).into_iter().find(|&chunk| chunk >= 4 * params.slot);
+            vec![params.slot, short.unwrap_or(within(1))]
         }
     }
 
