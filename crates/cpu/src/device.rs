@@ -328,8 +328,9 @@ impl Device for CpuDevice {
     /// used. If `every`, returns all candidate chunk lengths.
     ///
     /// A chunk is gathered into scratch and copied back, both within the second-level cache. One
-    /// thread of a Xeon (Sapphire Rapids), November 2026, 1000003 x 5 floats, gather pass as % of a
-    /// copy with chunks of 1 MiB, 330, 160 and 80 KB: 67-72, 86-89, 87-89, 86-88.
+    /// thread of a Xeon (Sapphire Rapids) under other load, November 2026, 1000003 x 5 floats in
+    /// slots of 128, gather pass as % of a copy with chunks of 1 MiB, 330, 160 and 80 KB, two runs:
+    /// 67-72, 86-89, 87-89, 86-88.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
         let scratch = self.limits.scratch;
         if every {

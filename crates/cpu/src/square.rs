@@ -21,8 +21,8 @@ pub struct SquareTiling {
     /// Bytes of an element.
     pub elem_bytes: usize,
     /// Elements per side of a tile: the largest side with which a tile fits [`TILE_BYTES`]; for
-    /// words those of a cache line, at least [`WORD_TILE`]. Tiles at the end of a side may be
-    /// smaller.
+    /// words and elements of 16 bytes or more at most [`SHORT_TILE`], or those of a cache line.
+    /// Tiles at the end of a side may be smaller.
     pub tile: usize,
     /// Rows of a block above the diagonal; the last block may have fewer.
     block_rows: usize,
@@ -50,8 +50,9 @@ pub struct Submatrix {
 /// Maximum bytes of a tile, unless it is a single element.
 pub const TILE_BYTES: usize = 4 << 10;
 
-/// Minimum side of a tile of words. Words of 16 bytes would have 4.
-const WORD_TILE: usize = 8;
+/// Maximum side of a tile of words, or of elements of 16 bytes or more, unless a cache line
+/// has more.
+const SHORT_TILE: usize = 8;
 
 /// Approximate bytes per row of a block: below the diagonal, and above it. Below, data that the
 /// hardware prefetches past the end of a row are wasted, so rows are long. Above, the next block
@@ -89,10 +90,9 @@ impl SquareTiling {
     }
 
     fn with_pitch(batch: usize, side: usize, mid: usize, elem_bytes: usize, pitch: usize) -> Self {
-        let tile = match turntile_simd::is_word(elem_bytes) {
-            true => (CACHE_LINE / elem_bytes).max(WORD_TILE),
-            false => (TILE_BYTES / elem_bytes).isqrt().max(1),
-        };
+        let is_packed = elem_bytes < 16 && !turntile_simd::is_word(elem_bytes);
+        let longest = if is_packed { TILE_BYTES } else { SHORT_TILE };
+        let tile = (TILE_BYTES / elem_bytes).isqrt().clamp(1, longest).max(CACHE_LINE / elem_bytes);
         let whole = side * side * elem_bytes <= WHOLE_BYTES;
         let conflicting = pitch.is_multiple_of(SET_STRIDE);
         let conflicting =
