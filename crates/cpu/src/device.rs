@@ -86,6 +86,9 @@ const MAX_SCRATCH: usize = 1 << 20;
 /// Minimum bytes of scratch per thread.
 const MIN_SCRATCH: usize = 256 << 10;
 
+/// Maximum bytes of a row of few columns, whose chunks fit a quarter of the scratch.
+const SHORT_ROW_BYTES: usize = 64;
+
 /// Maximum number of threads for which the default workspace cap includes 1 MiB each. More threads
 /// share these 32 MiB.
 const MAX_CAP_THREADS: usize = 32;
@@ -323,9 +326,9 @@ impl Device for CpuDevice {
         by_rows().or_else(|| AlignedSlots::new(s.rows, s.cols, s.slot, chunk))
     }
 
-    /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits a quarter of
-    /// the scratch with its halo. If that has fewer than four slots, half or all of the scratch is
-    /// used. If `every`, returns all candidate chunk lengths.
+    /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits the scratch
+    /// with its halo. For rows of at most [`SHORT_ROW_BYTES`], the latter fits a quarter of the
+    /// scratch, if that has four slots. If `every`, returns all candidate chunk lengths.
     ///
     /// A chunk is gathered into scratch and copied back, both within the second-level cache. One
     /// thread of a Xeon (Sapphire Rapids) under other load, November 2026, 1000003 x 5 floats in
@@ -337,8 +340,10 @@ impl Device for CpuDevice {
             params.chunk_lengths(scratch).collect()
         } else {
             let within = |part| params.chunks_that_fit(scratch / part)[0];
-            let short = [4, 2].map(within).into_iter().find(|&chunk| chunk >= 4 * params.slot);
-            vec![params.slot, short.unwrap_or(within(1))]
+            let is_short = params.cols * params.elem_bytes <= SHORT_ROW_BYTES;
+            let short = within(4);
+            let is_short = is_short && short >= 4 * params.slot;
+            vec![params.slot, if is_short { short } else { within(1) }]
         }
     }
 
