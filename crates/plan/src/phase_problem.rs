@@ -37,7 +37,7 @@ pub struct PhaseProblem<'a> {
 }
 
 /// Minimum bytes of a last axis that moves as runs. A shorter one is merged into the element.
-const RUN_BYTES: usize = 128;
+pub(crate) const RUN_BYTES: usize = 128;
 
 impl<'a> PhaseProblem<'a> {
     /// Creates the phase that permutes `axes` of `problem`, with its fused axes in `order`
