@@ -24,7 +24,7 @@ pub struct FlipTiling {
 }
 
 impl FlipTiling {
-    /// Creates the reversal of `axes`, which keep their order and of which one is reversed.
+    /// Creates the reversal of `axes`, which keep their order. At least one axis is reversed.
     pub fn new(axes: &FlippedAxes, elem_bytes: usize) -> Self {
         let mut heads: Vec<(usize, bool)> =
             axes.strided_axes().map(|(axis, reversed)| (axis.extent, reversed)).collect();
@@ -38,7 +38,7 @@ impl FlipTiling {
         FlipTiling { heads, rows, units, unit_bytes, piece }
     }
 
-    /// Returns the number of pieces, including those that are the mirror image of another.
+    /// Returns the number of pieces. A piece and its mirror image are two.
     pub fn pieces(&self) -> usize {
         let heads: usize = self.heads.iter().map(|axis| axis.0).product();
         heads * self.pieces_of_head().iter().product::<usize>()

@@ -46,7 +46,7 @@ impl<'a> FlipPlanner<'a> {
 
     /// Returns all candidates, unsorted, and the routes that are infeasible without reversed axes.
     pub(crate) fn all(&self) -> Result<(Vec<Candidate>, Vec<RejectedRoute>), RejectedRoute> {
-        let (plain, declined) = self.planner.all(&self.problem.without_flip())?;
+        let (plain, declined) = self.planner.all(self.problem)?;
         let mut found = Vec::from_iter(self.one_stage());
         if !self.axes.is_flip() {
             for candidate in &plain {
@@ -132,7 +132,9 @@ impl<'a> FlipPlanner<'a> {
             let request = self.request(stage.elems_per_unit);
             let fused = parts.fused(&axes).and_then(|(map, left)| {
                 let best = self.planner.device().best(&map, &request).ok()?;
-                (best.seconds < before + pass).then_some((map, best, left))
+                // A swap of tiles is found as a plan of one stage.
+                let moves_runs = best.method != Method::TileSwap;
+                (moves_runs && best.seconds < before + pass).then_some((map, best, left))
             });
             if let Some((map, best, left)) = fused {
                 candidate.seconds += best.seconds - before;
@@ -162,7 +164,14 @@ impl Parts {
     fn new(digits: &[Digit], axes: &AxisPermutation, elems: usize) -> Option<Self> {
         let rank = axes.extents().len();
         let mut parts = vec![Vec::new(); rank + 1];
-        let mut rest = digits.to_vec();
+        // Adjacent digits that are both reversed, or both not, can be cut anywhere.
+        let mut rest: Vec<Digit> = Vec::new();
+        for &(size, flip) in digits {
+            match rest.last_mut() {
+                Some(digit) if digit.1 == flip => digit.0 *= size,
+                _ => rest.push((size, flip)),
+            }
+        }
         for axis in axes.order().chain([rank]).collect::<Vec<_>>().into_iter().rev() {
             let mut extent = if axis == rank { elems } else { axes.extents()[axis] };
             while extent > 1 {

@@ -25,6 +25,8 @@ pub struct PhaseProblem<'a> {
     pub request: StageRequest,
     /// `true` if every tile is wanted, not only candidates for the fastest by estimate.
     pub exhaustive: bool,
+    /// `true` if the problem also reverses axes. They are not part of the phase.
+    pub flipped: bool,
     /// `true` if `axes` is the inverse of the phase's permutation. The stages for `axes` are then
     /// inverted in reverse order, unless the route has mirrored stages.
     pub mirrored: bool,
@@ -75,6 +77,7 @@ impl<'a> PhaseProblem<'a> {
             device,
             request,
             exhaustive,
+            flipped: problem.is_flipped(),
             mirrored,
             elems_per_unit,
             order,

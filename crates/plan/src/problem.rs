@@ -370,11 +370,6 @@ impl Problem {
         FlippedAxes::new(self.extents(), &order, &self.flipped())
     }
 
-    /// Returns this problem without reversed axes.
-    pub(crate) fn without_flip(&self) -> Self {
-        Problem { flipped: 0, ..self.clone() }
-    }
-
     /// Sets the workspace cap: plans use at most `bytes` bytes in addition to the data.
     #[must_use]
     pub fn with_cap(&self, bytes: usize) -> Self {

@@ -1,6 +1,7 @@
 //! Swaps of runs of units in reverse order, for axes that are reversed in place.
 #![allow(unsafe_code)]
 
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use crate::block::Byte;
@@ -47,7 +48,11 @@ pub unsafe fn swap<T>(a: *mut Byte, b: *mut Byte, rows: ReversedRows) {
     for row in 0..rows {
         // SAFETY: row `row` of each is in bounds, as the caller guarantees; so are its units.
         unsafe {
-            let (a, b) = (a.add(row * pitch).cast::<T>(), b.add(row * pitch).cast::<T>());
+            // If the compiler knew how the addresses of rows are related, it would compare the spans
+            // of all rows to see whether words overlap. They do if rows are halves of one row, and
+            // the loop would not be vectorised.
+            let (a, b) =
+                black_box((a.add(row * pitch).cast::<T>(), b.add(row * pitch).cast::<T>()));
             for k in 0..count {
                 let (a, b) = (a.add(k), b.add(count - 1 - k));
                 let (first, second) = (a.read_unaligned(), b.read_unaligned());
