@@ -119,6 +119,31 @@ TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_permute(void *data, siz
                                                                  const size_t *axes, size_t itemsize);
 
 /**
+ * Reverses axes of a row-major array in place, as numpy.flip. Reads and writes each byte once, without
+ * a workspace.
+ * @param data product(shape) * itemsize bytes, in and out
+ * @param ndim number of axes, at most TURNTILE_MAX_NDIM
+ * @param shape ndim lengths; 0 and 1 are valid
+ * @param flip bit i reverses axis i
+ * @param itemsize bytes per element, at least 1
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_flip(void *data, size_t ndim, const size_t *shape, uint64_t flip,
+                                                              size_t itemsize);
+
+/**
+ * Rotates a row-major array in place by quarter turns, as numpy.rot90, with the workspace of
+ * turntile_transpose(). An odd number of turns swaps the two lengths of the shape.
+ * @param data product(shape) * itemsize bytes, in and out
+ * @param ndim number of axes, from 2 to TURNTILE_MAX_NDIM
+ * @param shape ndim lengths before the call; 0 and 1 are valid
+ * @param k number of turns, from axis `from` towards axis `to`; negative turns go back
+ * @param from, to two axes: 0 and 1 rotate a matrix counterclockwise
+ * @param itemsize bytes per element, at least 1
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_rot90(void *data, size_t ndim, const size_t *shape, int k,
+                                                               size_t from, size_t to, size_t itemsize);
+
+/**
  * Writes the transpose of a row-major matrix to another buffer: usually faster, if a second buffer
  * fits. Allocates nothing.
  * @param src rows * cols * itemsize bytes, unchanged
@@ -167,9 +192,10 @@ typedef struct turntile_desc {
     size_t alignment;       /**< alignment of device addresses in bytes, a power of two; 0 means 16 */
     size_t lda;             /**< matrices in place: elements between the starts of source rows; 0 means cols */
     size_t ldb;             /**< the same for rows of the result; 0 means rows. Elements between rows are unchanged */
+    uint64_t flip;          /**< bit i reverses axis i of the result, in place and without lda and ldb; 0 reverses none */
 } turntile_desc;
 
-#define TURNTILE_DESC_INIT {TURNTILE_VERSION, TURNTILE_CPU, 0, 0, 0, 0, NULL, NULL, 0, 0, SIZE_MAX, 0, 0, 0}
+#define TURNTILE_DESC_INIT {TURNTILE_VERSION, TURNTILE_CPU, 0, 0, 0, 0, NULL, NULL, 0, 0, SIZE_MAX, 0, 0, 0, 0}
 
 /** A plan. Immutable: threads can run one plan at the same time, each run with its own workspace. */
 typedef struct turntile_plan turntile_plan;

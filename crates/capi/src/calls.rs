@@ -3,12 +3,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use turntile::bytes;
 use turntile::plan::Problem;
+use turntile::{Transpose, bytes};
 
+use crate::desc::flipped;
 use crate::last_error::answer;
 use crate::memory::{self, RawMemory};
-use crate::status::Status;
+use crate::status::{Failure, Status};
 use crate::version::Version;
 
 /// Returns the version of the library.
@@ -76,6 +77,63 @@ pub unsafe extern "C" fn turntile_permute(
         let data = unsafe { data.to_write() };
         Ok(bytes::permute_in_place(data, shape, axes, itemsize)?)
     })
+}
+
+/// Reverses axes of a row-major array in place.
+///
+/// # Safety
+/// `shape` must have `ndim` numbers, and `data` as many bytes as `shape` and `itemsize` give. Nothing
+/// else may use `data` during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turntile_flip(
+    data: *mut c_void,
+    ndim: usize,
+    shape: *const usize,
+    flip: u64,
+    itemsize: usize,
+) -> Status {
+    answer(|| {
+        // SAFETY: the caller guarantees the numbers.
+        let shape = unsafe { memory::shape(ndim, shape) }?;
+        let order: Vec<usize> = (0..ndim).collect();
+        let flipped = Transpose::permute::<u8>(shape, &order).flip(&flipped(flip));
+        // SAFETY: the caller guarantees the bytes.
+        unsafe { run(data, &flipped.itemsize(itemsize)) }
+    })
+}
+
+/// Rotates a row-major array in place by quarter turns.
+///
+/// # Safety
+/// As for [`turntile_flip`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turntile_rot90(
+    data: *mut c_void,
+    ndim: usize,
+    shape: *const usize,
+    k: c_int,
+    from: usize,
+    to: usize,
+    itemsize: usize,
+) -> Status {
+    answer(|| {
+        // SAFETY: the caller guarantees the numbers.
+        let shape = unsafe { memory::shape(ndim, shape) }?;
+        let turned = Transpose::rot90::<u8>(shape, k.into(), [from, to]);
+        // SAFETY: the caller guarantees the bytes.
+        unsafe { run(data, &turned.itemsize(itemsize)) }
+    })
+}
+
+/// Runs a permutation of the array at `data`.
+///
+/// # Safety
+/// `data` must have the bytes of the array, and nothing else may use them during the call.
+unsafe fn run(data: *mut c_void, transpose: &Transpose) -> Result<(), Failure> {
+    let problem = transpose.problem()?;
+    let data = RawMemory::new("data", data, problem.bytes())?;
+    // SAFETY: the caller guarantees the bytes; they fit the address space.
+    Ok(bytes::run(unsafe { data.to_write() }, problem)?)
 }
 
 /// Writes the transpose of a row-major matrix to another buffer.

@@ -6,7 +6,7 @@ use turntile::gpu::Gpu;
 use turntile::mode::Dynamic;
 use turntile::plan::Problem;
 
-use crate::memory::{self, RawMemory};
+use crate::memory::{self, MAX_NDIM, RawMemory};
 use crate::status::Failure;
 use crate::version::Version;
 
@@ -29,6 +29,7 @@ pub struct Desc {
     pub alignment: usize,
     pub lda: usize,
     pub ldb: usize,
+    pub flip: u64,
 }
 
 pub const CPU: u32 = 0;
@@ -116,6 +117,7 @@ impl Desc {
         // Checked here because errors of the plan show the axes with the batch in front.
         Problem::permuted(shape, axes, self.itemsize).map_err(turntile::Error::from)?;
         let mut transpose = Transpose::permute::<u8>(shape, axes).itemsize(self.itemsize).dynamic();
+        transpose = transpose.flip(&flipped(self.flip));
         transpose = transpose.batch(self.batch.max(1));
         if self.threads > 0 {
             transpose = transpose.threads(self.threads);
@@ -136,6 +138,11 @@ impl Desc {
         }
         Ok(transpose)
     }
+}
+
+/// Returns the axes whose bits are 1.
+pub(crate) fn flipped(flip: u64) -> Vec<usize> {
+    (0..MAX_NDIM).filter(|axis| flip >> axis & 1 == 1).collect()
 }
 
 #[cfg(test)]
@@ -160,6 +167,7 @@ mod tests {
             alignment: 0,
             lda,
             ldb,
+            flip: 0,
         };
         // SAFETY: both arrays have `ndim` numbers, and nothing writes them.
         unsafe { desc.transpose() }.unwrap().problem().unwrap()

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::calls::{
-    turntile_permute, turntile_status_name, turntile_strerror, turntile_transpose,
-    turntile_transpose_copy, turntile_version,
+    turntile_flip, turntile_permute, turntile_rot90, turntile_status_name, turntile_strerror,
+    turntile_transpose, turntile_transpose_copy, turntile_version,
 };
 use crate::desc::{self, Desc};
 use crate::last_error::{turntile_last_error, turntile_set_last_error};
@@ -25,6 +25,7 @@ mod c {
     pub type int = std::ffi::c_int;
     pub type size_t = usize;
     pub type uint32_t = u32;
+    pub type uint64_t = u64;
     pub type turntile_desc = super::Desc;
     pub type turntile_plan = super::PlanHandle;
     pub type turntile_status = super::Status;
@@ -86,7 +87,7 @@ fn assertions() -> String {
     fields! {
         version: uint32_t, device: uint32_t, device_index: i32, flags: uint32_t, itemsize: size_t,
         ndim: size_t, shape: *const size_t, axes: *const size_t, batch: size_t, threads: size_t,
-        workspace_limit: size_t, alignment: size_t, lda: size_t, ldb: size_t,
+        workspace_limit: size_t, alignment: size_t, lda: size_t, ldb: size_t, flip: uint64_t,
     }
     let functions = functions! {
         safe turntile_version() -> uint32_t;
@@ -96,6 +97,8 @@ fn assertions() -> String {
         safe turntile_status_name(int) -> *const char;
         raw turntile_transpose(*mut void, size_t, size_t, size_t) -> turntile_status;
         raw turntile_permute(*mut void, size_t, *const size_t, *const size_t, size_t) -> turntile_status;
+        raw turntile_flip(*mut void, size_t, *const size_t, uint64_t, size_t) -> turntile_status;
+        raw turntile_rot90(*mut void, size_t, *const size_t, int, size_t, size_t, size_t) -> turntile_status;
         raw turntile_transpose_copy(*const void, *mut void, size_t, size_t, size_t) -> turntile_status;
         raw turntile_plan_create(*const turntile_desc, *mut *mut turntile_plan) -> turntile_status;
         raw turntile_plan_destroy(*mut turntile_plan);

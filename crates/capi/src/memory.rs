@@ -141,11 +141,23 @@ pub unsafe fn axes<'a>(
     shape: *const usize,
     axes: *const usize,
 ) -> Result<(&'a [usize], &'a [usize]), Failure> {
+    // SAFETY: the caller guarantees the numbers, at most 64.
+    unsafe { Ok((self::shape(ndim, shape)?, numbers("axes", axes, ndim)?)) }
+}
+
+/// Returns the `ndim` numbers of a shape, at most [`MAX_NDIM`].
+///
+/// # Errors
+/// [`Failure`]: too many axes, or no numbers there.
+///
+/// # Safety
+/// As for [`numbers`].
+pub unsafe fn shape<'a>(ndim: usize, shape: *const usize) -> Result<&'a [usize], Failure> {
     if ndim > MAX_NDIM {
         return Err(turntile::Error::from(ProblemError::TooManyAxes { axes: ndim }).into());
     }
     // SAFETY: the caller guarantees the numbers, at most 64.
-    unsafe { Ok((numbers("shape", shape, ndim)?, numbers("axes", axes, ndim)?)) }
+    unsafe { numbers("shape", shape, ndim) }
 }
 
 /// Returns the `count` numbers of a C array.

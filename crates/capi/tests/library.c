@@ -274,6 +274,44 @@ static void descriptors(void) {
     SAID(create(desc), TURNTILE_ERROR_ALIGNMENT, "shape");
 }
 
+/* Compares flips and quarter turns of matrices with a naive loop, by a call and by a plan. */
+static void flips(size_t rows, size_t cols, size_t itemsize) {
+    size_t shape[2] = {rows, cols}, bytes = rows * cols * itemsize;
+    unsigned char *before = numbered(rows * cols, itemsize), *want = malloc(bytes + 1), *data = malloc(bytes + 1);
+    for (unsigned way = 0; way < 8; way++) {
+        size_t turned = way / 4, after[2] = {turned ? cols : rows, turned ? rows : cols};
+        uint64_t flip = way % 4;
+        for (size_t i = 0; i < after[0]; i++)
+            for (size_t j = 0; j < after[1]; j++) {
+                size_t a = flip & 1 ? after[0] - 1 - i : i, b = flip & 2 ? after[1] - 1 - j : j;
+                size_t from = turned ? b * cols + a : a * cols + b;
+                memcpy(want + (i * after[1] + j) * itemsize, before + from * itemsize, itemsize);
+            }
+        memcpy(data, before, bytes);
+        int k = turned ? (flip == 1 ? -3 : 3) : flip == 3 ? 2 : 4;
+        if (turned ? flip == 1 || flip == 2 : flip == 0 || flip == 3) {
+            CHECK(turntile_rot90(data, 2, shape, k, 0, 1, itemsize) == TURNTILE_SUCCESS);
+            CHECK(memcmp(data, want, bytes) == 0);
+        }
+        if (!turned) {
+            memcpy(data, before, bytes);
+            CHECK(turntile_flip(data, 2, shape, flip, itemsize) == TURNTILE_SUCCESS);
+            CHECK(memcmp(data, want, bytes) == 0);
+        }
+        turntile_desc desc = described(2, shape, turned ? MATRIX : (size_t[]){0, 1}, itemsize);
+        desc.flip = flip;
+        turntile_plan *plan;
+        CHECK(turntile_plan_create(&desc, &plan) == TURNTILE_SUCCESS);
+        memcpy(data, before, bytes);
+        CHECK(turntile_execute(plan, data, bytes, NULL, 0, NULL) == TURNTILE_SUCCESS);
+        CHECK(memcmp(data, want, bytes) == 0);
+        turntile_plan_destroy(plan);
+    }
+    SAID(turntile_flip(data, 2, shape, 4, itemsize), TURNTILE_ERROR_ARGUMENT, "[2] are not distinct axes of 0..2");
+    SAID(turntile_rot90(data, 2, shape, 1, 1, 1, itemsize), TURNTILE_ERROR_ARGUMENT, "[1, 1]");
+    free(before), free(want), free(data);
+}
+
 static void calls(void) {
     size_t shape[2] = {300, 200}, bytes = 240000;
     unsigned char *before = numbered(60000, 4), *data = numbered(60000, 4), *other = malloc(bytes);
@@ -478,6 +516,9 @@ int main(int argc, char **argv) {
     batches_limits_and_addresses();
     leading_dimensions();
     descriptors();
+    flips(7, 5, 4);
+    flips(64, 64, 3);
+    flips(300, 200, 8);
     calls();
     threads();
     forks();

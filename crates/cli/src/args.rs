@@ -249,6 +249,24 @@ pub struct TransposeArgs {
     /// Transpose each matrix: swap the last two axes
     #[arg(long, conflicts_with = "axes")]
     pub matrices: bool,
+    /// Axes of the result to reverse, for example 0,-1, as numpy.flip
+    #[arg(long, value_name = "I,J,...", value_parser = crate::values::axes, allow_hyphen_values = true)]
+    pub flip: Option<crate::values::Axes>,
+    /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; a --raw input has it too
+    #[arg(long, value_name = "ORDER", ignore_case = true)]
+    pub order: Option<AxisOrder>,
+    #[command(flatten)]
+    pub files: Files,
+}
+
+#[derive(Debug, Args)]
+pub struct RotateArgs {
+    /// Number of quarter turns, from the first axis towards the second; negative ones go back
+    #[arg(short, long, value_name = "N", default_value_t = 1, allow_hyphen_values = true)]
+    pub k: i64,
+    /// Axes of the plane that is rotated
+    #[arg(long, value_name = "I,J", value_parser = crate::values::axes, default_value = "0,1", allow_hyphen_values = true)]
+    pub axes: crate::values::Axes,
     /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; a --raw input has it too
     #[arg(long, value_name = "ORDER", ignore_case = true)]
     pub order: Option<AxisOrder>,

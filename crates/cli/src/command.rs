@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::args::{RearrangeArgs, ReorderArgs, Settings, TransposeArgs};
+use crate::args::{RearrangeArgs, ReorderArgs, RotateArgs, Settings, TransposeArgs};
 use crate::bench::BenchArgs;
 use crate::pages::{CompletionsArgs, ManArgs};
 use crate::plan::PlanArgs;
@@ -33,6 +33,7 @@ impl Cli {
             Command::Plan(args) => args.problem.check(),
             Command::Tune(args) => args.problem.check(),
             Command::Transpose(args) => args.files.check(),
+            Command::Rot90(args) => args.files.check(),
             Command::Rearrange(args) => args.files.check(),
             Command::Reorder(args) => args.files.check(),
             _ => Ok(()),
@@ -91,10 +92,19 @@ pub enum Command {
 Examples:
   turntile transpose a.npy -o b.npy                   # a matrix
   turntile transpose --axes 0,2,3,1 images.npy -i     # NCHW to NHWC, in place
+  turntile transpose --axes 0,1 --flip 0 image.npy -i # rows in reverse order
   turntile transpose --raw --dtype f4 --shape 7200x1800 --offset 352 x.img -i
   turntile transpose --tensor w.0 model.safetensors -i"
     )]
     Transpose(TransposeArgs),
+    /// Rotate an array by quarter turns, as numpy.rot90
+    #[command(
+        override_usage = "turntile rot90 [OPTIONS] INPUT... (-o OUT | -i)",
+        after_help = "\
+Example:
+  turntile rot90 -k -1 image.npy -i                   # clockwise, in place"
+    )]
+    Rot90(RotateArgs),
     /// Split, permute and join axes by a pattern, as einops.rearrange
     #[command(
         override_usage = "turntile rearrange [OPTIONS] PATTERN INPUT... (-o OUT | -i)",
@@ -129,6 +139,7 @@ impl Command {
     pub fn settings(&self) -> Option<&Settings> {
         Some(match self {
             Command::Transpose(args) => &args.files.common.settings,
+            Command::Rot90(args) => &args.files.common.settings,
             Command::Rearrange(args) => &args.files.common.settings,
             Command::Reorder(args) => &args.files.common.settings,
             Command::Split(args) => &args.common.settings,

@@ -204,7 +204,7 @@ fn change(
 /// Returns whether the permutation moves an element.
 fn moves(step: &Transpose) -> Result<bool> {
     let problem = step.problem()?;
-    Ok(!problem.order().enumerate().all(|(to, from)| to == from))
+    Ok(problem.is_flipped() || !problem.order().enumerate().all(|(to, from)| to == from))
 }
 
 /// Prints a report.

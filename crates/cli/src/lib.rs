@@ -80,19 +80,34 @@ pub fn run(words: &[OsString]) -> u8 {
                 if args.matrices { Axes::Matrices } else { Axes::Transpose(args.axes.as_deref()) };
             return jobs::run(
                 &mut args.files,
-                Operation { name: "transpose", axes, order: args.order },
+                Operation {
+                    name: "transpose",
+                    axes,
+                    flip: args.flip.as_deref().unwrap_or_default(),
+                    order: args.order,
+                },
+            );
+        }
+        Command::Rot90(args) => {
+            let axes = Axes::Rotate(args.k, &args.axes);
+            return jobs::run(
+                &mut args.files,
+                Operation { name: "rot90", axes, flip: &[], order: args.order },
             );
         }
         Command::Rearrange(args) => {
             let axes = Axes::Rearrange(args.sizes.of(&args.pattern));
             return jobs::run(
                 &mut args.files,
-                Operation { name: "rearrange", axes, order: args.order },
+                Operation { name: "rearrange", axes, flip: &[], order: args.order },
             );
         }
         Command::Reorder(args) => {
             let (axes, order) = (Axes::Keep, Some(args.order));
-            return jobs::run(&mut args.files, Operation { name: "reorder", axes, order });
+            return jobs::run(
+                &mut args.files,
+                Operation { name: "reorder", axes, flip: &[], order },
+            );
         }
         Command::Split(args) => {
             let ready = args.common.settings.find_wisdom(false, args.common.quiet);
@@ -140,7 +155,7 @@ pub fn transpose_file(
     out: Option<&Path>,
 ) -> anyhow::Result<()> {
     let axes = axes.map_or(Axes::Reverse, |axes| Axes::Transpose(Some(axes)));
-    jobs::transpose_file(path, Operation { name: "transpose", axes, order: None }, out)
+    jobs::transpose_file(path, Operation { name: "transpose", axes, flip: &[], order: None }, out)
 }
 
 /// Prints the help that was asked for, or what is wrong with the command line, and returns the exit code.

@@ -5,17 +5,19 @@ use turntile::Transpose;
 use turntile::layout::Rearrangement;
 
 use crate::array::{Array, AxisOrder};
-use crate::values::{PatternArg, joined, permutation};
+use crate::values::{PatternArg, distinct, joined, permutation};
 
 /// Change of the axes of an array.
 #[derive(Clone, Copy, Debug)]
 pub enum Axes<'a> {
     /// They are permuted as NumPy's transpose does, with `--axes` or without.
     Transpose(Option<&'a [isize]>),
-    /// All are reversed.
+    /// Their order is reversed.
     Reverse,
     /// The last two are swapped.
     Matrices,
+    /// Two are rotated by quarter turns, as NumPy's rot90 does.
+    Rotate(i64, &'a [isize]),
     /// They are split, permuted and joined by a pattern.
     Rearrange(PatternArg<'a>),
     /// They stay.
@@ -29,6 +31,8 @@ pub struct Operation<'a> {
     pub name: &'static str,
     /// Change of the axes.
     pub axes: Axes<'a>,
+    /// Axes of the result that are reversed.
+    pub flip: &'a [isize],
     /// Memory order of the result; `None` keeps the source's.
     pub order: Option<AxisOrder>,
 }
@@ -61,9 +65,37 @@ impl Operation<'_> {
                 ensure!(ndim >= 2, "--matrices needs at least 2 axes, the array has {ndim}");
                 order.swap(ndim - 2, ndim - 1);
             }
+            Axes::Rotate(k, _) => {
+                let [from, to] = self.plane(ndim)?;
+                if k % 2 != 0 {
+                    order.swap(from, to);
+                }
+            }
             Axes::Rearrange(pattern) => return Ok(pattern.of(shape)?),
         }
         Ok(Rearrangement::of_axes(shape, &order))
+    }
+
+    /// Returns the axes of a rotation.
+    fn plane(&self, ndim: usize) -> Result<[usize; 2]> {
+        let Axes::Rotate(_, axes) = self.axes else { bail!("the axes are not rotated") };
+        let found = distinct(axes, ndim).map_err(|what| anyhow!("--axes {what}"))?;
+        <[usize; 2]>::try_from(found)
+            .map_err(|axes| anyhow!("rot90 has 2 axes, not {}", axes.len()))
+    }
+
+    /// Returns the reversed axes of a result of `ndim` axes.
+    fn flips(&self, ndim: usize) -> Result<Vec<usize>> {
+        let Axes::Rotate(k, _) = self.axes else {
+            return distinct(self.flip, ndim).map_err(|what| anyhow!("--flip {what}"));
+        };
+        let [from, to] = self.plane(ndim)?;
+        Ok(match k.rem_euclid(4) {
+            0 => vec![],
+            1 => vec![from],
+            2 => vec![from, to],
+            _ => vec![to],
+        })
     }
 
     /// Returns the result, and the permutation of the data in memory.
@@ -80,8 +112,11 @@ impl Operation<'_> {
                 (0..ndim).rev().collect()
             }
         };
-        let axes = axes.in_memory(&in_memory(array), &in_memory(&result));
-        let transpose = Transpose::permute::<u8>(axes.extents(), axes.order());
+        let (from, to) = (in_memory(array), in_memory(&result));
+        let flip: Vec<usize> =
+            self.flips(result.shape.len())?.into_iter().map(|axis| to[axis]).collect();
+        let axes = axes.in_memory(&from, &to);
+        let transpose = Transpose::permute::<u8>(axes.extents(), axes.order()).flip(&flip);
         Ok((result, transpose.itemsize(array.itemsize.max(1))))
     }
 }
@@ -98,7 +133,7 @@ mod tests {
         to: Option<AxisOrder>,
     ) -> Result<(Array, Problem)> {
         let array = Array { shape: shape.into(), dtype: "f4".into(), itemsize: 4, order };
-        let operation = Operation { name: "transpose", axes, order: to };
+        let operation = Operation { name: "transpose", axes, flip: &[], order: to };
         operation.of(&array).map(|(result, transpose)| (result, transpose.problem().unwrap()))
     }
 
@@ -137,12 +172,43 @@ mod tests {
         }
     }
 
+    /// Flips and turns name the axes of the result as NumPy has them, in both memory orders.
+    #[test]
+    fn flips_follow_numpy_in_both_orders() {
+        use AxisOrder::{C, F};
+        let permute = Axes::Transpose(Some(&[2, 0, 1]));
+        for (axes, flip, order, permuted, reversed) in [
+            (permute, &[0, -1][..], C, &[2, 0, 1][..], &[0, 2][..]),
+            // [5][3][2] in memory; the result, 5 x 2 x 3, is stored as [3][2][5].
+            (permute, &[1], F, &[1, 2, 0], &[1]),
+            (permute, &[0], F, &[1, 2, 0], &[2]),
+            (Axes::Rotate(1, &[0, 1]), &[], C, &[1, 0, 2], &[0]),
+            (Axes::Rotate(-1, &[0, -1]), &[], C, &[2, 1, 0], &[2]),
+            (Axes::Rotate(6, &[1, 2]), &[], C, &[0, 1, 2], &[1, 2]),
+            (Axes::Rotate(5, &[0, 1]), &[], F, &[0, 2, 1], &[2]),
+        ] {
+            let array = Array { shape: [2, 3, 5].into(), dtype: "f4".into(), itemsize: 4, order };
+            let operation = Operation { name: "transpose", axes, flip, order: None };
+            let problem = operation.of(&array).unwrap().1.problem().unwrap();
+            let shape = if order == C { [2, 3, 5] } else { [5, 3, 2] };
+            let expected = Problem::permuted(&shape, permuted, 4).unwrap();
+            assert_eq!(
+                problem,
+                expected.with_flip(reversed).unwrap(),
+                "{axes:?} {flip:?} {order:?}"
+            );
+        }
+    }
+
     #[test]
     fn axes_that_are_ambiguous_or_wrong_are_rejected() {
         for (axes, shape, words) in [
             (Axes::Transpose(None), &[2, 3, 5][..], "3 axes need --axes, for example --axes 2,1,0"),
             (Axes::Matrices, &[3], "--matrices needs at least 2 axes, the array has 1"),
             (Axes::Transpose(Some(&[1, 0])), &[2, 3, 5], "axes don't match array"),
+            (Axes::Rotate(1, &[0, 0]), &[2, 3], "--axes 0,0: axis 0 is repeated"),
+            (Axes::Rotate(1, &[0]), &[2, 3], "rot90 has 2 axes, not 1"),
+            (Axes::Rotate(2, &[0, 2]), &[2, 3], "--axes 0,2: axis 2 is out of bounds"),
         ] {
             let error = of(axes, shape, AxisOrder::C, None).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

@@ -121,7 +121,7 @@ impl ProblemArgs {
             (None, Some(pattern)) => Axes::Rearrange(self.sizes.of(pattern)),
             (axes, _) => Axes::Transpose(axes.as_deref()),
         };
-        Operation { name: "plan", axes, order: None }
+        Operation { name: "plan", axes, flip: &[], order: None }
     }
 
     fn of_shape(&self, shape: &[usize], dtype: &Dtype) -> Result<Transpose> {

@@ -102,6 +102,28 @@ pub fn axes(text: &str) -> Result<Axes, String> {
     text.split(',').map(axis).collect()
 }
 
+/// Returns the axes that `axes` writes for an array of `ndim` axes, counted from 0. None is repeated.
+pub fn distinct(axes: &[isize], ndim: usize) -> Result<Vec<usize>, String> {
+    let what = joined(axes, ",");
+    let mut found = Vec::with_capacity(axes.len());
+    for &axis in axes {
+        let from_start = if axis < 0 { axis.checked_add_unsigned(ndim) } else { Some(axis) };
+        let number = from_start.and_then(|axis| usize::try_from(axis).ok());
+        match number.filter(|&number| number < ndim) {
+            None => {
+                return Err(format!(
+                    "{what}: axis {axis} is out of bounds for an array of dimension {ndim}"
+                ));
+            }
+            Some(number) if found.contains(&number) => {
+                return Err(format!("{what}: axis {number} is repeated"));
+            }
+            Some(number) => found.push(number),
+        }
+    }
+    Ok(found)
+}
+
 /// Returns the permutation that `axes` writes for an array of `ndim` axes, counted from 0.
 pub fn permutation(axes: &[isize], ndim: usize) -> Result<Vec<usize>, String> {
     let what = joined(axes, ",");
@@ -111,24 +133,7 @@ pub fn permutation(axes: &[isize], ndim: usize) -> Result<Vec<usize>, String> {
             "axes don't match array: --axes {what} has {count}, the array has {ndim}"
         ));
     }
-    let mut order = Vec::with_capacity(ndim);
-    for &axis in axes {
-        let from_start = if axis < 0 { axis.checked_add_unsigned(ndim) } else { Some(axis) };
-        let number = from_start.and_then(|axis| usize::try_from(axis).ok());
-        match number.filter(|&number| number < ndim) {
-            None => {
-                let what = format!("axis {axis} is out of bounds for an array of dimension {ndim}");
-                return Err(format!("--axes {}: {what}", joined(axes, ",")));
-            }
-            Some(number) if order.contains(&number) => {
-                return Err(format!(
-                    "repeated axis in transpose: --axes {what} has axis {number} twice"
-                ));
-            }
-            Some(number) => order.push(number),
-        }
-    }
-    Ok(order)
+    distinct(axes, ndim).map_err(|what| format!("--axes {what}"))
 }
 
 /// Parses the extent of a named axis, `p=16`.
@@ -318,7 +323,7 @@ mod tests {
             ("1", 1, "axis 1 is out of bounds for an array of dimension 1"),
             ("0,-3", 2, "axis -3 is out of bounds for an array of dimension 2"),
             ("0,-9223372036854775808", 2, "axis -9"),
-            ("2,-1,0", 3, "repeated axis in transpose: --axes 2,-1,0 has axis 2 twice"),
+            ("2,-1,0", 3, "--axes 2,-1,0: axis 2 is repeated"),
         ] {
             let error = order(text, ndim).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -130,12 +130,15 @@ impl Profile {
             },
             CpuKernel::Reshape(_) => (CostCurve::Rounds, 0, 0),
             CpuKernel::OutOfPlace => (CostCurve::OutOfPlace, 1, 0),
-            // Kernels without a measurement use the curve of the most similar kernel.
             CpuKernel::TransposeRows(_) | CpuKernel::TransposeThroughScratch(_) => {
                 (CostCurve::Swap, 1, 0)
             }
             CpuKernel::SaveGaps(..) | CpuKernel::SwapGaps(..) => (CostCurve::Rounds, 1, 0),
-            CpuKernel::Copy => return Profile { operation: None, fork_count: 1, work_items: 0 },
+            // Kernels without a measurement use the curve of the most similar kernel, or a copy's.
+            CpuKernel::SquareTurn(_) => (CostCurve::Swap, 1, 0),
+            CpuKernel::Copy | CpuKernel::Flip(_) => {
+                return Profile { operation: None, fork_count: 1, work_items: 0 };
+            }
         };
         Profile { operation: Some(operation), fork_count, work_items }
     }
@@ -178,6 +181,7 @@ impl<'a> Estimate<'a> {
             StageMap::Reshape(leading) => (leading.source().cols(), 0, false),
             StageMap::Cut { rows, .. } => (rows.cols(), 0, false),
             _ => match config.kernel() {
+                CpuKernel::SquareTurn(turn) => (turn.side(), 0, false),
                 CpuKernel::InvolutionSwap(together) => (together * map.unit(), 0, false),
                 _ => (map.elementary().map_or(0, |e| e.rows), 0, false),
             },

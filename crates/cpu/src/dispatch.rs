@@ -51,6 +51,8 @@ pub fn run(
                 .expect("the configuration was made from this permutation");
             swap.run(data, threads, scratch);
         }
+        CpuKernel::Flip(ref flip) => flip.run(data, threads),
+        CpuKernel::SquareTurn(turn) => turn.run(data, threads, scratch),
         CpuKernel::Barrier(_) => {
             let instance_bytes = resources.scratch_bytes;
             // Closures own what they use: one indirection less per instance, and 7% more speed for

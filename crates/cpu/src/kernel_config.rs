@@ -12,12 +12,14 @@ use crate::banded_gather::BandedGather;
 use crate::chunk_gather::ChunkGather;
 use crate::chunk_pass::ChunkPass;
 use crate::cycle_walk::VisitedBits;
+use crate::flip::FlipTiling;
 use crate::involution::InvolutionSwap;
 use crate::leading::LeadingMatrix;
 use crate::plane_tiling::PlaneTiling;
 use crate::record_gather;
 use crate::rounds::{ROUND_BYTES, least_rows};
 use crate::square::SquareTiling;
+use crate::turn::SquareTurn;
 
 /// Kernel of a stage with all its parameters except the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +29,10 @@ pub enum CpuKernel {
     /// Swaps tile pairs of a self-inverse axis permutation. Contains the number of adjacent
     /// super-elements of a row that become adjacent in a column.
     InvolutionSwap(usize),
+    /// Reverses axes in place, by swaps of runs.
+    Flip(FlipTiling),
+    /// Transposes squares and reverses axes of the result, by rotations of tiles.
+    SquareTurn(SquareTurn),
     /// Permutes whole instances through scratch. Contains their number. An instance of records is
     /// one common period of both tile lengths.
     Barrier(usize),
@@ -297,6 +303,18 @@ fn kernel_and_resources(
             let resources = Resources { threads, scratch_bytes, ..none };
             fits_cache(scratch_bytes)
                 .then_some((CpuKernel::InvolutionSwap(swap.together()), resources))
+        }
+        (Method::TileSwap, StageMap::Flipped(axes)) if axes.is_flip() => {
+            let flip = FlipTiling::new(axes, elem_bytes);
+            let threads = threads_for(flip.pieces());
+            Some((CpuKernel::Flip(flip), Resources { threads, ..none }))
+        }
+        (Method::TileSwap, StageMap::Flipped(axes)) => {
+            let ([batch, side, unit], flips) = axes.squares()?;
+            let turn = SquareTurn::new(batch, side, bytes(unit), flips);
+            let (threads, scratch_bytes) = (threads_for(turn.tiles()), turn.scratch_bytes());
+            let resources = Resources { threads, scratch_bytes, ..none };
+            fits_cache(scratch_bytes).then_some((CpuKernel::SquareTurn(turn), resources))
         }
         (Method::BarrierSync, StageMap::Axes(_) | StageMap::RecordTiles(_)) => {
             let (instances, len) = match map {

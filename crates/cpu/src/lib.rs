@@ -14,6 +14,8 @@
 //! | `follow` | super-elements along their cycles, with independent workers or by swaps; rows of tiles along chains |
 //! | `swaps` | pairs of tiles of squares |
 //! | `involution` | pairs of tiles of arrays with a self-inverse axis permutation |
+//! | `flip` | runs, by swaps with their mirror images, for reversed axes |
+//! | `turn` | tiles of squares in quarter turns |
 //! | `scratch` | whole instances through scratch, and arrays that fit a buffer on the stack |
 //! | `chunk_gather` | chunks of the first aligned-slot pass and its inverse, through scratch |
 //! | `banded_gather`, `strip_ring` | slots in row order: bands of chunks, in strips of columns, each through a ring |
@@ -68,6 +70,7 @@ mod device;
 mod dispatch;
 mod epilogue;
 mod executor;
+mod flip;
 mod follow;
 mod gap_swap;
 mod initialised;
@@ -91,6 +94,7 @@ mod square;
 mod strided;
 mod strip_ring;
 mod swaps;
+mod turn;
 mod views;
 mod workspace;
 
@@ -98,7 +102,7 @@ pub use device::CpuDevice;
 pub use epilogue::Epilogue;
 pub use executor::Executor;
 pub use out_of_place::{permute_into, transpose_into};
-pub use scratch::{SMALL_BYTES, permute_small, transpose_small};
+pub use scratch::{SMALL_BYTES, permute_flipped_small, permute_small, transpose_small};
 pub use workspace::{RunError, Workspace};
 
 pub use turntile_simd::Byte;

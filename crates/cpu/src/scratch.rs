@@ -3,9 +3,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use turntile_perm::AxisPermutation;
+use turntile_perm::{AxisPermutation, FlippedAxes};
 use turntile_simd::{self as simd, BlockShape, Byte};
 
+use crate::flip::FlipTiling;
 use crate::parallel;
 use crate::plane_tiling::PlaneTiling;
 
@@ -62,6 +63,19 @@ pub fn permute_small(data: &mut [Byte], axes: &AxisPermutation, elem_bytes: usiz
     through_stack(data, |data, buffer| {
         PlaneTiling::of_axes(axes, elem_bytes).transpose(data, buffer)
     })
+}
+
+/// Permutes and reverses the axes of an array of at most [`SMALL_BYTES`] bytes in place, in the
+/// calling thread. Returns `false`, with nothing written, if it is larger.
+///
+/// # Panics
+/// If `data` does not have the array's length.
+pub fn permute_flipped_small(data: &mut [Byte], axes: &FlippedAxes, elem_bytes: usize) -> bool {
+    let small = permute_small(data, &axes.permutation(), elem_bytes);
+    if small && !axes.is_empty() {
+        FlipTiling::new(&axes.flip(), elem_bytes).run(data, 1);
+    }
+    small
 }
 
 #[inline(always)]

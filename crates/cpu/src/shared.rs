@@ -10,7 +10,9 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use turntile_simd::{self as simd, BlockShape, Byte, CopyJob, PrefetchCursor, SquareSwap};
+use turntile_simd::{
+    self as simd, BlockShape, Byte, CopyJob, PrefetchCursor, ReversedRows, SquareSwap,
+};
 
 use crate::race_check::{RaceCheck, WorkerId};
 use crate::strided::{Strided, count};
@@ -158,6 +160,22 @@ impl Worker<'_> {
         // SAFETY: both are in bounds and disjoint. They belong to this worker, as its creator
         // promised.
         unsafe { std::ptr::swap_nonoverlapping(first, second, bytes) };
+    }
+
+    /// Swaps rows of units of `unit_bytes` bytes at offsets `a` and `b`, each row in reverse order.
+    #[inline]
+    pub fn swap_reversed(&self, a: usize, b: usize, rows: ReversedRows, unit_bytes: usize) {
+        let ReversedRows { rows: count, pitch, .. } = rows;
+        let strided =
+            |at| Strided { at, rows: count, bytes: self::count(rows.count, unit_bytes), pitch };
+        let [first, second] = [strided(a), strided(b)];
+        assert!(first.disjoint(&second), "rows overlap");
+        let (a, b) = (self.span(a, first.len()), self.span(b, second.len()));
+        self.touch_rows(first);
+        self.touch_rows(second);
+        // SAFETY: both are in bounds and share no byte. They belong to this worker, as its creator
+        // promised.
+        unsafe { simd::swap_reversed_raw(a, b, rows, unit_bytes) };
     }
 
     /// Copies the span at offset `at` to the buffer `to`.

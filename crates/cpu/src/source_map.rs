@@ -1,7 +1,7 @@
 //! Index map of a stage, from each unit's destination to its source, with divisions
 //! strength-reduced.
 
-use turntile_perm::{AlignedSlots, AxisPermutation, FastDiv, FieldSlots, LayoutChange, SlotOrder};
+use turntile_perm::{AlignedSlots, FastDiv, FieldSlots, LayoutChange, SlotOrder, StridedAxis};
 use turntile_plan::{Direction, StageMap};
 
 /// Index map of units that move along the cycles of a stage's permutation.
@@ -32,34 +32,45 @@ enum Map {
     FieldSlots(FieldSlots, Direction),
 }
 
-/// An axis permutation with its divisions strength-reduced.
+/// An axis permutation, some of whose axes may be reversed, with its divisions strength-reduced. The
+/// stride of a reversed axis is negative, modulo 2^64.
 #[derive(Clone, Debug)]
 struct AxesMap {
     /// Extent and stride in the result of every axis except the first, last source axis first.
     axes: Box<[(Divisor, usize)]>,
     /// Stride in the result of the first axis, whose index is the last quotient.
     first: usize,
+    /// Position to which position 0 moves.
+    origin: usize,
 }
 
 impl AxesMap {
-    /// Creates the map over the units of all instances.
-    fn new(axes: &AxisPermutation, divide: impl Fn(usize) -> Divisor) -> Self {
-        let units = axes.without_unit();
-        let mut others = units.strided_axes();
-        let first = others.next().expect("a general permutation has axes");
-        let axes = others.rev().map(|axis| (divide(axis.extent), axis.dst_stride));
-        AxesMap { axes: axes.collect(), first: first.dst_stride }
+    /// Creates the map over the units of all instances, from the axes of the units and whether each
+    /// is reversed.
+    fn new(
+        units: impl DoubleEndedIterator<Item = (StridedAxis, bool)>,
+        divide: impl Fn(usize) -> Divisor,
+    ) -> Self {
+        let mut origin = 0;
+        let mut axes: Vec<(usize, usize)> = Vec::new();
+        for (StridedAxis { extent, dst_stride, .. }, reversed) in units {
+            origin += if reversed { (extent - 1) * dst_stride } else { 0 };
+            axes.push((extent, if reversed { dst_stride.wrapping_neg() } else { dst_stride }));
+        }
+        let first = axes.remove(0).1;
+        let axes = axes.into_iter().rev().map(|(extent, stride)| (divide(extent), stride));
+        AxesMap { axes: axes.collect(), first, origin }
     }
 
     #[inline]
     fn dest(&self, p: usize) -> usize {
-        let (mut rest, mut at) = (p, 0);
+        let (mut rest, mut at) = (p, self.origin);
         for (extent, stride) in &self.axes {
             let (quotient, digit) = extent.div_rem(rest);
-            at += digit * stride;
+            at = at.wrapping_add(digit.wrapping_mul(*stride));
             rest = quotient;
         }
-        at + rest * self.first
+        at.wrapping_add(rest.wrapping_mul(self.first))
     }
 }
 
@@ -238,8 +249,14 @@ impl SourceMap {
         let source = match map.inverse() {
             StageMap::Axes(axes) => match axes.elementary() {
                 Some(e) => Map::Swap { inner: divide(e.cols), mid: divide(e.mid), outer: e.rows },
-                None => Map::Axes(AxesMap::new(&axes, divide)),
+                None => {
+                    let units = axes.without_unit();
+                    Map::Axes(AxesMap::new(units.strided_axes().map(|axis| (axis, false)), divide))
+                }
             },
+            StageMap::Flipped(axes) => {
+                Map::Axes(AxesMap::new(axes.without_unit().strided_axes(), divide))
+            }
             StageMap::SlotMove { slots, direction, .. } => {
                 Map::Slots(Box::new(SlotMap::new(slots, direction)))
             }
@@ -304,7 +321,7 @@ impl SourceMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use turntile_perm::Elementary;
+    use turntile_perm::{AxisPermutation, Elementary, FlippedAxes};
 
     fn check(map: StageMap) {
         let source_map = SourceMap::new(&map, 4);
@@ -336,6 +353,10 @@ mod tests {
             (&[2, 3, 2, 3, 2, 3, 2, 3], &[7, 6, 5, 4, 3, 2, 1, 0]),
         ] {
             check(AxisPermutation::new(extents, order).unwrap().into());
+            for set in 1..1 << extents.len() {
+                let flipped: Vec<bool> = (0..extents.len()).map(|k| set >> k & 1 == 1).collect();
+                check(FlippedAxes::new(extents, order, &flipped).unwrap().into());
+            }
         }
     }
 

@@ -3,7 +3,9 @@
 use crate::numbered;
 use turntile_cpu::kernel_config::{CpuKernel, CpuKernelConfig};
 use turntile_cpu::{CpuDevice, Executor, Workspace};
-use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, PitchedRows, RowSlide, SlotOrder};
+use turntile_perm::{
+    AlignedSlots, AxisPermutation, Elementary, FlippedAxes, PitchedRows, RowSlide, SlotOrder,
+};
 use turntile_plan::{
     Device, Direction, Implementation, InvalidPlan, LaunchConfig, LaunchConfigData, Method,
     MethodFilter, Plan, Planner, Problem, StageMap, StageRequest,
@@ -126,6 +128,32 @@ fn axis_permutations_are_right_by_every_method() {
     ] {
         let axes = AxisPermutation::new(extents, order).unwrap();
         [1, 4, 12].into_iter().for_each(|bytes| check_all_methods(axes.into(), bytes));
+    }
+}
+
+/// Checks every set of reversed axes, of short and long runs, and of squares in one tile and more.
+#[test]
+fn reversed_axes_are_right_by_every_method() {
+    for (extents, order, elem_bytes) in [
+        (&[17][..], &[0][..], &[1, 2, 3, 4, 6, 8, 12, 16, 20][..]),
+        (&[1000], &[0], &[1, 4, 16, 96]),
+        (&[7, 5], &[0, 1], &[1, 3, 4, 8, 40]),
+        (&[3, 5, 4, 3], &[0, 1, 2, 3], &[1, 4]),
+        (&[5, 2, 70_001], &[0, 1, 2], &[1, 2]),
+        (&[2, 300, 40, 4], &[0, 1, 2, 3], &[1, 4]),
+        (&[5, 7], &[1, 0], &[1, 4, 12]),
+        (&[3, 4, 5], &[2, 0, 1], &[1, 8]),
+        (&[2, 3, 4, 5], &[2, 0, 3, 1], &[4]),
+        (&[6, 6], &[1, 0], &[1, 3, 4, 20_000]),
+        (&[3, 129, 129, 3], &[0, 2, 1, 3], &[1]),
+        (&[200, 200], &[1, 0], &[1, 2, 4, 8, 16]),
+        (&[257, 257], &[1, 0], &[1, 4]),
+    ] {
+        for set in 1..1 << extents.len() {
+            let flipped: Vec<bool> = (0..extents.len()).map(|k| set >> k & 1 == 1).collect();
+            let axes = FlippedAxes::new(extents, order, &flipped).unwrap();
+            elem_bytes.iter().for_each(|&bytes| check_all_methods(axes.into(), bytes));
+        }
     }
 }
 

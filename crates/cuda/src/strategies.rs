@@ -86,7 +86,7 @@ pub fn strategies(
         StageMap::RecordGather { ref slots, direction } => fields::strategies(slots, direction, at),
         StageMap::RecordMove { .. } => vec![Strategy::Moves],
         // Only CPU plans swap gaps and then reshape rows.
-        StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),
+        StageMap::Flipped(_) | StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@
 //! | module | contents | source |
 //! |---|---|---|
 //! | [`permutation`] | axis permutations of row-major arrays | thesis section 4.3 |
+//! | `flipped` | axis permutations that reverse axes: flips and quarter turns | |
 //! | `fusion` | fusion of adjacent axes; permutations of high rank as a sequence of smaller ones | |
 //! | `names` | factorial numbers as names of axis permutations (010!, 100!, …) | thesis table 4.1 |
 //! | `elementary` | swaps of two axes | thesis section 4.4 |
@@ -25,6 +26,7 @@ mod aligned_slots;
 pub mod divisors;
 mod elementary;
 mod fastdiv;
+mod flipped;
 mod fusion;
 mod leading;
 mod names;
@@ -38,6 +40,7 @@ mod tile_rows;
 pub use aligned_slots::{AlignedSlots, SlotOrder};
 pub use elementary::{Elementary, SwapKind};
 pub use fastdiv::FastDiv;
+pub use flipped::FlippedAxes;
 pub use fusion::{FusedAxes, MAX_RANK};
 pub use leading::{LeadingDims, PitchedRows};
 #[doc(hidden)]

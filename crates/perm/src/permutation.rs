@@ -159,7 +159,7 @@ impl AxisPermutation {
     }
 
     /// Creates a permutation from axes that are already fused.
-    fn from_fused(extents: &[usize], order: &[usize]) -> Self {
+    pub(crate) fn from_fused(extents: &[usize], order: &[usize]) -> Self {
         let mut all = AxisPermutation {
             rank: extents.len() as u8,
             order: [0; MAX_FUSED_RANK],

@@ -9,8 +9,8 @@ use crate::stage_map::StageMap;
 /// Algorithm that executes one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Swaps pairs of tiles, across the diagonal of a square or by an involution of axes, or
-    /// rotates three tiles of a cube.
+    /// Swaps pairs of tiles, across the diagonal of a square or by an involution of axes; rotates
+    /// three tiles of a cube or four of a square; swaps runs of reversed axes.
     TileSwap,
     /// Reads an instance on chip, waits at a barrier, then writes it (thesis section 4.5).
     BarrierSync,
@@ -98,6 +98,9 @@ impl StageMap {
                     (false, false, false) => any![BarrierSync],
                 }
             }
+            StageMap::Flipped(axes) if axes.is_flip() => &[TileSwap],
+            StageMap::Flipped(axes) if axes.squares().is_some() => &[TileSwap, PttwacGlobal, PIpt],
+            StageMap::Flipped(_) => &[PttwacGlobal, PIpt],
             StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => &[BarrierSync],
             StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => &[PttwacGlobal, PIpt],
             StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],

@@ -14,6 +14,7 @@
 //! | `problem` | validated problems: axes, element size, workspace cap, destination |
 //! | `stage_map` | index maps of stages |
 //! | `device` | the device model that backends implement |
+//! | `flips` | plans for permutations that reverse axes |
 //! | `implementation` | implementations of index maps, and the stages of a plan |
 //! | [`cost_table`] | cost tables: measured speeds of a device's operations, read from files |
 //! | `phase_problem` | the problem of one phase, as routes see it |
@@ -34,6 +35,7 @@
 mod atomic_file;
 pub mod cost_table;
 mod device;
+mod flips;
 mod implementation;
 mod infeasible;
 mod leading;

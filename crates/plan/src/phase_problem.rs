@@ -25,6 +25,8 @@ pub struct PhaseProblem<'a> {
     pub request: StageRequest,
     /// `true` if every tile is wanted, not only candidates for the fastest by estimate.
     pub exhaustive: bool,
+    /// `true` if the problem also reverses axes. They are not part of the phase.
+    pub flipped: bool,
     /// `true` if `axes` is the inverse of the phase's permutation. The stages for `axes` are then
     /// inverted in reverse order, unless the route has mirrored stages.
     pub mirrored: bool,
@@ -37,7 +39,7 @@ pub struct PhaseProblem<'a> {
 }
 
 /// Minimum bytes of a last axis that moves as runs. A shorter one is merged into the element.
-const RUN_BYTES: usize = 128;
+pub(crate) const RUN_BYTES: usize = 128;
 
 impl<'a> PhaseProblem<'a> {
     /// Creates the phase that permutes `axes` of `problem`, with its fused axes in `order`
@@ -75,6 +77,7 @@ impl<'a> PhaseProblem<'a> {
             device,
             request,
             exhaustive,
+            flipped: problem.is_flipped(),
             mirrored,
             elems_per_unit,
             order,

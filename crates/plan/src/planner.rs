@@ -5,6 +5,7 @@ use std::sync::Arc;
 use turntile_perm::{AxisPermutation, LayoutChange, LeadingDims, PermutationError};
 
 use crate::device::{Device, StageRequest};
+use crate::flips::FlipPlanner;
 use crate::implementation::{Implementation, Method, Stage};
 use crate::infeasible::{Infeasible, least_short};
 use crate::leading::LeadingPlanner;
@@ -178,6 +179,9 @@ impl Planner {
                 (None, Some(change)) => self
                     .with_record_planner(problem, change, &|records| records.fastest())
                     .map(without_rejections),
+                _ if problem.is_flipped() => {
+                    FlipPlanner::new(self, problem)?.fastest().map(without_rejections)
+                }
                 (None, None) => self.fastest(problem),
             });
         match found {
@@ -289,6 +293,7 @@ impl Planner {
                 (None, Some(change)) => {
                     Ok(self.with_record_planner(problem, change, &|records| records.all()))
                 }
+                _ if problem.is_flipped() => FlipPlanner::new(self, problem)?.all(),
                 (None, None) => self.all(problem),
             });
         let (mut found, declined) = found.unwrap_or_else(|rejected| (Vec::new(), vec![rejected]));
@@ -299,7 +304,7 @@ impl Planner {
 
     /// Returns all candidates for a problem with neither leading dimensions nor records, unsorted,
     /// and the rejected routes.
-    fn all(
+    pub(crate) fn all(
         &self,
         problem: &Problem,
     ) -> Result<(Vec<Candidate>, Vec<RejectedRoute>), RejectedRoute> {
@@ -331,7 +336,7 @@ impl Planner {
         if problem.leading().is_some() {
             return Ok(None);
         }
-        if problem.records().is_some() {
+        if problem.records().is_some() || problem.is_flipped() {
             let all = self.candidates(problem).candidates;
             return Ok(all.into_iter().find(|plan| plan.recipe() == *recipe));
         }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use turntile_perm::{
-    AxisPermutation, Elementary, FusedAxes, LayoutChange, LeadingDims, MAX_RANK, PermutationError,
-    PitchedRows, SwapKind,
+    AxisPermutation, Elementary, FlippedAxes, FusedAxes, LayoutChange, LeadingDims, MAX_RANK,
+    PermutationError, PitchedRows, SwapKind,
 };
 
 use crate::saved_gaps::SavedGaps;
@@ -18,6 +18,8 @@ use crate::saved_gaps::SavedGaps;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Problem {
     axes: GivenAxes,
+    /// One bit per axis of the result: 1 if the axis is reversed. Only axes of 2 or more.
+    flipped: u64,
     elem_bytes: usize,
     cap: Option<usize>,
     alignment: usize,
@@ -151,6 +153,22 @@ pub enum ProblemError {
         /// The conflicting property.
         with: &'static str,
     },
+    /// Axes to reverse are repeated or do not exist.
+    #[error("{axes:?} are not distinct axes of 0..{rank}")]
+    FlippedAxes {
+        /// The axes as given.
+        axes: Vec<usize>,
+        /// Rank of the result.
+        rank: usize,
+    },
+    /// Axes are reversed in a problem other than an in-place permutation of a contiguous array.
+    #[error(
+        "reversed axes cannot be combined with {with}: they apply to a contiguous array, in place"
+    )]
+    Flip {
+        /// The conflicting property.
+        with: &'static str,
+    },
     /// A problem of a kind that runs only in place was made out-of-place.
     #[error("{what} cannot run out of place: only permutations of a contiguous array can")]
     OutOfPlace {
@@ -215,7 +233,7 @@ impl Problem {
         axes.extents[..rank].copy_from_slice(extents);
         axes.order.iter_mut().zip(order).for_each(|(to, &axis)| *to = axis as u8);
         let (alignment, kind) = (DEFAULT_ALIGNMENT, Kind::InPlace);
-        Ok(Problem { axes, elem_bytes, cap: None, alignment, kind })
+        Ok(Problem { axes, flipped: 0, elem_bytes, cap: None, alignment, kind })
     }
 
     /// Describes a change of record layout between AoS, ASTA and SoA.
@@ -245,7 +263,7 @@ impl Problem {
     /// Returns `None` if the axes are invalid. Element size, cap and alignment are unchanged.
     pub(crate) fn as_axes(&self, extents: &[usize], order: &[usize]) -> Option<Self> {
         let axes = Self::permuted(extents, order, self.elem_bytes).ok()?.axes;
-        Some(Problem { axes, kind: Kind::InPlace, ..*self })
+        Some(Problem { axes, flipped: 0, kind: Kind::InPlace, ..*self })
     }
 
     /// Returns the extents of the source axes as given.
@@ -260,7 +278,8 @@ impl Problem {
         self.axes.order()
     }
 
-    /// Returns the permutation after axis fusion.
+    /// Returns the permutation after axis fusion, without reversals of axes
+    /// ([`flipped_axes`](Self::flipped_axes)).
     ///
     /// # Errors
     /// [`PermutationError::TooMany`]: the fused rank exceeds the supported maximum.
@@ -280,7 +299,14 @@ impl Problem {
     /// records it is unchanged.
     pub(crate) fn with_fused_axes(&self) -> Self {
         let mut problem = self.clone();
-        if let Kind::InPlace | Kind::OutOfPlace = self.kind {
+        if self.is_flipped() {
+            let Ok(fused) = self.flipped_axes() else { return problem };
+            let order: Vec<usize> = fused.order().collect();
+            let axes = Self::permuted(fused.extents(), &order, self.elem_bytes);
+            problem.axes = axes.expect("fusion does not increase the rank").axes;
+            let bit = |(to, &from): (usize, &usize)| u64::from(fused.is_reversed(from)) << to;
+            problem.flipped = order.iter().enumerate().map(bit).sum();
+        } else if let Kind::InPlace | Kind::OutOfPlace = self.kind {
             let fused = self.fused();
             let axes = Self::permuted(fused.extents(), fused.order(), self.elem_bytes);
             problem.axes = axes.expect("fusion does not increase the rank").axes;
@@ -290,9 +316,58 @@ impl Problem {
 
     /// Returns the matrices that the problem transposes.
     ///
-    /// Returns `None` if nothing moves, or if the permutation is not a transposition of matrices.
+    /// Returns `None` if nothing moves, if the permutation is not a transposition of matrices, or if
+    /// axes are reversed.
     pub fn matrices(&self) -> Option<MatrixBatch> {
+        if self.is_flipped() {
+            return None;
+        }
         MatrixBatch::of(&self.axes().ok()?)
+    }
+
+    /// Reverses the axes `axes` of the result, as NumPy's `flip(result, axes)`. Replaces axes that
+    /// were set before.
+    ///
+    /// # Errors
+    /// [`ProblemError::FlippedAxes`]: an axis is repeated or does not exist. [`ProblemError::Flip`]:
+    /// the problem is out-of-place, has leading dimensions or is a change of record layout.
+    pub fn with_flip(&self, axes: &[usize]) -> Result<Self, ProblemError> {
+        let with = match self.kind {
+            Kind::InPlace => None,
+            Kind::OutOfPlace => Some("an out-of-place result"),
+            Kind::Leading(_) => Some("leading dimensions"),
+            Kind::Records(_) => Some("records"),
+        };
+        if let Some(with) = with.filter(|_| !axes.is_empty()) {
+            return Err(ProblemError::Flip { with });
+        }
+        let rank = self.extents().len();
+        let distinct = |(k, axis): (usize, &usize)| *axis < rank && !axes[..k].contains(axis);
+        if !axes.iter().enumerate().all(distinct) {
+            return Err(ProblemError::FlippedAxes { axes: axes.to_vec(), rank });
+        }
+        let order: Vec<usize> = self.order().collect();
+        let reversed = axes.iter().filter(|&&axis| self.extents()[order[axis]] > 1);
+        Ok(Problem { flipped: reversed.map(|axis| 1 << axis).sum(), ..self.clone() })
+    }
+
+    /// Returns `true` if the result has reversed axes.
+    pub fn is_flipped(&self) -> bool {
+        self.flipped != 0
+    }
+
+    /// Returns, for each axis of the result as given, whether it is reversed.
+    pub fn flipped(&self) -> Vec<bool> {
+        (0..self.extents().len()).map(|axis| self.flipped >> axis & 1 == 1).collect()
+    }
+
+    /// Returns the permutation with its reversed axes, after axis fusion.
+    ///
+    /// # Errors
+    /// [`PermutationError::TooMany`]: the fused rank exceeds the supported maximum.
+    pub fn flipped_axes(&self) -> Result<FlippedAxes, PermutationError> {
+        let order: Vec<usize> = self.order().collect();
+        FlippedAxes::new(self.extents(), &order, &self.flipped())
     }
 
     /// Sets the workspace cap: plans use at most `bytes` bytes in addition to the data.
@@ -317,6 +392,7 @@ impl Problem {
     /// layout. Both run only in place.
     pub fn out_of_place(&self) -> Result<Self, ProblemError> {
         match self.kind {
+            _ if self.is_flipped() => Err(ProblemError::OutOfPlace { what: "reversed axes" }),
             Kind::InPlace | Kind::OutOfPlace => Ok(Problem { kind: Kind::OutOfPlace, ..*self }),
             Kind::Leading(_) => Err(ProblemError::OutOfPlace { what: "leading dimensions" }),
             Kind::Records(_) => Err(ProblemError::OutOfPlace { what: "records" }),
@@ -335,6 +411,7 @@ impl Problem {
     /// change of record layout.
     pub fn with_leading(&self, lda: usize, ldb: usize) -> Result<Self, ProblemError> {
         match self.kind {
+            _ if self.is_flipped() => return Err(ProblemError::Leading { with: "reversed axes" }),
             Kind::InPlace | Kind::Leading(_) => {}
             Kind::OutOfPlace => {
                 return Err(ProblemError::Leading { with: "an out-of-place result" });
@@ -493,7 +570,11 @@ impl Problem {
         if rest != 0 {
             return offset;
         }
-        self.order().fold(0, |at, axis| at * self.extents()[axis] + digits[axis])
+        self.order().enumerate().fold(0, |at, (to, axis)| {
+            let extent = self.extents()[axis];
+            let flip = self.flipped >> to & 1 == 1;
+            at * extent + if flip { extent - 1 - digits[axis] } else { digits[axis] }
+        })
     }
 }
 
@@ -526,6 +607,10 @@ impl fmt::Display for Problem {
                 let order: Vec<String> = self.order().map(|axis| axis.to_string()).collect();
                 write!(f, "{} axes {}", by_x(extents), order.join(","))?;
             }
+        }
+        let flips = (0..u64::BITS).filter(|axis| self.flipped >> axis & 1 == 1);
+        for (k, axis) in flips.enumerate() {
+            write!(f, "{}{axis}", if k == 0 { " flip " } else { "," })?;
         }
         write!(f, " w{}", self.elem_bytes)?;
         if let Some(leading) = self.leading() {

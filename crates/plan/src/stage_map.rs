@@ -3,8 +3,8 @@
 use std::fmt;
 
 use turntile_perm::{
-    AlignedSlots, AxisPermutation, Elementary, FieldSlots, LayoutChange, LeadingDims, PitchedRows,
-    RowSlide, SlotOrder, SwapKind, TileRows,
+    AlignedSlots, AxisPermutation, Elementary, FieldSlots, FlippedAxes, LayoutChange, LeadingDims,
+    PitchedRows, RowSlide, SlotOrder, SwapKind, TileRows,
 };
 
 use crate::saved_gaps::SavedGaps;
@@ -36,6 +36,8 @@ impl Direction {
 pub enum StageMap {
     /// Axis permutation of an array: 010!, 100!, 0100!, 0210!, 2100! and any other.
     Axes(AxisPermutation),
+    /// Axis permutation that reverses axes.
+    Flipped(FlippedAxes),
     /// Pass 1 of the aligned-slot route: gathers the slots of each chunk into the chunk's memory.
     SlotGather {
         /// Number of matrices.
@@ -118,6 +120,12 @@ impl From<AxisPermutation> for StageMap {
     }
 }
 
+impl From<FlippedAxes> for StageMap {
+    fn from(axes: FlippedAxes) -> Self {
+        StageMap::Flipped(axes)
+    }
+}
+
 impl From<Elementary> for StageMap {
     fn from(e: Elementary) -> Self {
         StageMap::Axes(e.into())
@@ -180,6 +188,7 @@ impl StageMap {
     pub fn instance_len(&self) -> usize {
         match *self {
             StageMap::Axes(axes) => axes.len() / axes.batch(),
+            StageMap::Flipped(axes) => axes.len(),
             StageMap::SlotGather { slots, .. } | StageMap::SlotMove { slots, .. } => slots.len(),
             StageMap::RecordTiles(ref change) => change.schema().len(),
             StageMap::RecordGather { ref slots, .. } | StageMap::RecordMove { ref slots, .. } => {
@@ -224,6 +233,7 @@ impl StageMap {
         match *self {
             // The constructor rejects lengths that overflow.
             StageMap::Axes(axes) => Some(axes.len()),
+            StageMap::Flipped(axes) => Some(axes.len()),
             _ => self.batch().checked_mul(self.instance_len()),
         }
     }
@@ -240,6 +250,7 @@ impl StageMap {
     pub fn unit(&self) -> usize {
         match *self {
             StageMap::Axes(axes) => axes.unit(),
+            StageMap::Flipped(axes) => axes.unit(),
             StageMap::SlotGather { .. } | StageMap::TransposeRows(_) | StageMap::Gaps { .. } => 1,
             StageMap::RecordTiles(_) | StageMap::RecordGather { .. } => 1,
             StageMap::SlotMove { slots, .. } => slots.slot(),
@@ -272,6 +283,7 @@ impl StageMap {
                 // Evaluated in the first instance: all instances have the same map.
                 None => axes.dest(s * axes.unit()) / axes.unit(),
             },
+            StageMap::Flipped(axes) => axes.dest(s * axes.unit()) / axes.unit(),
             StageMap::SlotGather { slots, direction: Forward, .. } => slots.gather_dest(s),
             StageMap::SlotGather { slots, direction: Backward, .. } => slots.gather_source(s),
             StageMap::SlotMove { slots, direction: Forward, .. } => slots.slot_dest(s),
@@ -324,6 +336,7 @@ impl StageMap {
             }
             _ if offset >= self.len() => return offset,
             StageMap::Axes(axes) => return axes.dest(offset),
+            StageMap::Flipped(axes) => return axes.dest(offset),
             StageMap::Cut { rows, direction: Direction::Forward } => {
                 return rows.with_gaps_last(offset);
             }
@@ -344,6 +357,7 @@ impl StageMap {
         let mut map = self.clone();
         match &mut map {
             StageMap::Axes(axes) => *axes = axes.inverse(),
+            StageMap::Flipped(axes) => *axes = axes.inverse(),
             StageMap::Slide(slide) => *slide = slide.inverse(),
             StageMap::Reshape(dims) | StageMap::TransposeRows(dims) => *dims = dims.inverse(),
             StageMap::TileRows(rows) => *rows = rows.inverse(),
@@ -384,6 +398,7 @@ impl StageMap {
     pub fn is_identity(&self) -> bool {
         match *self {
             StageMap::Axes(axes) => axes.is_identity(),
+            StageMap::Flipped(axes) => axes.is_identity(),
             // A single row or column is already transposed. Chunks of one row are already gathered.
             StageMap::SlotGather { slots, .. } => {
                 slots.rows() == 1 || slots.cols() == 1 || slots.chunk() == 1
@@ -416,6 +431,7 @@ impl fmt::Display for StageMap {
         let back = |direction| if direction == Direction::Backward { " back" } else { "" };
         match *self {
             StageMap::Axes(axes) => axes.fmt(f),
+            StageMap::Flipped(axes) => axes.fmt(f),
             StageMap::SlotGather { batch, slots, direction } => {
                 write!(f, "slot-gather{}", back(direction))?;
                 write_slots(f, batch, slots)

@@ -118,6 +118,15 @@ impl Device for Toy {
                 ));
                 all.push(implementation(Method::PIpt, 0, (unit / 1e6).min(0.5)));
             }
+            StageMap::Flipped(axes) => {
+                if map.methods().contains(&Method::TileSwap) {
+                    all.push(implementation(Method::TileSwap, 0, 1.0));
+                }
+                if !axes.is_flip() {
+                    let fraction = (unit / 1e4).min(0.8);
+                    all.push(implementation(Method::PttwacGlobal, map.len() / 32, fraction));
+                }
+            }
             StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => {
                 all.push(implementation(Method::BarrierSync, 64, 0.5));
             }

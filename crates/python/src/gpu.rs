@@ -16,6 +16,7 @@ use turntile::{Error, Transpose};
 
 use crate::errors::{exception, value};
 use crate::host::asked;
+use crate::layout::split_flips;
 use crate::memory::Span;
 use crate::moved::{Moved, once};
 use crate::records;
@@ -74,13 +75,15 @@ impl CudaPlan {
         py: Python<'_>,
         ordinal: usize,
         shape: Vec<usize>,
-        axes: Vec<usize>,
+        axes: Vec<isize>,
         itemsize: usize,
         alignment: usize,
         cap: Option<usize>,
         into: bool,
     ) -> PyResult<Self> {
-        CudaPlan::of(py, ordinal, asked(&shape, &axes, itemsize, cap, into), alignment)
+        let (axes, flip) = split_flips(&axes);
+        let what = asked(&shape, &axes, itemsize, cap, into).flip(&flip);
+        CudaPlan::of(py, ordinal, what, alignment)
     }
 
     /// Plans a record conversion; arguments as for [`records::asked`].

@@ -13,7 +13,7 @@ use turntile::run::RunOptions;
 use turntile::{Transpose, Transposer, bytes};
 
 use crate::errors::{exception, value};
-use crate::layout::Arranged;
+use crate::layout::{Arranged, split_flips};
 use crate::memory::Span;
 use crate::moved::{Moved, once};
 use crate::records;
@@ -73,6 +73,7 @@ pub fn permute_if_small<'py>(
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let arranged = Arranged::new(shape, strides, itemsize, axes)?;
     let problem = Problem::permuted(&arranged.extents, &arranged.places, itemsize)
+        .and_then(|problem| problem.with_flip(&arranged.flip))
         .map_err(|error| exception(error.into()))?;
     if !bytes::is_small(&problem) {
         return Ok(None);
@@ -89,9 +90,7 @@ fn permute_span(span: Span, problem: &Problem) -> PyResult<()> {
     // SAFETY: the package keeps the array alive during the call and does not access it. The caller
     // must not use it on other Python threads, as for every change in place.
     let data = unsafe { span.write() };
-    let order: Vec<usize> = problem.order().collect();
-    let done = bytes::permute_in_place(data, problem.extents(), &order, problem.itemsize());
-    done.map_err(exception)
+    bytes::run(data, problem.clone()).map_err(exception)
 }
 
 /// Creates the builder of a permutation, for any device.
@@ -131,13 +130,13 @@ pub struct HostPlan {
 
 #[pymethods]
 impl HostPlan {
-    /// Plans for C-contiguous arrays of `shape`: axis `i` of the result is axis `axes[i]`. With
-    /// `into`, the plan is out of place.
+    /// Plans for C-contiguous arrays of `shape`: axis `i` of the result is axis `axes[i]`, or
+    /// `~axes[i]` reversed if that is negative. With `into`, the plan is out of place.
     #[new]
     #[pyo3(signature = (shape, axes, itemsize, threads=None, cap=None, into=false))]
     fn new(
         shape: Vec<usize>,
-        axes: Vec<usize>,
+        axes: Vec<isize>,
         itemsize: usize,
         threads: Option<usize>,
         cap: Option<usize>,
@@ -146,7 +145,8 @@ impl HostPlan {
         if threads == Some(0) {
             return value("threads is 0: the minimum is 1");
         }
-        HostPlan::of(asked(&shape, &axes, itemsize, cap, into), threads)
+        let (axes, flip) = split_flips(&axes);
+        HostPlan::of(asked(&shape, &axes, itemsize, cap, into).flip(&flip), threads)
     }
 
     /// Plans a record conversion; arguments as for [`records::asked`].

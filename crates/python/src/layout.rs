@@ -34,13 +34,15 @@ pub struct Arranged {
     pub extents: Vec<usize>,
     /// Memory axis of each axis of the result.
     pub places: Vec<usize>,
+    /// Axes of the result that are reversed.
+    pub flip: Vec<usize>,
     /// Shape of the result.
     pub shape: Vec<usize>,
 }
 
 impl Arranged {
     /// Finds the permutation. `strides` are in bytes, `None` for a C-contiguous array. `axes` are a
-    /// [`Pattern`] or a permutation of the array's axes.
+    /// [`Pattern`] or a permutation of the array's axes, with [reversed axes](split_flips).
     ///
     /// # Errors
     /// `axes` is not a permutation, or is a pattern for another shape; or the array does not fill
@@ -51,11 +53,13 @@ impl Arranged {
         itemsize: usize,
         axes: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
+        let mut flip = Vec::new();
         let all = match axes.cast::<Pattern>().map(Bound::get) {
             Ok(pattern) if pattern.shape == shape => pattern.all.clone(),
             Ok(_) => return value("the pattern is for another shape"),
             Err(_) => {
-                let axes: Vec<usize> = axes.extract()?;
+                let (axes, flips) = split_flips(&axes.extract::<Vec<isize>>()?);
+                flip = flips;
                 check(&axes, shape.len())?;
                 Rearrangement::of_axes(&shape, &axes)
             }
@@ -70,7 +74,16 @@ impl Arranged {
             None => all,
         };
         let (extents, places) = (all.extents().to_vec(), all.order().to_vec());
-        Ok(Arranged { order, extents, places, shape })
+        Ok(Arranged { order, extents, places, flip, shape })
+    }
+
+    /// Returns the memory axis of each axis of the result, with [reversed axes](split_flips).
+    fn marked(&self) -> Vec<isize> {
+        let mark = |(to, &place): (usize, &usize)| {
+            let place = place as isize;
+            if self.flip.contains(&to) { !place } else { place }
+        };
+        self.places.iter().enumerate().map(mark).collect()
     }
 
     /// Returns the order as a Python tuple.
@@ -92,8 +105,16 @@ pub fn arrange<'py>(
     let arranged = Arranged::new(shape, strides, itemsize, axes)?;
     let order = arranged.order(py)?;
     let tuple = |values: Vec<usize>| PyTuple::new(py, values);
-    (order, tuple(arranged.extents)?, tuple(arranged.places)?, tuple(arranged.shape)?)
-        .into_pyobject(py)
+    let places = PyTuple::new(py, arranged.marked())?;
+    (order, tuple(arranged.extents)?, places, tuple(arranged.shape)?).into_pyobject(py)
+}
+
+/// Returns the source axes of a permutation, and the axes of the result that it reverses: `!axis` in
+/// place of `axis` reverses the axis.
+pub fn split_flips(axes: &[isize]) -> (Vec<usize>, Vec<usize>) {
+    let source = |&axis: &isize| if axis < 0 { !axis } else { axis }.unsigned_abs();
+    let flip = (0..axes.len()).filter(|&to| axes[to] < 0);
+    (axes.iter().map(source).collect(), flip.collect())
 }
 
 /// Checks that `axes` is a permutation of `0..rank`.

@@ -5,6 +5,7 @@ use crate::block::{BlockShape, Byte, CACHE_LINE};
 use crate::copy::CopyJob;
 use crate::dispatch::active;
 use crate::prefetch_cursor::PrefetchCursor;
+use crate::reverse::{self, ReversedRows};
 use crate::square_swap::SquareSwapFn;
 use crate::trace::trace_path;
 use crate::transpose::units;
@@ -84,6 +85,34 @@ unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: 
 pub unsafe fn copy_jobs_raw(transfers: &[CopyJob], len: usize) {
     // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
     unsafe { (active().copy)(transfers, len) };
+}
+
+/// Swaps rows of units of `unit_bytes` bytes at two addresses, each row in reverse order.
+///
+/// # Safety
+/// All units at both addresses are valid for reads and writes, and no byte is part of both. No other
+/// thread accesses them meanwhile.
+pub unsafe fn swap_reversed_raw(a: *mut Byte, b: *mut Byte, rows: ReversedRows, unit_bytes: usize) {
+    if let Some(words) = active().reverse_fn(unit_bytes) {
+        // SAFETY: the active kernel set runs on this machine; the caller guarantees the rest.
+        return unsafe { words(a, b, rows) };
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match unit_bytes {
+            3 => reverse::swap::<[Byte; 3]>(a, b, rows),
+            6 => reverse::swap::<[Byte; 6]>(a, b, rows),
+            12 => reverse::swap::<[Byte; 12]>(a, b, rows),
+            _ => {
+                let ReversedRows { rows, pitch, count } = rows;
+                for (row, k) in (0..rows).flat_map(|row| (0..count).map(move |k| (row, k))) {
+                    let (first, second) = (k * unit_bytes, (count - 1 - k) * unit_bytes);
+                    let (a, b) = (a.add(row * pitch + first), b.add(row * pitch + second));
+                    std::ptr::swap_nonoverlapping(a, b, unit_bytes);
+                }
+            }
+        }
+    }
 }
 
 /// Kernel that swaps two squares of units in place and transposes each, looked up once for any

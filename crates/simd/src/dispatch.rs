@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::copy::{CopyFn, RingReadFn, RingWriteFn};
 use crate::isa::*;
+use crate::reverse::ReverseFn;
 use crate::square_swap::SquareSwapFn;
 use crate::transpose::TransposeFn;
 
@@ -22,6 +23,8 @@ pub struct KernelSet {
     pub(crate) from_ring: RingReadFn,
     /// Function that copies into a ring buffer.
     pub(crate) into_ring: RingWriteFn,
+    /// Functions that swap words in reverse order, for words of 1, 2, 4, 8 and 16 bytes.
+    reversed: [ReverseFn; 5],
     /// Bytes per SIMD vector; 0 in the portable set.
     pub(crate) vector_bytes: usize,
     /// Square swaps for words of 1, 2, 4, 8 and 16 bytes; `None` in the portable set.
@@ -33,6 +36,12 @@ impl KernelSet {
     /// word size.
     pub(crate) fn transpose_fn(&self, unit_bytes: usize) -> Option<TransposeFn> {
         word_log(unit_bytes).map(|log| self.words[log])
+    }
+
+    /// Returns the function that swaps units of `unit_bytes` bytes in reverse order, or `None` if
+    /// that is not a word size.
+    pub(crate) fn reverse_fn(&self, unit_bytes: usize) -> Option<ReverseFn> {
+        word_log(unit_bytes).map(|log| self.reversed[log])
     }
 
     /// Returns the square swap for squares of `side` words. Returns `None` if units are not words,
@@ -68,6 +77,7 @@ macro_rules! kernel {
             copy: $set::copy,
             from_ring: $set::from_ring,
             into_ring: $set::into_ring,
+            reversed: kernel!(@words $set::reversed),
             vector_bytes: $set::BYTES,
             squares: $squares,
         }

@@ -7,6 +7,8 @@ use crate::copy::{self, CopyJob};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::deinterleave;
 use crate::prefetch_cursor::PrefetchCursor;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::reverse::{self, ReversedRows};
 use crate::square_swap;
 use crate::transpose::{few_columns, few_rows, fits, narrow_columns, plain, tiles};
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -53,6 +55,12 @@ macro_rules! functions {
         ) {
             // SAFETY: guaranteed by the caller; this function has the target features.
             unsafe { copy::into_ring::<$vector>(from, ring, start, wrap, len) };
+        }
+
+        $(#[target_feature(enable = $features)])?
+        pub unsafe fn reversed<const W: usize>(a: *mut Byte, b: *mut Byte, rows: ReversedRows) {
+            // SAFETY: guaranteed by the caller; this function has the target features.
+            unsafe { reverse::words::<W>(a, b, rows) };
         }
 
         $(#[target_feature(enable = $features)])?
@@ -151,6 +159,7 @@ pub mod lane {
 /// Functions without SIMD, for any machine.
 pub mod portable {
     pub use crate::copy::{copy_plain as copy, from_plain as from_ring, into_plain as into_ring};
+    pub use crate::reverse::words as reversed;
     pub use crate::transpose::plain as words;
 
     pub const BYTES: usize = 0;

@@ -9,6 +9,7 @@
 //! | `transpose` | words of 1, 2, 4, 8 and 16 bytes |
 //! | `deinterleave` | structures of at most 8 bytes, by byte shuffles |
 //! | `square_swap` | two squares swapped in place, each transposed |
+//! | `reverse` | runs of units swapped in reverse order |
 //! | `copy` | copies that prefetch other data; cache lines to and from a ring buffer |
 //! | `vector` | vector operations of each instruction set |
 //! | `nontemporal` | stores that bypass the caches |
@@ -42,6 +43,7 @@ mod isa;
 mod nontemporal;
 mod prefetch;
 mod prefetch_cursor;
+mod reverse;
 mod square_swap;
 #[cfg(test)]
 mod tests;
@@ -51,7 +53,8 @@ mod vector;
 
 pub use block::{BlockShape, Byte, CACHE_LINE};
 pub use calls::{
-    SquareSwap, copy_from_ring, copy_into_ring, copy_jobs_raw, transpose, transpose_raw,
+    SquareSwap, copy_from_ring, copy_into_ring, copy_jobs_raw, swap_reversed_raw, transpose,
+    transpose_raw,
 };
 pub use copy::CopyJob;
 #[doc(hidden)]
@@ -60,3 +63,4 @@ pub use dispatch::{active, is_word};
 pub use nontemporal::{copy_nontemporal, fence};
 pub use prefetch::{prefetch, prefetch_run};
 pub use prefetch_cursor::{PrefetchCursor, StridedRegion};
+pub use reverse::ReversedRows;

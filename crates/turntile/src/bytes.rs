@@ -9,14 +9,18 @@ use turntile_plan::Problem;
 
 #[cfg(doc)]
 use crate::ErrorKind;
-use crate::{Error, RawElements, elements, plan_cache};
+use crate::{Error, RawElements, Transpose, elements, plan_cache};
 
 /// Returns `true` if [`permute_in_place`] runs on the calling thread through a buffer on the stack,
 /// without a plan or workspace. The limits are 16 KiB, and 28 axes after fusion.
 #[doc(hidden)]
 pub fn is_small(problem: &Problem) -> bool {
     let in_place = !problem.is_out_of_place() && problem.records().is_none();
-    problem.bytes() <= SMALL_BYTES && in_place && problem.axes().is_ok()
+    let fused = match problem.is_flipped() {
+        true => problem.flipped_axes().is_ok(),
+        false => problem.axes().is_ok(),
+    };
+    problem.bytes() <= SMALL_BYTES && in_place && fused
 }
 
 /// Transposes a row-major matrix in place, like
@@ -58,11 +62,52 @@ pub fn permute_in_place(
     axes: &[usize],
     elem_bytes: usize,
 ) -> Result<(), Error> {
-    let problem = checked(Problem::permuted(shape, axes, elem_bytes)?, data)?;
-    if elements::run_small_axes(&mut RawElements(&mut *data), &problem) {
+    run(data, Problem::permuted(shape, axes, elem_bytes)?)
+}
+
+/// Permutes and reverses the axes of a row-major array in place, as `problem` describes.
+///
+/// # Errors
+/// Those of [`permute_in_place`], and [`ErrorKind::Plan`] for problems that are out-of-place, have
+/// leading dimensions or are a change of record layout.
+#[doc(hidden)]
+pub fn run(data: &mut [u8], problem: Problem) -> Result<(), Error> {
+    let problem = checked(problem, data)?;
+    let data = &mut RawElements(data);
+    if is_small(&problem) && elements::run_small_axes(data, &problem) {
         return Ok(());
     }
-    plan_cache::planned(problem)?.run(&mut RawElements(data))
+    plan_cache::planned(problem)?.run(data)
+}
+
+/// Reverses axes of a row-major array in place, like
+/// [`turntile::flip_in_place`](crate::flip_in_place).
+///
+/// # Errors
+/// Those of that function, and [`ErrorKind::Shape`] if `elem_bytes` is 0.
+pub fn flip_in_place(
+    data: &mut [u8],
+    shape: &[usize],
+    axes: &[usize],
+    elem_bytes: usize,
+) -> Result<(), Error> {
+    let order: Vec<usize> = (0..shape.len()).collect();
+    run(data, Problem::permuted(shape, &order, elem_bytes)?.with_flip(axes)?)
+}
+
+/// Rotates a row-major array in place by `k` quarter turns, like
+/// [`turntile::rot90_in_place`](crate::rot90_in_place).
+///
+/// # Errors
+/// Those of that function, and [`ErrorKind::Shape`] if `elem_bytes` is 0.
+pub fn rot90_in_place(
+    data: &mut [u8],
+    shape: &[usize],
+    k: i64,
+    axes: [usize; 2],
+    elem_bytes: usize,
+) -> Result<(), Error> {
+    run(data, Transpose::rot90::<u8>(shape, k, axes).itemsize(elem_bytes).problem()?)
 }
 
 /// Transposes a row-major matrix from `src` into `dst`, like

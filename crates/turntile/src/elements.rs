@@ -14,8 +14,8 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use turntile_cpu::{
-    Byte, Epilogue, Executor, RunError, permute_into, permute_small, transpose_into,
-    transpose_small,
+    Byte, Epilogue, Executor, RunError, permute_flipped_small, permute_into, permute_small,
+    transpose_into, transpose_small,
 };
 use turntile_plan::{InvalidPlan, Problem, ProblemError};
 
@@ -308,10 +308,17 @@ pub fn run_small_axes<D: Data + ?Sized>(data: &mut D, problem: &Problem) -> bool
     let data = data.elements_mut();
     assert_eq!(size_of_val(data), problem.bytes());
     assert!(problem.itemsize().is_multiple_of(size_of::<D::Element>().max(1)));
-    let Ok(axes) = problem.axes() else { return false };
+    let itemsize = problem.itemsize();
     // SAFETY: as in `run_small`.
     let bytes = unsafe { bytes_mut(data) };
-    moving::<D, _>(|| permute_small(bytes, &axes, problem.itemsize()))
+    match problem.is_flipped() {
+        true => problem
+            .flipped_axes()
+            .is_ok_and(|axes| moving::<D, _>(|| permute_flipped_small(bytes, &axes, itemsize))),
+        false => problem
+            .axes()
+            .is_ok_and(|axes| moving::<D, _>(|| permute_small(bytes, &axes, itemsize))),
+    }
 }
 
 /// Transposes a matrix of `Copy` elements from one slice into another, on up to `threads` threads.

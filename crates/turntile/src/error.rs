@@ -253,7 +253,9 @@ fn problem_kind(error: &ProblemError) -> ErrorKind {
         ProblemError::TooLarge { .. }
         | ProblemError::TooFarApart { .. }
         | ProblemError::Axes(PermutationError::Overflow { .. }) => ErrorKind::TooLarge,
-        ProblemError::Leading { .. } | ProblemError::OutOfPlace { .. } => ErrorKind::Options,
+        ProblemError::Leading { .. }
+        | ProblemError::OutOfPlace { .. }
+        | ProblemError::Flip { .. } => ErrorKind::Options,
         _ => ErrorKind::Shape,
     }
 }

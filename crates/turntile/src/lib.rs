@@ -28,6 +28,7 @@
 //! |---|---|
 //! | transpose a matrix once | in place [`transpose_in_place`], into another buffer [`transpose_into`] |
 //! | permute the axes of an array once | [`permute_in_place`], [`permute_into`]; for ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
+//! | reverse axes, or rotate by quarter turns, once | [`flip_in_place`], [`rot90_in_place`] |
 //! | split, permute and join axes by a pattern, once | [`rearrange`](rearrange()), [`rearrange_into`]; for ndarray's `Array`, `ndarray::rearrange` |
 //! | transpose, scale and conjugate a matrix with leading dimensions once, like BLAS's `imatcopy` extension | [`blas::imatcopy`] |
 //! | convert records between layouts (AoS, SoA, ASTA) | [`layout::Records`] for typed records, [`layout::RecordConversion`] for bytes |
@@ -95,6 +96,7 @@ mod columns;
 mod elements;
 #[doc(hidden)]
 pub mod error;
+mod flip;
 pub mod gpu;
 pub mod layout;
 pub mod mode;
@@ -115,6 +117,7 @@ mod tune;
 
 pub use elements::RawElements;
 pub use error::{Error, ErrorKind};
+pub use flip::{flip_in_place, rot90_in_place};
 pub use rearrange::{rearrange, rearrange_into};
 pub use transpose::{
     Transpose, permute_in_place, permute_into, transpose_in_place, transpose_into,

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use turntile_cpu::{CpuDevice, RunError, pool};
 use turntile_plan::{Planner, Problem};
 
-use crate::{Error, Transposer};
+use crate::elements::Data;
+use crate::{Error, Transposer, elements};
 
 /// Maximum number of cached plans, of a few KB each.
 const MAX_PLANS: usize = 8;
@@ -36,6 +37,18 @@ pub fn spare_memory() -> Result<(), Error> {
 /// Those of [`Transpose::plan`](crate::Transpose::plan).
 pub fn planned(problem: Problem) -> Result<Arc<Transposer>, Error> {
     CACHE.planned(problem)
+}
+
+/// Runs a permutation in place on elements of its size: small arrays without a plan, others with a
+/// cached one.
+///
+/// # Errors
+/// Those of [`planned`], and of the run.
+pub fn run<D: Data + ?Sized>(data: &mut D, problem: Problem) -> Result<(), Error> {
+    if elements::run_small_axes(data, &problem) {
+        return Ok(());
+    }
+    planned(problem)?.run(data)
 }
 
 impl PlanCache {

@@ -72,10 +72,10 @@ pub fn transpose_in_place<T>(data: &mut [T], rows: usize, cols: usize) -> Result
 /// [Aborts](crate#aborts) if a bug causes a panic. In a rayon pool, see [locks](crate#locks).
 pub fn permute_in_place<T>(data: &mut [T], shape: &[usize], axes: &[usize]) -> Result<(), Error> {
     let problem = axes_problem::<T>(&[data.len()], shape, axes)?;
-    if size_of::<T>() == 0 || elements::run_small_axes(data, &problem) {
+    if size_of::<T>() == 0 {
         return Ok(());
     }
-    plan_cache::planned(problem)?.run(data)
+    plan_cache::run(data, problem)
 }
 
 /// Returns the problem of permuting an array of elements of type `T`, after checking that each of
@@ -179,6 +179,8 @@ pub struct TransposeRequest {
     pub shape: Vec<usize>,
     /// Source axis of each result axis.
     pub axes: Vec<usize>,
+    /// Result axes to reverse, without the batch axis.
+    pub flip: Vec<usize>,
     pub threads: Option<usize>,
     pub cap: Option<usize>,
     pub alignment: Option<usize>,
@@ -225,6 +227,7 @@ impl Transpose {
             batch: 1,
             shape: shape.to_vec(),
             axes: axes.to_vec(),
+            flip: Vec::new(),
             threads: None,
             cap: None,
             alignment: None,
@@ -504,6 +507,7 @@ impl TransposeRequest {
         let excluded = [
             (self.batch != 1, "a batch"),
             (self.leading.is_some(), "leading dimensions"),
+            (!self.flip.is_empty(), "reversed axes"),
             (self.out_of_place, "an out-of-place result"),
         ];
         match excluded.iter().find(|(is_set, _)| *is_set) {
@@ -526,7 +530,16 @@ impl TransposeRequest {
             }
             other => other,
         };
-        Ok(Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?)
+        let problem = Problem::permuted(&extents, &order, self.elem_bytes).map_err(as_given)?;
+        let flip: Vec<usize> = self.flip.iter().map(later).collect();
+        let as_given = |error| match error {
+            ProblemError::FlippedAxes { .. } => {
+                let (axes, rank) = (self.flip.clone(), self.shape.len());
+                ProblemError::FlippedAxes { axes, rank }
+            }
+            other => other,
+        };
+        Ok(problem.with_flip(&flip).map_err(as_given)?)
     }
 
     /// Returns the problem for `with`, the name of an operation that does not support leading

@@ -10,6 +10,7 @@ mod decisions;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../../cuda/tests/driver_function.rs"]
 mod driver_function;
+mod flips;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod gpu;
 mod layouts;

@@ -54,7 +54,13 @@ const OPERATIONS: &str = "
     C 4x6x5   | rearrange 'a (b c) d -> (d b) c a' --size c=3 --order F | 4x2x3x5 3,1,2,0 | F 10x3x4
     C 4x6x5   | rearrange '... -> (...)'                     | 120 0           | C 120
     C 4x6x5   | rearrange 'a b c -> a 1 (b c)'               | 120 0           | C 4x1x30
-    C 20      | rearrange '(n c) -> c n' --size c=2          | 10x2 1,0        | C 2x10";
+    C 20      | rearrange '(n c) -> c n' --size c=2          | 10x2 1,0        | C 2x10
+    C 4x3x5   | transpose --axes 0,1,2 --flip 0              | 4x3x5 0,1,2     | C 4x3x5 | 0
+    F 4x3x5   | transpose --axes 2,0,1 --flip=-1,0           | 4x3x5 2,0,1     | F 5x4x3 | 0,2
+    C 40x70   | transpose --flip 1 --order F                 | 40x70 1,0       | F 70x40 | 1
+    C 40x70   | rot90                                        | 40x70 1,0       | C 70x40 | 0
+    F 4x30x50 | rot90 -k -1 --axes 1,2                       | 4x30x50 0,2,1   | F 4x50x30 | 2
+    C 4x3x5   | rot90 -k 2 --axes 0,-1                       | 4x3x5 0,1,2     | C 4x3x5 | 0,2";
 
 /// Compares .npy files and headerless files with the same data, in memory and in blocks.
 #[test]

@@ -221,10 +221,13 @@ struct Operation<'a> {
     step: (Vec<usize>, Vec<usize>),
     /// Memory order and shape of the result.
     to: (char, Vec<usize>),
+    /// Axes of the result that are reversed.
+    flip: Vec<usize>,
 }
 
 impl<'a> Operation<'a> {
-    /// Parses columns of a table: `F 5x7`, `transpose`, `5x7 1,0`, `F 7x5`.
+    /// Parses columns of a table: `F 5x7`, `transpose --flip 0`, `5x7 1,0`, `F 7x5`, and, if axes are
+    /// reversed, `0`.
     fn parse(columns: &[&'a str]) -> Self {
         let array = |text: &str| (text.chars().next().unwrap(), numbers(text[1..].trim()));
         let (split, axes) = columns[2].split_once(' ').unwrap();
@@ -233,6 +236,7 @@ impl<'a> Operation<'a> {
             from: array(columns[0]),
             step: (numbers(split), numbers(axes)),
             to: array(columns[3]),
+            flip: numbers(columns.get(4).unwrap_or(&"")),
         }
     }
 
@@ -241,6 +245,7 @@ impl<'a> Operation<'a> {
         let data = noise(self.from.1.iter().product::<usize>() * itemsize);
         let moved = permuted(&data, &self.step.0, &self.step.1, itemsize);
         let (from, to) = (&self.from, &self.to);
+        let moved = flipped(&moved, &to.1, &self.flip, itemsize);
         [stored(&data, from.0, &from.1, itemsize), stored(&moved, to.0, &to.1, itemsize)]
     }
 
@@ -249,6 +254,21 @@ impl<'a> Operation<'a> {
         let (from, to) = (&self.from, &self.to);
         [npy(descr, from.0, &from.1, &data[0]), npy(descr, to.0, &to.1, &data[1])]
     }
+}
+
+/// Returns the data of a row-major array with reversed axes.
+fn flipped(data: &[u8], shape: &[usize], flip: &[usize], itemsize: usize) -> Vec<u8> {
+    let source = |k: usize| {
+        let (mut rest, mut at, mut stride) = (k, 0, 1);
+        for (axis, &extent) in shape.iter().enumerate().rev() {
+            let index = rest % extent;
+            at += stride * if flip.contains(&axis) { extent - 1 - index } else { index };
+            (rest, stride) = (rest / extent, stride * extent);
+        }
+        at
+    };
+    let elements = (0..data.len() / itemsize).map(|k| &data[source(k) * itemsize..][..itemsize]);
+    elements.flatten().copied().collect()
 }
 
 /// Returns the data of the transposed matrix.

@@ -20,8 +20,9 @@ pub const SQUARE_TILE: RouteSpec = RouteSpec {
     in_thesis: false,
     min_passes: 2,
     any_axes: true,
-    // For matrices the mirrored route has the same stages in another order.
-    orientations: |part| [true, !part.is_matrices()],
+    // For matrices the mirrored route has the same stages in another order, which matters only to
+    // axes that are reversed in the stage that moves runs.
+    orientations: |part| [true, part.flipped || !part.is_matrices()],
     tiles: |part| {
         let (rows, cols) = (part.matrices.rows, part.matrices.cols);
         if part.axes.unit() > 1 {

@@ -43,6 +43,8 @@ impl Route {
     pub const THREE_STAGE: Route = Route("three-stage");
     /// Single elements follow their cycles.
     pub const ONE_STAGE: Route = Route("one-stage");
+    /// Reversed axes: runs swap with runs.
+    pub const FLIP: Route = Route("flip");
     /// One pass from one buffer to another.
     pub const OUT_OF_PLACE: Route = Route("out-of-place");
 

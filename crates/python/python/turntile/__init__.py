@@ -16,9 +16,11 @@ from ._api import (
     ascontiguousarray,
     asfortranarray,
     cuda_available,
+    flip,
     matrix_transpose,
     permute_dims,
     rearrange,
+    rot90,
     transpose,
 )
 from ._core import CaptureError, CudaError, PlanError, Workspace, __version__
@@ -40,10 +42,12 @@ __all__ = [
     "asfortranarray",
     "columns",
     "cuda_available",
+    "flip",
     "matrix_transpose",
     "permute_dims",
     "rearrange",
     "relayout",
+    "rot90",
     "transpose",
     "transpose_file",
 ]

@@ -154,6 +154,46 @@ def matrix_transpose(
     a: _Exporter, /, *, out: None = None, threads: _Count = None, workspace: Workspace | None = None
 ) -> npt.NDArray[Any]: ...
 @overload
+def flip(  # type: ignore[overload-overlap]
+    a: _Array,
+    /,
+    axis: _Axes = None,
+    *,
+    threads: _Count = None,
+    workspace: _Workspace = None,
+    stream: _Stream = None,
+) -> _Array: ...
+@overload
+def flip(
+    a: _Exporter,
+    /,
+    axis: _Axes = None,
+    *,
+    threads: _Count = None,
+    workspace: Workspace | None = None,
+) -> npt.NDArray[Any]: ...
+@overload
+def rot90(  # type: ignore[overload-overlap]
+    a: _Array,
+    /,
+    k: SupportsIndex = 1,
+    axes: Sequence[SupportsIndex] = (0, 1),
+    *,
+    threads: _Count = None,
+    workspace: _Workspace = None,
+    stream: _Stream = None,
+) -> _Array: ...
+@overload
+def rot90(
+    a: _Exporter,
+    /,
+    k: SupportsIndex = 1,
+    axes: Sequence[SupportsIndex] = (0, 1),
+    *,
+    threads: _Count = None,
+    workspace: Workspace | None = None,
+) -> npt.NDArray[Any]: ...
+@overload
 def rearrange(
     a: np.ndarray[Any, _Dtype],
     pattern: str,

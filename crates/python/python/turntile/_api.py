@@ -1,8 +1,11 @@
 """Functions that permute axes."""
 
+import operator
 import re
 import sys
 from functools import lru_cache, partial
+
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from . import _core
 from ._arguments import integers, normal, size
@@ -146,6 +149,96 @@ def _transposed(a, axes_of, out, options, ignore_header):
     array = adapt(a)
     ignore_header or refuse_map(array)
     return permute(array, axes_of(len(array.shape)), *options)
+
+
+def flip(a, /, axis=None, *, threads=None, workspace=None, stream=None):
+    """Reverses the order of elements along axes in place; use the result, `a` may be stale.
+
+    The result equals ``numpy.flip(a, axis)``, is C-contiguous and uses the memory of `a`.
+
+    Parameters
+    ----------
+    a : array
+        As for `transpose`.
+    axis : int or sequence of int, optional
+        Axes to reverse. The default reverses all axes.
+    threads, workspace, stream
+        As for `transpose`.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`.
+
+    See Also
+    --------
+    rot90, transpose
+
+    Examples
+    --------
+    >>> import numpy as np, turntile
+    >>> turntile.flip(np.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+    array([[3, 2, 1],
+           [6, 5, 4]])
+    """
+    axis, options = integers(axis), settled(threads, workspace, stream)
+    array = adapt(a)
+    rank = len(array.shape)
+    reverses = normalize_axis_tuple(range(rank) if axis is None else axis, rank)
+    return _flipped(array, range(rank), reverses, options)
+
+
+def rot90(a, /, k=1, axes=(0, 1), *, threads=None, workspace=None, stream=None):
+    """Rotates an array in place by quarter turns; `a` itself is stale afterwards, use the result.
+
+    The result equals ``numpy.rot90(a, k, axes)``, is C-contiguous and uses the memory of `a`.
+
+    Parameters
+    ----------
+    a : array
+        As for `transpose`, of at least two dimensions.
+    k : int, optional
+        Number of turns, from the first of `axes` towards the second. Negative turns go back.
+    axes : sequence of two int, optional
+        Axes of the plane that is rotated.
+    threads, workspace, stream
+        As for `transpose`.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`.
+
+    See Also
+    --------
+    flip, transpose
+
+    Examples
+    --------
+    >>> import numpy as np, turntile
+    >>> turntile.rot90(np.array([[1, 2, 3], [4, 5, 6]]))
+    array([[3, 6],
+           [2, 5],
+           [1, 4]])
+    """
+    k, axes, options = operator.index(k) % 4, integers(axes), settled(threads, workspace, stream)
+    if axes is None or len(axes) != 2:
+        raise ValueError("len(axes) must be 2")
+    array = adapt(a)
+    rank = len(array.shape)
+    first, second = normalize_axis_tuple(axes, rank, "axes")
+    order = list(range(rank))
+    if k % 2:
+        order[first], order[second] = second, first
+    return _flipped(array, order, ((), (first,), (first, second), (second,))[k], options)
+
+
+def _flipped(array, order, reverses, options):
+    """Permutes `array` in place to `order`, and reverses these axes of the result."""
+    if array.strides is not None or tuple(order) != tuple(range(len(order))):
+        refuse_map(array)
+    axes = tuple([~axis if to in reverses else axis for to, axis in enumerate(order)])
+    return permute(array, axes, *options)
 
 
 #: Patterns of the last calls.

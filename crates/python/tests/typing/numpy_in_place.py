@@ -18,6 +18,7 @@ def swapped(matrix: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> None:
 a = np.zeros((3, 4), np.float32)
 a = turntile.transpose(a, threads=2)
 a = turntile.permute_dims(a, [1, 0])
+a = turntile.flip(turntile.rot90(a, -1, axes=(1, 0)), axis=0, threads=1)
 a = turntile.transpose(a, np.argsort([1, 0]).tolist(), workspace=turntile.Workspace(1 << 20))
 f = turntile.asfortranarray(planes(np.zeros((48, 64, 3), np.uint8)))
 c = turntile.ascontiguousarray(f)

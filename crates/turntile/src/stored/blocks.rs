@@ -55,6 +55,7 @@ impl BlockTiling {
     /// increasing offset in the result.
     pub fn each(&self, job: &StridedCopy) -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> {
         let extents: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
+        let reversed: Vec<bool> = job.axes.iter().map(|axis| axis.reversed).collect();
         let (order, block) = (job.order(), self.extents.clone());
         let counts: Vec<u64> = order.iter().map(|&k| extents[k].div_ceil(block[k])).collect();
         let all: u64 = counts.iter().product();
@@ -62,7 +63,9 @@ impl BlockTiling {
             let (mut first, mut size) = (vec![0; extents.len()], vec![0; extents.len()]);
             let mut rest = number;
             for (&k, &count) in order.iter().zip(&counts).rev() {
-                first[k] = rest % count * block[k];
+                let index = rest % count;
+                let index = if reversed[k] { count - 1 - index } else { index };
+                first[k] = index * block[k];
                 size[k] = block[k].min(extents[k] - first[k]);
                 rest /= count;
             }
@@ -74,6 +77,7 @@ impl BlockTiling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stored::job::unreversed;
 
     #[test]
     fn blocks_cover_each_element_once_when_memory_is_limited() {
@@ -84,7 +88,7 @@ mod tests {
             (vec![30], vec![0]),
             (vec![1, 1], vec![1, 0]),
         ] {
-            let job = StridedCopy::permuting(&extents, &order, 3);
+            let job = unreversed(&extents, &order, 3);
             let lengths: Vec<u64> = job.axes.iter().map(|axis| axis.extent).collect();
             for memory in [1, 3, 6, 20, 47, 100, 1000] {
                 let blocks = BlockTiling::of(&job, memory);
@@ -109,14 +113,14 @@ mod tests {
     #[test]
     fn runs_are_balanced_when_blocks_are_large() {
         // 1 GiB blocks of a 160 GB matrix.
-        let job = StridedCopy::permuting(&[200_000, 200_000], &[1, 0], 4);
+        let job = unreversed(&[200_000, 200_000], &[1, 0], 4);
         let blocks = BlockTiling::of(&job, 1 << 30);
         assert!(blocks.shortest_run() >= 32 << 10 && blocks.bytes >= 7 << 27, "{blocks:?}");
         // Blocks consist of whole rows if rows are short.
-        let job = StridedCopy::permuting(&[1 << 30, 3], &[1, 0], 4);
+        let job = unreversed(&[1 << 30, 3], &[1, 0], 4);
         assert!(BlockTiling::of(&job, 1 << 30).shortest_run() > 300 << 20);
         // Blocks consist of whole matrices if the matrices of a batch are small.
-        let job = StridedCopy::permuting(&[1 << 24, 30, 20], &[0, 2, 1], 4);
+        let job = unreversed(&[1 << 24, 30, 20], &[0, 2, 1], 4);
         let blocks = BlockTiling::of(&job, 1 << 30);
         assert_eq!(blocks.extents[1..], [30, 20]);
         assert!(blocks.shortest_run() > 1 << 29, "{blocks:?}");

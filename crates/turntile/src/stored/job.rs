@@ -10,6 +10,8 @@ pub struct CopyAxis {
     pub from: u64,
     /// Stride in the result, in bytes.
     pub to: u64,
+    /// `true` if the axis is reversed in the result.
+    pub reversed: bool,
 }
 
 /// Copy of an array in storage from one strided layout to another.
@@ -34,27 +36,39 @@ pub fn dense(extents: &[u64], elem_bytes: u64) -> Vec<u64> {
     pitches
 }
 
+impl CopyAxis {
+    /// Returns the first element in the result of the `count` elements from `first` on.
+    pub fn first_after(&self, first: u64, count: u64) -> u64 {
+        if self.reversed { self.extent - first - count } else { first }
+    }
+}
+
 impl StridedCopy {
     /// Creates the copy that permutes the axes of a dense array: axis `i` of the result is axis
-    /// `order[i]` of the source. No extent may be 0.
-    pub fn permuting(extents: &[u64], order: &[usize], elem_bytes: u64) -> Self {
+    /// `order[i]` of the source, reversed if `flipped[i]`. No extent may be 0.
+    pub fn permuting(extents: &[u64], order: &[usize], flipped: &[bool], elem_bytes: u64) -> Self {
         let after: Vec<u64> = order.iter().map(|&axis| extents[axis]).collect();
         let (from, to) = (dense(extents, elem_bytes), dense(&after, elem_bytes));
         let position = |axis: usize| {
             order.iter().position(|&other| other == axis).expect("`order` is a permutation")
         };
-        let axis = |k: usize| CopyAxis { extent: extents[k], from: from[k], to: to[position(k)] };
+        let axis = |k: usize| {
+            let at = position(k);
+            CopyAxis { extent: extents[k], from: from[k], to: to[at], reversed: flipped[at] }
+        };
         let axes = (0..extents.len()).map(axis).collect();
         StridedCopy { elem_bytes, source: 0, dest: 0, axes }.fused()
     }
 
-    /// Removes axes of extent 1, and fuses axes that are adjacent in the source and in the result.
+    /// Removes axes of extent 1, and fuses axes that are adjacent in the source and in the result if
+    /// both are reversed or neither is.
     pub fn fused(mut self) -> Self {
         let mut fused: Vec<CopyAxis> = Vec::new();
         for axis in self.axes.iter().filter(|axis| axis.extent > 1) {
             match fused.last_mut() {
                 Some(outer)
-                    if outer.from == axis.from * axis.extent
+                    if outer.reversed == axis.reversed
+                        && outer.from == axis.from * axis.extent
                         && outer.to == axis.to * axis.extent =>
                 {
                     *outer = CopyAxis { extent: outer.extent * axis.extent, ..*axis };
@@ -121,23 +135,29 @@ impl StridedCopy {
     }
 }
 
+/// Creates the copy that permutes the axes of a dense array, without reversing any.
+#[cfg(test)]
+pub fn unreversed(extents: &[u64], order: &[usize], elem_bytes: u64) -> StridedCopy {
+    StridedCopy::permuting(extents, order, &vec![false; order.len()], elem_bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn axes_fuse_when_adjacent_on_both_sides() {
-        let job = StridedCopy::permuting(&[3, 1, 4, 5, 2], &[2, 3, 0, 1, 4], 8);
-        let axis = |extent, from, to| CopyAxis { extent, from, to };
+        let job = unreversed(&[3, 1, 4, 5, 2], &[2, 3, 0, 1, 4], 8);
+        let axis = |extent, from, to| CopyAxis { extent, from, to, reversed: false };
         assert_eq!(job.axes, [axis(3, 320, 16), axis(20, 16, 48), axis(2, 8, 8)]);
         assert_eq!((job.bytes(), job.order()), (960, vec![1, 0, 2]));
-        assert_eq!(StridedCopy::permuting(&[3, 4], &[0, 1], 8).axes, [axis(12, 8, 8)]);
-        assert_eq!(StridedCopy::permuting(&[1, 1], &[1, 0], 8).axes, []);
+        assert_eq!(unreversed(&[3, 4], &[0, 1], 8).axes, [axis(12, 8, 8)]);
+        assert_eq!(unreversed(&[1, 1], &[1, 0], 8).axes, []);
     }
 
     #[test]
     fn run_continues_when_block_covers_axis() {
-        let job = StridedCopy::permuting(&[3, 4, 5], &[2, 1, 0], 8);
+        let job = unreversed(&[3, 4, 5], &[2, 1, 0], 8);
         assert_eq!((job.chain_from(), job.chain_to()), (vec![2, 1, 0], vec![0, 1, 2]));
         for (block, from, to) in [
             ([1, 1, 1], 8, 8),

@@ -90,7 +90,8 @@ impl<M: Mode> Transpose<M> {
         }
         let extents: Vec<u64> = problem.extents().iter().map(|&extent| extent as u64).collect();
         let order: Vec<usize> = problem.order().collect();
-        let job = StridedCopy::permuting(&extents, &order, problem.itemsize() as u64);
+        let job =
+            StridedCopy::permuting(&extents, &order, &problem.flipped(), problem.itemsize() as u64);
         let passes = passes::passes(job, (memory.min(MAX_MEMORY) - workspace) as u64);
         Ok(OutOfCore { passes, threads, workspace })
     }

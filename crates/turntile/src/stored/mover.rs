@@ -68,12 +68,20 @@ struct Side<'a> {
     order: Vec<usize>,
     base: u64,
     pitch: fn(&CopyAxis) -> u64,
+    /// First element on this side of a block's elements along an axis, from the first in the source
+    /// and their number.
+    first: fn(&CopyAxis, u64, u64) -> u64,
 }
 
 impl Side<'_> {
     fn runs(&self, (first, size): &Block) -> Runs {
-        let Side { job, order, base, pitch } = self;
-        let steps = job.axes.iter().zip(first).map(|(axis, &at)| at * pitch(axis));
+        let Side { job, order, base, pitch, .. } = self;
+        let of_block = first.iter().zip(size);
+        let steps = job
+            .axes
+            .iter()
+            .zip(of_block)
+            .map(|(axis, (&first, &size))| (self.first)(axis, first, size) * pitch(axis));
         let start = base + steps.sum::<u64>();
         let (mut outer, mut bytes, mut contiguous) = (Vec::new(), job.elem_bytes, true);
         for &k in order.iter().rev() {
@@ -104,8 +112,15 @@ pub fn run(
         order: (0..job.axes.len()).collect(),
         base: job.source,
         pitch: |axis| axis.from,
+        first: |_, first, _| first,
     };
-    let to = Side { job, order: job.order(), base: job.dest, pitch: |axis| axis.to };
+    let to = Side {
+        job,
+        order: job.order(),
+        base: job.dest,
+        pitch: |axis| axis.to,
+        first: CopyAxis::first_after,
+    };
     // Plans by block extents: blocks at the ends of axes are smaller.
     let mut planned: HashMap<Vec<u64>, Transposer> = HashMap::new();
     let bytes_of = |(_, size): &Block| (size.iter().product::<u64>() * job.elem_bytes) as usize;
@@ -179,7 +194,12 @@ fn plan(
 ) -> Result<Transposer, StoredError> {
     let extents: Vec<usize> = size.iter().map(|&extent| extent as usize).collect();
     let transpose = Transpose::permute::<u8>(&extents, order).itemsize(job.elem_bytes as usize);
-    Ok(transpose.threads(threads).workspace_limit(workspace).plan()?)
+    let reversed = (0..order.len()).filter(|&to| job.axes[order[to]].reversed);
+    Ok(transpose
+        .flip(&reversed.collect::<Vec<_>>())
+        .threads(threads)
+        .workspace_limit(workspace)
+        .plan()?)
 }
 
 /// Announces the runs of a block of `bytes` bytes to the source, up to the first that it does not

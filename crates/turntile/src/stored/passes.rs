@@ -98,9 +98,17 @@ pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Ve
     let panel_count = last.extent / width;
     let part = |first: u64, panels: u64, width: u64| {
         let mut axes = job.axes[..job.axes.len() - 1].to_vec();
-        axes.push(CopyAxis { extent: panels, from: width * last.from, to: width * last.to });
+        axes.push(CopyAxis {
+            extent: panels,
+            from: width * last.from,
+            to: width * last.to,
+            ..last
+        });
         axes.push(CopyAxis { extent: width, ..last });
-        let (source, dest) = (job.source + first * last.from, job.dest + first * last.to);
+        let (source, dest) = (
+            job.source + first * last.from,
+            job.dest + last.first_after(first, panels * width) * last.to,
+        );
         through_scratch(&StridedCopy { source, dest, axes, ..*job })
     };
     let each = if panel_count > 0 {
@@ -149,7 +157,8 @@ fn through_scratch(part: &StridedCopy) -> [StridedCopy; 2] {
     let pitches = dense(&extents, part.elem_bytes);
     let mut to_scratch = StridedCopy { dest: 0, ..part.clone() };
     for (&k, &pitch) in between.iter().zip(&pitches) {
-        to_scratch.axes[k].to = pitch;
+        // The second copy reverses.
+        to_scratch.axes[k] = CopyAxis { to: pitch, reversed: false, ..to_scratch.axes[k] };
     }
     let axis = |(&k, &pitch): (&usize, &u64)| CopyAxis { from: pitch, ..part.axes[k] };
     let axes = between.iter().zip(&pitches).map(axis).collect();
@@ -160,10 +169,11 @@ fn through_scratch(part: &StridedCopy) -> [StridedCopy; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stored::job::unreversed;
 
     #[test]
     fn two_passes_are_chosen_when_memory_is_small() {
-        let job = || StridedCopy::permuting(&[100_003, 99_991], &[1, 0], 4);
+        let job = || unreversed(&[100_003, 99_991], &[1, 0], 4);
         for (memory, kinds) in [
             (1 << 30, &[PassKind::Direct][..]),
             (8 << 20, &[PassKind::Direct]),
@@ -186,9 +196,9 @@ mod tests {
             }
         }
         // The list of passes has a bounded length for any size.
-        let huge = passes(StridedCopy::permuting(&[2_147_483_647, 548_101_761], &[1, 0], 1), 0);
+        let huge = passes(unreversed(&[2_147_483_647, 548_101_761], &[1, 0], 1), 0);
         assert!(huge.len() <= 2 * MAX_PARTS as usize + 2, "{}", huge.len());
         // An array that fits in memory takes one pass, even with short runs.
-        assert_eq!(passes(StridedCopy::permuting(&[3, 5], &[1, 0], 4), 60).len(), 1);
+        assert_eq!(passes(unreversed(&[3, 5], &[1, 0], 4), 60).len(), 1);
     }
 }

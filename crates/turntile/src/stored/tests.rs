@@ -9,6 +9,7 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::stored::job::unreversed;
 
 /// Test storage in memory that counts the writes of each byte.
 struct Counted {
@@ -56,14 +57,21 @@ impl ReadAt for Fetching<'_> {
     }
 }
 
-/// Returns `data` with permuted axes, computed element by element.
-fn permuted(data: &[u8], extents: &[usize], order: &[usize], elem: usize) -> Vec<u8> {
+/// Returns `data` with permuted axes, some of them reversed, computed element by element.
+fn permuted(
+    data: &[u8],
+    extents: &[usize],
+    order: &[usize],
+    flipped: &[bool],
+    elem: usize,
+) -> Vec<u8> {
     let pitch = |axis: usize| extents[axis + 1..].iter().product::<usize>() * elem;
     let mut result = Vec::with_capacity(data.len());
     for k in 0..extents.iter().product() {
         let (mut rest, mut at) = (k, 0);
-        for &axis in order.iter().rev() {
-            at += rest % extents[axis] * pitch(axis);
+        for (&axis, &flip) in order.iter().zip(flipped).rev() {
+            let index = rest % extents[axis];
+            at += if flip { extents[axis] - 1 - index } else { index } * pitch(axis);
             rest /= extents[axis];
         }
         result.extend_from_slice(&data[at..at + elem]);
@@ -90,10 +98,24 @@ fn check(
     elem: usize,
     passes_in: impl Fn(&StridedCopy) -> Vec<Pass>,
 ) {
+    let all = (1 << extents.len()) - 1;
+    for set in HashSet::from([0, all, all & 0b0101, all & 0b0010]) {
+        let flipped: Vec<bool> = (0..extents.len()).map(|axis| set >> axis & 1 == 1).collect();
+        check_flipped(extents, order, &flipped, elem, &passes_in);
+    }
+}
+
+fn check_flipped(
+    extents: &[usize],
+    order: &[usize],
+    flipped: &[bool],
+    elem: usize,
+    passes_in: impl Fn(&StridedCopy) -> Vec<Pass>,
+) {
     let bytes = extents.iter().product::<usize>() * elem;
     let data: Vec<u8> = (0..bytes).map(|k| (k * 7 + k / 256 * 31) as u8).collect();
     let wide: Vec<u64> = extents.iter().map(|&extent| extent as u64).collect();
-    let passes = passes_in(&StridedCopy::permuting(&wide, order, elem as u64));
+    let passes = passes_in(&StridedCopy::permuting(&wide, order, flipped, elem as u64));
     // For some cases, also check reading ahead, which starts threads.
     if elem == 3 && extents.len() == 3 {
         let mut two = passes.clone();
@@ -102,7 +124,11 @@ fn check(
         let (mut buffer, mut result) = (vec![0; stored.buffer_bytes()], Counted::new(bytes));
         let mut scratch = Counted::new(stored.scratch_bytes() as usize);
         stored.run_in(&mut buffer, &data[..], &mut result, Some(&mut scratch), |_| ()).unwrap();
-        assert!(result.bytes == permuted(&data, extents, order, elem), "{:?}", stored.passes);
+        assert!(
+            result.bytes == permuted(&data, extents, order, flipped, elem),
+            "{:?}",
+            stored.passes
+        );
     }
     let stored = OutOfCore { passes, threads: 1, workspace: 1 << 12 };
     let mut buffer = vec![0; stored.buffer_bytes()];
@@ -111,8 +137,8 @@ fn check(
     stored
         .run_in(&mut buffer, &data[..], &mut result, Some(&mut scratch), |more| moved += more)
         .unwrap();
-    let case = format!("{extents:?} {order:?} {elem}: {:?}", stored.passes);
-    assert!(result.bytes == permuted(&data, extents, order, elem), "{case}");
+    let case = format!("{extents:?} {order:?} {flipped:?} {elem}: {:?}", stored.passes);
+    assert!(result.bytes == permuted(&data, extents, order, flipped, elem), "{case}");
     assert!(result.times.iter().all(|&times| times == 1), "{case}");
     assert_eq!(moved as usize, 2 * stored.passes() * bytes, "{case}");
     // With two passes, every byte of the array is written to the scratch once, and every byte of
@@ -164,7 +190,7 @@ fn arrays_are_permuted_with_any_memory_size() {
 fn matrix_takes_two_passes_and_scratch_when_memory_is_small() {
     let (rows, cols) = (3001, 2003);
     let data: Vec<u8> = (0..rows * cols * 2).map(|k| (k ^ k >> 9) as u8).collect();
-    let expected = permuted(&data, &[rows, cols], &[1, 0], 2);
+    let expected = permuted(&data, &[rows, cols], &[1, 0], &[false; 2], 2);
     let mut result = vec![0; data.len()];
     let transpose = Transpose::new::<u8>(rows, cols).itemsize(2).threads(2);
     let large = transpose.stored(8 << 20).unwrap();
@@ -214,7 +240,7 @@ fn run_fails_when_storage_is_too_short() {
 /// Checks the error if a byte is missing in a block that is read while the previous one is written.
 #[test]
 fn run_fails_when_block_read_ahead_is_incomplete() {
-    let mut pass = passes::one(&StridedCopy::permuting(&[30, 50], &[1, 0], 4), 1000);
+    let mut pass = passes::one(&unreversed(&[30, 50], &[1, 0], 4), 1000);
     pass.ahead = true;
     let stored = OutOfCore { passes: vec![pass], threads: 1, workspace: 1 << 12 };
     let mut result = vec![0; 6000];
@@ -251,7 +277,7 @@ fn run_fails_when_one_reader_fails() {
     let (here, until) = (thread::current().id(), Instant::now() + Duration::from_secs(20));
     let source = FailsOnOtherThreads { here, failed: AtomicBool::new(false), until };
     let mut result = vec![0; 1 << 20];
-    let passes = vec![passes::one(&StridedCopy::permuting(&[512, 512], &[1, 0], 4), 1 << 19)];
+    let passes = vec![passes::one(&unreversed(&[512, 512], &[1, 0], 4), 1 << 19)];
     let stored = OutOfCore { passes, threads: 1, workspace: 1 << 16 };
     let error = stored.run(&source, &mut result[..]);
     assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
@@ -295,5 +321,5 @@ fn readers_have_enough_stack() {
     let mut result = vec![0; data.len()];
     let stored = Transpose::new::<u32>(rows, cols).stored(9 << 20).unwrap();
     stored.run(&Windowed(&data), &mut result[..]).unwrap();
-    assert!(result == permuted(&data, &[rows, cols], &[1, 0], 4));
+    assert!(result == permuted(&data, &[rows, cols], &[1, 0], &[false; 2], 4));
 }
