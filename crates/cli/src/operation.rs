@@ -206,7 +206,7 @@ mod tests {
             (Axes::Transpose(None), &[2, 3, 5][..], "3 axes need --axes, for example --axes 2,1,0"),
             (Axes::Matrices, &[3], "--matrices needs at least 2 axes, the array has 1"),
             (Axes::Transpose(Some(&[1, 0])), &[2, 3, 5], "axes don't match array"),
-            (Axes::Rotate(1, &[0, 0]), &[2, 3], "--axes 0,0: axis 0 is repeated"),
+            (Axes::Rotate(1, &[0, 0]), &[2, 3], "--axes 0,0: repeated axis 0"),
             (Axes::Rotate(1, &[0]), &[2, 3], "rot90 has 2 axes, not 1"),
             (Axes::Rotate(2, &[0, 2]), &[2, 3], "--axes 0,2: axis 2 is out of bounds"),
         ] {

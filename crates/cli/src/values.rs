@@ -116,7 +116,7 @@ pub fn distinct(axes: &[isize], ndim: usize) -> Result<Vec<usize>, String> {
                 ));
             }
             Some(number) if found.contains(&number) => {
-                return Err(format!("{what}: axis {number} is repeated"));
+                return Err(format!("{what}: repeated axis {number}"));
             }
             Some(number) => found.push(number),
         }
@@ -323,7 +323,7 @@ mod tests {
             ("1", 1, "axis 1 is out of bounds for an array of dimension 1"),
             ("0,-3", 2, "axis -3 is out of bounds for an array of dimension 2"),
             ("0,-9223372036854775808", 2, "axis -9"),
-            ("2,-1,0", 3, "--axes 2,-1,0: axis 2 is repeated"),
+            ("2,-1,0", 3, "--axes 2,-1,0: repeated axis 2"),
         ] {
             let error = order(text, ndim).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

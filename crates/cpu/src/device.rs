@@ -327,7 +327,7 @@ impl Device for CpuDevice {
     }
 
     /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits the scratch
-    /// with its halo. For rows of at most [`SHORT_ROW_BYTES`], the latter fits a quarter of the
+    /// with its halo. For rows of at most 64 bytes, the latter fits a quarter of the
     /// scratch, if that has four slots. If `every`, returns all candidate chunk lengths.
     ///
     /// A chunk is gathered into scratch and copied back, both within the second-level cache. One

@@ -67,7 +67,7 @@ fn failures_have_exit_code_1_and_change_nothing() {
         transpose -i cube.npy | 3 axes need --axes, for example --axes 2,1,0 | --matrices
         transpose -i line.npy --matrices | needs at least 2 axes, the array has 1
         transpose -i good.npy --axes 0,2,1 | axes don't match array: --axes 0,2,1 has 3, the array has 2
-        transpose -i good.npy --axes 1,-1 | repeated axis in transpose: --axes 1,-1 has axis 1 twice
+        transpose -i good.npy --axes 1,-1 | --axes 1,-1: repeated axis 1
         transpose -i good.npy --axes 1,2 | axis 2 is out of bounds for an array of dimension 2
         rearrange 'a b -> a' -i good.npy | good.npy: pattern "a b -> a": b is only on the left
         rearrange 'a ... -> ... a' -i point.npy | the left side has 1 axis or more, the array has none
