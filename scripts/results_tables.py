@@ -148,8 +148,8 @@ def readme(base):
     beside = read(folder, "peers.csv")
     than = lambda names: sum(any(float(ratio(row, row, name, 9) or 2) < 1 for name in names) for row in beside)
     slower = (
-        f"\nOf all {len(beside)} matrices measured, {than(['torch'])} are slower than PyTorch out of place, "
-        f"{than(['torch', 'compile', 'xla'])} slower than the fastest of the three.\n"
+        f"\nOf all {len(beside)} matrices measured, {than(['torch'])} are slower than PyTorch into a second buffer, "
+        f"{than(['torch', 'compile', 'xla'])} slower than the fastest of these three.\n"
     )
     head = ["float32 array", "shape", "MB", "extra MB", "GB/s", "% of a copy", "× PyTorch", "× torch.compile", "× XLA"]
     return when + table(head, rows) + slower

@@ -307,7 +307,7 @@ static void flips(size_t rows, size_t cols, size_t itemsize) {
         CHECK(memcmp(data, want, bytes) == 0);
         turntile_plan_destroy(plan);
     }
-    SAID(turntile_flip(data, 2, shape, 4, itemsize), TURNTILE_ERROR_ARGUMENT, "[2] are not distinct axes of 0..2");
+    SAID(turntile_flip(data, 2, shape, 4, itemsize), TURNTILE_ERROR_ARGUMENT, "flip [2]: each axis must be in 0..2, and occur once");
     SAID(turntile_rot90(data, 2, shape, 1, 1, 1, itemsize), TURNTILE_ERROR_ARGUMENT, "[1, 1]");
     free(before), free(want), free(data);
 }

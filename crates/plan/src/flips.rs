@@ -115,8 +115,8 @@ impl<'a> FlipPlanner<'a> {
     }
 
     /// Fuses reversals into the stages of `candidate`, the last stage first. What is left is
-    /// reversed by a first stage. Returns `None` if a stage is not an axis permutation or cuts a
-    /// reversed axis at other places.
+    /// reversed by a first stage. Returns `None` if a stage is not an axis permutation or splits
+    /// an axis at a boundary that does not divide a reversed part.
     fn fused(&self, mut candidate: Candidate) -> Option<Candidate> {
         let bytes = self.problem.bytes();
         let pass = self.planner.device().least_seconds(bytes);

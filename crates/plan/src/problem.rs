@@ -154,7 +154,7 @@ pub enum ProblemError {
         with: &'static str,
     },
     /// Axes to reverse are repeated or do not exist.
-    #[error("{axes:?} are not distinct axes of 0..{rank}")]
+    #[error("flip {axes:?}: each axis must be in 0..{rank}, and occur once")]
     FlippedAxes {
         /// The axes as given.
         axes: Vec<usize>,

@@ -226,8 +226,9 @@ struct Exported {
 /// Deletes an exported structure.
 unsafe extern "C" fn delete(managed: *mut Versioned) {
     // SAFETY: it is the first field of an `Exported` that `export` allocated, and deleted once. A
-    // consumer may call this on a thread without the interpreter, which the reference needs.
-    Python::attach(|_| drop(unsafe { Box::from_raw(managed.cast::<Exported>()) }));
+    // consumer may call this on a thread without the interpreter, which the reference needs. Once
+    // the interpreter has ended, the structure is leaked.
+    Python::try_attach(|_| drop(unsafe { Box::from_raw(managed.cast::<Exported>()) }));
 }
 
 /// Deletes the structure of a capsule that no consumer took.

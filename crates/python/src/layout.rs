@@ -109,8 +109,8 @@ pub fn arrange<'py>(
     (order, tuple(arranged.extents)?, places, tuple(arranged.shape)?).into_pyobject(py)
 }
 
-/// Returns the source axes of a permutation, and the axes of the result that it reverses: `!axis` in
-/// place of `axis` reverses the axis.
+/// Returns the source axes of a permutation, and the axes of the result that it reverses. A reversed
+/// axis is passed as its bitwise complement, `!axis`.
 pub fn split_flips(axes: &[isize]) -> (Vec<usize>, Vec<usize>) {
     let source = |&axis: &isize| if axis < 0 { !axis } else { axis }.unsigned_abs();
     let flip = (0..axes.len()).filter(|&to| axes[to] < 0);

@@ -117,7 +117,7 @@ structures! {
         dims: *const i64,
     }
 
-    /// Characters that no zero ends.
+    /// String without a terminating null.
     ByteSpan = "XLA_FFI_ByteSpan" {
         ptr: *const u8,
         len: usize,

@@ -91,6 +91,16 @@ def test_compiled_without_a_copy(function, allocations, dynamic):
     assert "clone" not in code and "copy_" not in code
 
 
+@pytest.mark.parametrize("axes", [(0, 2, 1), (1, 2, 0), (2, 0, 1)], ids=str)
+@pytest.mark.parametrize("strides", [(5, 30, 1), (5, 1, 1), (1, 77, 6)], ids=str)
+def test_axes_of_one_element_have_any_stride(strides, axes):
+    x = numbered([30]).as_strided((6, 1, 5), strides)
+    wanted = x.permute(axes).contiguous()
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: turntile.transpose(x, axes), fullgraph=True, backend="eager")
+    assert torch.equal(compiled(x), wanted)
+
+
 class Model(torch.nn.Module):
     def forward(self, x):
         return turntile.transpose(x * 2, (2, 0, 1)) + 1

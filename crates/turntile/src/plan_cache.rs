@@ -39,7 +39,7 @@ pub fn planned(problem: Problem) -> Result<Arc<Transposer>, Error> {
     CACHE.planned(problem)
 }
 
-/// Runs a permutation in place on elements of its size: small arrays without a plan, others with a
+/// Runs a permutation in place on elements of the problem's size: small arrays without a plan, others with a
 /// cached one.
 ///
 /// # Errors

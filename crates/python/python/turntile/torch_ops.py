@@ -42,7 +42,7 @@ def _define(schema, kernel, fake):
 def _permute_(x, shape, axes):
     array = adapt(x if shape is None else x.view(shape), True)
     if array.strides is not None:
-        raise ValueError("turntile::permute_ needs a C-contiguous tensor")
+        raise ValueError("turntile::permute_ needs a C-contiguous tensor: pass x.contiguous()")
     permute(array, normal(axes, len(array.shape)))
 
 
@@ -109,12 +109,15 @@ def transposed(tensor, axes, out=None):
     if out is not None:
         torch.ops.turntile.permute.out(tensor, axes, out=out)
         return out
-    # Axes by decreasing stride. Strides may be symbolic, which `sorted` does not take.
-    order = []
-    for axis in range(tensor.dim()):
-        step = tensor.stride(axis)
-        order.insert(sum(tensor.stride(other) >= step for other in order), axis)
-    memory = tensor if tensor.is_contiguous() else tensor.permute(order)
+    order = list(range(tensor.dim()))
+    if not tensor.is_contiguous():
+        # Axes by decreasing stride. Strides may be symbolic, which `sorted` does not take. A
+        # contiguous tensor is not sorted: its axes of extent 1 have arbitrary strides.
+        order = []
+        for axis in range(tensor.dim()):
+            step = tensor.stride(axis)
+            order.insert(sum(tensor.stride(other) >= step for other in order), axis)
+    memory = tensor.permute(order)
     if not memory.is_contiguous():
         raise ValueError("the array is not contiguous: there are gaps between its elements")
     places = _inverse(order)

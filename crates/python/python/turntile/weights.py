@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 from . import _core
@@ -202,17 +202,23 @@ def convert_state_dict(
         prepared[name] = array, result, plan
     _refuse_shared(state, prepared)
     done, total = 0, sum(array.nbytes for array, _, _ in prepared.values())
-    for name, (array, result, plan) in prepared.items():
-        try:
-            state[name] = move(array, result, plan, None, stream, _core.Moved())
-        except BaseException as raised:
-            # It was raised after the weight had moved.
-            if hasattr(raised, "result"):
-                state[name] = raised.result
-            raise
+
+    def converted(name, array, result):
+        nonlocal done
+        state[name] = result
         done += array.nbytes
         if progress is not None:
             progress(name, done, total)
+
+    for name, (array, result, plan) in prepared.items():
+        try:
+            moved = move(array, result, plan, None, stream, _core.Moved())
+        except BaseException as raised:
+            # It was raised after the weight had moved.
+            if hasattr(raised, "result"):
+                converted(name, array, raised.result)
+            raise
+        converted(name, array, moved)
     return state
 
 
@@ -221,12 +227,13 @@ def _prepared(w, name, sizes, inverse, threads):
     layout = LAYOUTS.get(name) if isinstance(name, str) else None
     if layout is None:
         raise ValueError(f"unknown layout {name!r}: choose one of {', '.join(LAYOUTS)}")
-    wrong = [given for given in sizes if given not in layout.sizes]
+    unknown = [given for given in sizes if given not in layout.sizes]
     sizes = {**layout.sizes, **sizes}
-    wrong += [needed for needed, given in sizes.items() if given is None]
-    if wrong:
-        sizes = ", ".join(layout.sizes) or "none"
-        raise TypeError(f"layout {name!r}: wrong or missing sizes {wrong}, the sizes are: {sizes}")
+    missing = [needed for needed, given in sizes.items() if given is None]
+    if unknown or missing:
+        what = f"unknown sizes {unknown}" if unknown else f"missing sizes {missing}"
+        known = ", ".join(layout.sizes) or "none"
+        raise TypeError(f"layout {name!r}: {what}, the sizes are: {known}")
     sizes = {axis: size(axis, given, 1) for axis, given in sizes.items()}
     array = adapt(w)
     refuse_map(array, "pass a copy, a.copy()")
@@ -253,17 +260,19 @@ def _of_pattern(layout, array, sizes, inverse):
 
 def _of_parts(layout, array, sizes, inverse):
     if len(array.shape) < 2:
-        raise ValueError("the weight has no rows and columns")
+        raise ValueError(f"needs 2 axes or more, has {len(array.shape)}")
     if array.strides is not None:
-        raise ValueError("the weight is not C-contiguous")
+        raise ValueError("the weight is not C-contiguous: pass a contiguous copy")
     makers = (_core.HostPlan.of_records, _core.CudaPlan.of_records)
     *batch, rows, columns = array.shape
     if not array.nbytes:
         return array.array, (), makers
     records, parts, order = layout.parts(rows, **sizes)
-    if rows % sum(parts) or any(part % records for part in parts):
-        ratio = ":".join(map(str, parts))
-        raise ValueError(f"{rows} rows do not divide into {records} records of parts {ratio}")
+    ratio = ":".join(str(part // gcd(*parts)) for part in parts)
+    if rows % sum(parts):
+        raise ValueError(f"{rows} rows do not split into parts in the ratio {ratio}")
+    if any(part % records for part in parts):
+        raise ValueError(f"parts in the ratio {ratio} do not split into {records} groups")
     unit = rows // sum(parts) * columns * array.itemsize
     begins = [sum(parts[:number]) // records * unit for number in range(len(parts))]
     fields = tuple([(begins[number], parts[number] // records * unit) for number in order])
@@ -278,15 +287,19 @@ def _of_parts(layout, array, sizes, inverse):
 
 def _matched(state, rules):
     """Returns layout and sizes by the name of a weight."""
-    found = {}
+    found, rule_of = {}, {}
     for rule, given in rules.items():
+        given = (given, {}) if isinstance(given, str) else given
+        if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping)):
+            raise TypeError(f"rule {rule!r}: expected a layout, or a pair of it and a dict of sizes")
         names = [name for name in state if fnmatchcase(name, rule)]
         if not names:
             raise ValueError(f"no entry of the state dict matches {rule!r}")
         for name in names:
             if name in found:
-                raise ValueError(f"{name!r}: matches {rule!r} and a rule before it")
-            found[name] = (given, {}) if isinstance(given, str) else given
+                raise ValueError(f"{name!r}: matches {rule!r} and {rule_of[name]!r}")
+            rule_of[name] = rule
+            found[name] = given
     return found
 
 
@@ -298,7 +311,7 @@ def _refuse_shared(state, prepared):
     for begin, end, name in spans:
         reached, other = furthest if name in prepared else converted
         if begin < reached:
-            raise ValueError(f"{name!r} and {other!r} share memory: keep one of them")
+            raise ValueError(f"{name!r} and {other!r} share memory: remove one of them and tie it again afterwards")
         furthest = max(furthest, (end, name))
         if name in prepared:
             converted = max(converted, (end, name))
@@ -308,15 +321,27 @@ def _span(name, value):
     """Yields where the memory of an entry begins and ends, in numbers that differ by device."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach()
-    try:
-        array = adapt(value, write=False)
-    except (TypeError, ValueError):
-        return
-    if array.nbytes and array.device != NOWHERE:
-        begin = array.address + ((0 if array.device is None else array.device + 1) << 64)
-        steps = array.strides or ()
-        reach = [(n - 1) * step for n, step in zip(array.shape, steps, strict=bool(steps))]
-        length = sum(map(abs, reach)) + array.itemsize if steps else array.nbytes
-        begin += sum(step for step in reach if step < 0)
-        yield begin, begin + length, name
+        if value.layout != torch.strided or value.device.type == "meta" or not value.numel():
+            return
+        # Also entries that `adapt` rejects; fake tensors have no memory.
+        try:
+            begin = value.data_ptr()
+        except RuntimeError:
+            return
+        itemsize, shape = value.element_size(), value.shape
+        steps, device = [step * itemsize for step in value.stride()], value.device.index
+    else:
+        try:
+            array = adapt(value, write=False)
+        except (TypeError, ValueError):
+            return
+        if not array.nbytes:
+            return
+        begin, itemsize, shape = array.address, array.itemsize, array.shape
+        steps, device = array.strides, array.device
+        if steps is None:
+            shape, steps = (array.nbytes // itemsize,), (itemsize,)
+    begin += (0 if device is None else device + 1) << 64
+    reach = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
+    begin += sum(step for step in reach if step < 0)
+    yield begin, begin + sum(map(abs, reach)) + itemsize, name

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import turntile
 
-# JAX reads them at the first use. Memory is left to other libraries, and grows only to the peak.
+# JAX reads these variables at its first use: GPU memory is not preallocated.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", ".95")
 jax = pytest.importorskip("jax")

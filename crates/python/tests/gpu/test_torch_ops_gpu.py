@@ -168,7 +168,7 @@ def test_state_dict_in_2_percent():
     for name, w in state.items():
         layout = rules["*." + name.partition(".")[2]]
         assert torch.equal(w[-1], turntile.weights.convert(before[name], layout))
-    # A loop over experts, each through a scratch tensor, has the same result and needs an expert.
+    # A loop over experts, each through a scratch tensor, has the same result and needs memory for one expert.
     weight = numbered(16, 4096, 4096, dtype=torch.bfloat16)
     other = weight.clone()
 

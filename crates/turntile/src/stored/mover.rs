@@ -68,8 +68,8 @@ struct Side<'a> {
     order: Vec<usize>,
     base: u64,
     pitch: fn(&CopyAxis) -> u64,
-    /// First element on this side of a block's elements along an axis, from the first in the source
-    /// and their number.
+    /// Returns a block's first index along an axis on this side, from its first index in the source
+    /// and its extent.
     first: fn(&CopyAxis, u64, u64) -> u64,
 }
 
