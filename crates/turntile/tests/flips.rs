@@ -91,7 +91,12 @@ fn flips_and_quarter_turns_are_numpys() {
             let turned = rot90_in_place(&mut data.clone(), shape, k, [from, to]);
             if from == to {
                 let why = turned.unwrap_err().to_string();
-                assert_eq!(why, format!("flip [{from}, {from}]: each axis must be in 0..{rank}, and occur once"));
+                assert_eq!(
+                    why,
+                    format!(
+                        "flip [{from}, {from}]: each axis must be in 0..{rank}, and occur once"
+                    )
+                );
                 continue;
             }
             // By the definition: a turn moves the last index of the second axis to the front of
@@ -119,7 +124,10 @@ fn wrong_flips_are_rejected() {
     let of = |axes: &[usize]| Transpose::permute::<u8>(&[2, 3], &[1, 0]).flip(axes);
     let problem = |transpose: Transpose| transpose.problem().unwrap_err().to_string();
     assert_eq!(problem(of(&[2])), "flip [2]: each axis must be in 0..2, and occur once");
-    assert_eq!(problem(of(&[0, 0]).batch(3)), "flip [0, 0]: each axis must be in 0..2, and occur once");
+    assert_eq!(
+        problem(of(&[0, 0]).batch(3)),
+        "flip [0, 0]: each axis must be in 0..2, and occur once"
+    );
     let into = of(&[0]).out_of_place().plan().unwrap_err().to_string();
     assert!(into.contains("reversed axes cannot run out of place"), "{into}");
     let pitched = of(&[0]).leading(4, 4).plan().unwrap_err().to_string();
