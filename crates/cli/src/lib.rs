@@ -19,8 +19,8 @@
 //! | `pages` | shell completions and manual pages |
 //!
 //! Exit codes: 0 success, 1 failure, 2 wrong usage, 141 if the reader of standard output has left. Signals end the program as
-//! usual. In all these cases each file is the complete old one or the complete new one. If there are several files,
-//! those that were reported are new.
+//! usual. In all these cases each file is the complete old one or the complete new one. Of several files, the
+//! reported ones are new.
 
 mod args;
 mod array;
