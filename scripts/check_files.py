@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tries what docs/files.md promises: kills, fills, races and forbids.
+"""Tries what docs/reference/file-guarantees.md promises: kills, fills, races and forbids.
 
     check_files.py PATH_TO_TURNTILE [--folder DIR] [--kills N] [NAME...]
     check_files.py PATH_TO_TURNTILE [--folder DIR] [--bytes N] [--memory N,...] [--sampled ROWS] [--turns N] large

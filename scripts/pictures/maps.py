@@ -1,4 +1,4 @@
-"""Index maps, as in docs/notation.md and docs/algorithm.md ; every picture's cells are computed by them."""
+"""Index maps, as in docs/explanation/how-it-works.md; every picture's cells are computed by them."""
 
 from math import prod
 
@@ -52,7 +52,7 @@ def is_transposed(memory, rows, cols):
 
 
 class Slots:
-    """Aligned slots of `slot` elements, in chunks of `chunk` rows (docs/algorithm.md)."""
+    """Aligned slots of `slot` elements, in chunks of `chunk` rows (docs/explanation/how-it-works.md)."""
 
     def __init__(self, rows, cols, slot, chunk):
         self.rows, self.cols, self.slot, self.chunk = rows, cols, slot, chunk

@@ -233,7 +233,7 @@ fn maps_beyond_the_block_sizes_are_right_by_every_method() {
     }
 }
 
-/// Checks that the workspace of a stage follows the formulas of docs/planning.md, for flags and
+/// Checks that the workspace of a stage follows the formulas of docs/explanation/planner.md, for flags and
 /// saved super-elements, and for rows that chunks share.
 #[test]
 fn workspace_follows_the_documented_formulas() {

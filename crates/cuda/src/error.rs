@@ -12,7 +12,7 @@ use crate::family::{NEEDED_ARCHITECTURE, NEEDED_CUDA, NEEDED_DRIVER};
 pub enum CudaError {
     /// Build without the feature `cuda`, or for a system other than Linux on x86-64 or aarch64.
     #[error(
-        "built without the GPU backend; build it with feature `cuda` on Linux (see docs/gpu.md)"
+        "built without the GPU backend; build it with feature `cuda` on Linux (see docs/reference/limits-and-platforms.md)"
     )]
     NoBackend,
     /// Missing driver, or a driver that cannot be loaded.

@@ -29,7 +29,7 @@
 //! Ranks communicate through a [`Communicator`]. [`thread_comm`] implements it for the threads of a
 //! process, and the crate `turntile-mpi` for MPI. GPUs of one process need no communicator: see
 //! [`Redistribution::plan_on`]. The algorithm is described in
-//! [`docs/distributed.md`](https://github.com/turntile/turntile/blob/main/docs/distributed.md).
+//! [`docs/how-to/several-memories.md`](https://github.com/turntile/turntile/blob/main/docs/how-to/several-memories.md).
 
 mod block_exchange;
 mod communicator;

@@ -36,7 +36,7 @@ mod pages {
     struct Readme;
     #[doc = include_str!("../../../docs/tutorial.md")]
     struct Tutorial;
-    #[doc = include_str!("../../../docs/planning.md")]
+    #[doc = include_str!("../../../docs/how-to/tuning.md")]
     struct Planning;
 }
 

@@ -59,7 +59,7 @@ pub static GPU: [Class; 7] = [
 
 /// More, to be asked for by name: what a start costs; more than half of a GPU's memory; permutations that programs have
 /// (the last axis stays, two passes, axes of one extent, primes, short last axes, instances that fit on chip:
-/// docs/algorithm.md), and the same at some 200 MB, for a host.
+/// docs/explanation/how-it-works.md), and the same at some 200 MB, for a host.
 static BY_NAME: [Class; 4] = [
     Class { name: "tiny", words: &[4], shapes: "2x3 64x48 1000x700" },
     Class {

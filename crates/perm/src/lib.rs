@@ -10,11 +10,11 @@
 //! | `fusion` | fusion of adjacent axes; permutations of high rank as a sequence of smaller ones | |
 //! | `names` | factorial numbers as names of axis permutations (010!, 100!, …) | thesis table 4.1 |
 //! | `elementary` | swaps of two axes | thesis section 4.4 |
-//! | `aligned_slots` | transposition of a matrix of any shape in two passes | `docs/algorithm.md` |
+//! | `aligned_slots` | transposition of a matrix of any shape in two passes | `docs/explanation/how-it-works.md` |
 //! | `record_layout` | records with fields of any width, in tiles: AoS, ASTA, SoA | thesis section 5.4.1 |
-//! | `record_slots` | conversion of such records to columns in two passes | `docs/layouts.md` |
-//! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/algorithm.md` |
-//! | `tile_rows` | moves of tile rows between two leading dimensions | `docs/algorithm.md` |
+//! | `record_slots` | conversion of such records to columns in two passes | `docs/how-to/records.md` |
+//! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/explanation/how-it-works.md` |
+//! | `tile_rows` | moves of tile rows between two leading dimensions | `docs/explanation/how-it-works.md` |
 //! | `leading` | matrices with a leading dimension | |
 //! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors and divisors | |

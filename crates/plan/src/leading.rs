@@ -1,6 +1,6 @@
 //! Planning of matrices with leading dimensions (row pitches), as in BLAS.
 //!
-//! The planner tries three strategies, explained in `docs/leading-dimensions.md`:
+//! The planner tries three strategies, explained in `docs/explanation/planner.md`:
 //!
 //! 1. One stage moves the whole matrix.
 //! 2. Rows become contiguous, a route of dense matrices transposes them, and the rows move to their

@@ -22,12 +22,15 @@ def test_examples_in_docstrings(module):
     assert result.failed == 0
 
 
+PAGES = ["docs/how-to/pytorch-and-jax.md", "docs/how-to/weights.md", "docs/reference/python.md"]
+
+
 def test_documents():
     """Runs every block of Python in both READMEs and these pages; those for a GPU, JAX or PyTorch only where there is one."""
     # scripts/check-python copies the repository's pages there.
     project = ROOT / "project"
     project = project if project.exists() else ROOT.parents[1]
-    pages = ["README.md", "docs/python.md", "docs/tutorial.md", "docs/weights.md"]
+    pages = ["README.md", "docs/tutorial.md", *PAGES]
     found = [ROOT / "README.md", *(project / page for page in pages)]
     for file in found:
         blocks = re.findall(r"```python\n(.*?)```", file.read_text(), re.S)

@@ -10,7 +10,7 @@ use super::table::Table;
 pub const COLUMNS: &[&str] =
     &["problem", "pass", "stage", "memory", "gb_per_s", "copy_gb_per_s", "percent_of_copy"];
 
-/// Extents, the order of the axes, bytes of an element: one of each kind in `docs/algorithm.md`.
+/// Extents, the order of the axes, bytes of an element: one of each kind in `docs/explanation/how-it-works.md`.
 pub const EXAMPLES: [(&str, &[usize], &[usize], usize); 8] = [
     ("heads", &[4096, 16, 32, 128], &[0, 2, 1, 3], 2),
     ("blocks", &[16384, 200, 128], &[1, 0, 2], 1),

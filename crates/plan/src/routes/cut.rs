@@ -21,7 +21,7 @@ use crate::stage_map::{Direction, StageMap};
 pub const CUT: RouteSpec = RouteSpec {
     route: Route::CUT,
     summary: "cuts off, in place, the columns that square tiles do not cover, then square-tile; mirrored: rows; one matrix",
-    source: "FFTW 3 (transpose-cut); docs/algorithm.md",
+    source: "FFTW 3 (transpose-cut); docs/explanation/how-it-works.md",
     in_thesis: false,
     min_passes: 2,
     any_axes: false,

@@ -16,7 +16,7 @@ use crate::stage_map::StageMap;
 pub const SQUARE_TILE: RouteSpec = RouteSpec {
     route: Route::SQUARE_TILE,
     summary: "0210! on square tiles, then 2100! on their rows",
-    source: "docs/algorithm.md",
+    source: "docs/explanation/how-it-works.md",
     in_thesis: false,
     min_passes: 2,
     any_axes: true,

@@ -14,7 +14,7 @@ use crate::stage_map::{Direction, StageMap};
 pub const ALIGNED_SLOTS: RouteSpec = RouteSpec {
     route: Route::ALIGNED_SLOTS,
     summary: "gathers slots chunk by chunk, then moves them; any shape; mirrored if there are more columns than rows",
-    source: "docs/algorithm.md",
+    source: "docs/explanation/how-it-works.md",
     in_thesis: false,
     // One pass, if a single chunk contains the matrix.
     min_passes: 1,

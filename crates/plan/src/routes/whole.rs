@@ -55,7 +55,7 @@ pub const ON_CHIP: RouteSpec = RouteSpec {
 pub const LONG_RUNS: RouteSpec = RouteSpec {
     route: Route::LONG_RUNS,
     summary: "a few long runs: reads one piece of each run on chip, writes it to the run's destination",
-    source: "docs/algorithm.md",
+    source: "docs/explanation/how-it-works.md",
     in_thesis: false,
     min_passes: 1,
     any_axes: true,
@@ -90,7 +90,7 @@ pub const ONE_STAGE: RouteSpec = RouteSpec {
 pub const OUT_OF_PLACE: RouteSpec = RouteSpec {
     route: Route::OUT_OF_PLACE,
     summary: "010! from one buffer to another",
-    source: "docs/algorithm.md",
+    source: "docs/explanation/how-it-works.md",
     in_thesis: false,
     min_passes: 1,
     any_axes: true,
