@@ -95,6 +95,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
     extern __shared__ uint4 shared[];
     using Slots = MicroSlots<WORD>;
     constexpr u32 E = Slots::E;
+    Slots::Vec *slots = (Slots::Vec *)shared + threadIdx.x;
     const u64 first = u64(blockIdx.x) * a.stacked;
     const u32 stacked = u32(min(u64(a.stacked), a.instances - first));
     MicroRegion g = {a.rows / E, a.cols / E, a.down, 0, 0, a.row_bytes, a.column_bytes};
@@ -105,7 +106,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
     for (u32 e = threadIdx.x; e < total; e += blockDim.x, number++) {
         const u32 i = e / places;
         g.from = i * a.instance_bytes;
-        if (g.at(e - i * places, p, q)) Slots::fetch(g, (char *)shared, number, data, p, q);
+        if (g.at(e - i * places, p, q)) Slots::fetch(g, slots + number * E * blockDim.x, blockDim.x, data, p, q);
     }
     copy_async_wait();
     __syncthreads();
@@ -115,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(512, 2) barrier_micro(const __grid_
         g.to = i * a.instance_bytes;
         if (!g.at(e - i * places, p, q)) continue;
         Micro<WORD> m;
-        Slots::take((char *)shared, number, m);
+        Slots::take(slots + number * E * blockDim.x, blockDim.x, m);
         Slots::store(g, m, data, p, q);
     }
 }

@@ -33,6 +33,16 @@ extern "C" __global__ void __launch_bounds__(256, 4) barrier_team(const __grid_c
     transpose_in_teams<WORD>(a);
 }
 
+#if WORD == 1
+extern "C" __global__ void __launch_bounds__(256, 4) barrier_team_micro(const __grid_constant__ TeamArgs a) {
+    extern __shared__ uint4 shared[];
+    in_teams(a.share, a.kept, [&](u64 instance, u32 rank, const TeamWait &wait) {
+        char *data = a.data + instance * a.rectangle.instance_bytes;
+        transpose_micro_blocks<WORD>(a.rectangle, data, rank, (char *)shared, wait);
+    });
+}
+#endif
+
 #if WORD < 4
 extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid_wide(const __grid_constant__ WideArgs a) {
     extern __shared__ uint4 shared[];

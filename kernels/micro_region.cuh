@@ -1,5 +1,5 @@
-// Rectangles of a matrix as micro-blocks in shared memory. One thread loads a micro-block into its slots and stores it
-// transposed, so that threads exchange no data and there are no bank conflicts.
+// Rectangles of a matrix as micro-blocks in shared memory. One thread loads a micro-block into its slots, one per row, and
+// stores it transposed, so that threads exchange no data and there are no bank conflicts.
 //
 // Neighbouring threads take 2^down micro-blocks down a column, then those in the next column. A warp writes runs of
 // 2^down vectors and reads runs of 32 / 2^down. Higher swaths mean longer runs to write and shorter ones to read.
@@ -29,24 +29,20 @@ template <int W> struct MicroSlots {
     using Vec = Word<kVector<W>>;
     static constexpr int E = kMicro<W>;
 
-    static __device__ Vec *slot(char *shared, u32 number) {
-        return (Vec *)shared + u64(number) * E * blockDim.x + threadIdx.x;
-    }
-    // Copies the rows of a micro-block to this thread's slots, asynchronously.
-    static __device__ void fetch(const MicroRegion &g, char *shared, u32 number, const char *data, u32 a, u32 b) {
+    // Copies the rows of a micro-block to slots, `step` vectors apart, asynchronously.
+    static __device__ void fetch(const MicroRegion &g, Vec *slot, u32 step, const char *data, u32 a, u32 b) {
         const char *from = data + g.from + u64(a * E) * g.row_bytes + u64(b) * kVector<W>;
 #pragma unroll
-        for (int i = 0; i < E; i++)
-            copy_async<kVector<W>>(slot(shared, number) + i * blockDim.x, from + i * g.row_bytes);
+        for (int i = 0; i < E; i++) copy_async<kVector<W>>(slot + i * step, from + i * g.row_bytes);
     }
     static __device__ void load(const MicroRegion &g, Micro<W> &m, const char *data, u32 a, u32 b) {
         const char *from = data + g.from + u64(a * E) * g.row_bytes + u64(b) * kVector<W>;
 #pragma unroll
         for (int i = 0; i < E; i++) m.row[i] = *(const Vec *)(from + i * g.row_bytes);
     }
-    static __device__ void take(char *shared, u32 number, Micro<W> &m) {
+    static __device__ void take(const Vec *slot, u32 step, Micro<W> &m) {
 #pragma unroll
-        for (int i = 0; i < E; i++) m.row[i] = slot(shared, number)[i * blockDim.x];
+        for (int i = 0; i < E; i++) m.row[i] = slot[i * step];
     }
     static __device__ void store(const MicroRegion &g, Micro<W> &m, char *data, u32 a, u32 b) {
         m.transpose();

@@ -1,6 +1,7 @@
 // Barrier-sync transposition by several thread blocks: each block reads a rectangle of a matrix into shared memory and
 // registers, all blocks wait, then each block writes its rectangle transposed.
 #pragma once
+#include "micro_region.cuh"
 #include "region.cuh"
 
 struct WideArgs {
@@ -90,5 +91,31 @@ __device__ void transpose_together(const WideArgs &a, char *instance, u32 block,
         });
         __syncthreads();
         store_region<W>(tile, a.pitch, to + low * unit_bytes, column_bytes, high, cols, a.unit, a.wide);
+    }
+}
+
+// Transposes rectangle `block` of an instance by micro-blocks, all in shared memory. Rows, columns and rectangles are whole
+// micro-blocks, and all addresses multiples of a vector. `pitch` is the log2 of a swath's height in micro-blocks.
+template <int W, class Wait>
+__device__ void transpose_micro_blocks(const WideArgs &a, char *instance, u32 block, char *tile, Wait all_wait) {
+    using Slots = MicroSlots<W>;
+    constexpr u32 E = Slots::E;
+    const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;
+    const u32 rows = r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0;
+    const u32 cols = c0 < a.cols ? min(a.block_cols, a.cols - c0) : 0;
+    const u64 row_bytes = u64(a.cols) * W, column_bytes = u64(a.rows) * W;
+    const MicroRegion g = {rows / E, cols / E, a.pitch, r0 * row_bytes + c0 * W, c0 * column_bytes + r0 * W, row_bytes, column_bytes};
+    const u32 total = cols > 0 ? g.places() : 0;
+    auto *slots = (typename Slots::Vec *)tile;
+    u32 p, q;
+    for (u32 e = threadIdx.x; e < total; e += blockDim.x)
+        if (g.at(e, p, q)) Slots::fetch(g, slots + e, total, instance, p, q);
+    copy_async_wait();
+    all_wait();
+    for (u32 e = threadIdx.x; e < total; e += blockDim.x) {
+        if (!g.at(e, p, q)) continue;
+        Micro<W> m;
+        Slots::take(slots + e, total, m);
+        Slots::store(g, m, instance, p, q);
     }
 }

@@ -5,6 +5,7 @@ use turntile_plan::{Method, StageMap};
 
 use crate::launch::{DeviceLimits, widest_word};
 use crate::lower::axes::LEAST_UNIT;
+use crate::lower::long_runs::runs_of_records;
 use crate::lower::moves::{carried, flag_words};
 use crate::lower::wide::{ARRAYS, MATRICES, TeamKernel};
 use crate::lower::{LINE, TargetParams, cube_tiles, fields, gather, into, slide_block};
@@ -59,7 +60,8 @@ pub fn strategies(
             let squares = word && axes.elementary().is_some_and(|e| e.is_squares());
             let swaps = axes.is_involution() && !squares && !axes.is_identity();
             found.extend(swaps.then_some(Strategy::SwapAxes));
-            found.extend(pieces(shape, at));
+            let runs = [shape.instance_units(), shape.unit() * at.elem_bytes];
+            found.extend(pieces(runs, at));
             found.extend(along_cycles(shape, at));
             found
         }
@@ -82,7 +84,11 @@ pub fn strategies(
             swap.into_iter().chain([Strategy::ThroughWorkspace]).collect()
         }
         StageMap::Gaps { .. } => vec![Strategy::Keep],
-        StageMap::RecordTiles(_) => vec![Strategy::Barrier(Scope::Block)],
+        StageMap::RecordTiles(ref change) => {
+            let runs = runs_of_records(change);
+            let long = runs.map(|runs| pieces([runs, at.elem_bytes], at));
+            long.into_iter().flatten().chain([Strategy::Barrier(Scope::Block)]).collect()
+        }
         StageMap::RecordGather { ref slots, direction } => fields::strategies(slots, direction, at),
         StageMap::RecordMove { .. } => vec![Strategy::Moves],
         // Only CPU plans swap gaps and then reshape rows.
@@ -167,10 +173,12 @@ fn general_on_chip(
         .collect()
 }
 
-/// Returns the strategies for long runs: each piece shorter than a run, if a piece of every run fits in shared memory. The
-/// shortest is not left out, so that lowering reports what it needs.
-fn pieces(shape: &StageMap, at: TargetParams) -> impl Iterator<Item = Strategy> {
-    let (runs, run_bytes) = (shape.instance_units(), shape.unit() * at.elem_bytes);
+/// Returns the strategies for long runs, given their number in an instance and their bytes: each piece shorter than a run, if a
+/// piece of every run fits in shared memory. The shortest is not left out, so that lowering reports what it needs.
+fn pieces(
+    [runs, run_bytes]: [usize; 2],
+    at: TargetParams,
+) -> impl Iterator<Item = Strategy> + use<> {
     let most = (at.limits.shared_bytes / runs.max(1)).max(PIECES[0]);
     let fits = move |&piece: &usize| piece < run_bytes && piece <= most;
     PIECES.into_iter().filter(fits).map(|piece| Strategy::Pieces { piece })

@@ -103,7 +103,7 @@ impl StageMap {
             StageMap::Flipped(_) => &[PttwacGlobal, PIpt],
             StageMap::SlotGather { .. } | StageMap::RecordGather { .. } => &[BarrierSync],
             StageMap::SlotMove { .. } | StageMap::RecordMove { .. } => &[PttwacGlobal, PIpt],
-            StageMap::RecordTiles(_) => &[BarrierSync, PttwacGlobal, PIpt],
+            StageMap::RecordTiles(_) => &[BarrierSync, Pieces, PttwacGlobal, PIpt],
             StageMap::Slide(_) => &[Rounds, Blocks, Shares],
             StageMap::Reshape(leading) if leading.is_transposed() => &[],
             StageMap::Reshape(_) => &[Rounds],

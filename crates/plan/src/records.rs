@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | routes of matrices and axes | as that route | every field is one word, and the tile lengths divide one another and the number of records |
 //! | on-chip | 1 | a multiple of both tile lengths, or all records, fits on chip |
+//! | long-runs | 1 | the shorter tile length divides the longer one and the number of records, and a piece of every unit of a tile fits on chip |
 //! | one-stage | 1 | cycles of units of `T` words: the shorter tile length `T` divides the longer one and the number of records |
 //! | aligned-slots | 2 | source or result is SoA, with any number of records |
 //! | two of these | | from tiles to AoS, then from AoS to tiles |
@@ -116,6 +117,8 @@ impl RecordPlanner<'_> {
             add(Route::ALIGNED_SLOTS, self.with_aligned_slots(retile));
         }
         if let Some((units, elems_per_unit)) = as_units(retile) {
+            let pieces = &[(units.clone().into(), MethodFilter::Pieces)];
+            found.extend(self.phase(Route::LONG_RUNS, pieces, elems_per_unit));
             let long = elems_per_unit * self.problem.itemsize() >= MIN_UNIT_BYTES;
             let wanted = self.planner.rule == TileRule::Exhaustive || self.planner.route.is_some();
             if long || wanted || found.is_empty() {

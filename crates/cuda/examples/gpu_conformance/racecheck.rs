@@ -8,7 +8,9 @@
 use turntile_cuda::Work;
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::SYNCHRONISED;
-use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, RowSlide};
+use turntile_perm::{
+    AlignedSlots, AxisPermutation, Elementary, LayoutChange, RecordSchema, RowSlide,
+};
 use turntile_plan::{Direction, StageMap};
 
 use crate::cases::Suite;
@@ -20,12 +22,13 @@ const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels, in addition to [`SYNCHRONISED`], whose threads wait for each other within a block or by
 /// flags.
-const WITHIN: [&str; 31] = [
+const WITHIN: [&str; 32] = [
     "barrier_block",
     "barrier_micro",
     "barrier_few",
     "barrier_axes",
     "long_runs",
+    "long_runs_records",
     "swap_axes_granules",
     "square_swap_granules",
     "square_swap_16",
@@ -86,7 +89,8 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         add([3, 70, 1, 90, 1], &words, &[Strategy::Barrier(Scope::Cluster(n))]);
         add([2, 64, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Cluster(n))]);
         add([5, 70, 1, 90, 1], &words, &[Strategy::Barrier(Scope::Team(n))]);
-        add([5, 64, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Team(n))]);
+        add([5, 64, 1, 96, 1], &[1, 2, 4], &[Strategy::Barrier(Scope::Team(n))]);
+        add([5, 65, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Team(n))]);
     }
     add([1, 301, 1, 203, 1], &words, &[Strategy::Barrier(Scope::Grid)]);
     add([1, 300, 1, 204, 1], &[1, 2], &[Strategy::Barrier(Scope::Grid)]);
@@ -127,6 +131,12 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         for way in [BLOCK, Strategy::Moves, Strategy::PerCycle, Strategy::Pieces { piece: 64 }] {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
+    }
+    let fields = RecordSchema::new(60, &[3, 1, 2]).expect("counted");
+    for (from, to) in [(1, 20), (20, 1)] {
+        let change = LayoutChange::new(fields.clone(), from, to);
+        let way = Strategy::Pieces { piece: 64 };
+        all.extend([1, 2, 4, 8, 16, 100].map(|elem| (change.clone().into(), elem, way)));
     }
     // Two shapes of many blocks, which take these tools the longest.
     for (extents, order) in

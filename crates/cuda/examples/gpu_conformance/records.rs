@@ -27,6 +27,14 @@ pub fn records(bench: &mut Bench, times: usize) -> usize {
     small(bench) + full(bench, times)
 }
 
+/// Bytes of runs, whole vectors or not.
+const LONG: [usize; 7] = [65, 96, 100, 510, 1024, 3003, 40_004];
+
+/// Returns the offsets of fields whose order in a record is reversed.
+fn aos_offsets(widths: &[usize]) -> Vec<usize> {
+    (0..widths.len()).map(|f| widths[f + 1..].iter().sum()).collect()
+}
+
 fn small(bench: &mut Bench) -> usize {
     let mut suite = Suite::new(bench);
     let mut meet = |fields: RecordSchema, aos: usize, tile: usize, elem: usize| {
@@ -52,6 +60,19 @@ fn small(bench: &mut Bench) -> usize {
         let fields = fields.with_aos_offsets(&[4, 0, 12, 19, 16]).expect("they fill a record");
         for (tile, elem) in [1, 8, 32].into_iter().flat_map(|t| [1, 2, 4].map(|e| (t, e))) {
             meet(fields.clone(), AOS, tile, elem);
+        }
+    }
+    // Fields that are long runs, of any alignment.
+    for (widths, tile) in [(&[1, 1][..], 12), (&[4, 1, 1], 4), (&[3, 1, 2, 1], 6), (&[2; 5], 24)] {
+        let fields = RecordSchema::new(72, widths).expect("counted");
+        let order = fields.with_aos_offsets(&aos_offsets(widths)).expect("they fill a record");
+        for (aos, fields) in [(1, fields), (AOS, order)] {
+            for (from, to) in [(aos, tile), (tile, aos)] {
+                let change = LayoutChange::new(fields.clone(), from, to);
+                for (elem, piece) in LONG.into_iter().flat_map(|e| [64, 256].map(|p| (e, p))) {
+                    suite.way(change.clone().into(), elem, Strategy::Pieces { piece });
+                }
+            }
         }
     }
     for (widths, tile, slot, chunk) in [
@@ -108,13 +129,24 @@ pub const FULL: [(&[usize], usize, usize, usize); 12] = [
     (&[1; 6], 1, 19_999_999, 32),
 ];
 
+/// Records of long fields, in the same notation: each tile is permuted in one pass.
+pub const LONG_FIELDS: [(&[usize], usize, usize, usize); 4] = [
+    (&[4, 1, 1], 360_448, 400, 4),
+    (&[1, 1], 2816, 98_304, 1536),
+    (&[8, 1, 1], 262_147, 320, 8),
+    (&[5, 2, 1], 40_000, 1500, 100),
+];
+
 /// Runs the planner's choice in both directions, at aligned and unaligned addresses.
 fn full(bench: &mut Bench, times: usize) -> usize {
     let mut failures = 0;
-    for (widths, elem, records, tile) in FULL {
+    let cases = FULL.iter().map(|case| (case, true)).chain(LONG_FIELDS.iter().map(|c| (c, false)));
+    for (&(widths, elem, records, tile), columns) in cases {
         let fields = RecordSchema::new(records, widths).expect("counted");
-        let ends =
-            [(1, tile), (tile, 1), (1, records), (records, 1), (tile, records), (records, tile)];
+        let mut ends = vec![(1, tile), (tile, 1)];
+        if columns {
+            ends.extend([(1, records), (records, 1), (tile, records), (records, tile)]);
+        }
         for (from, to) in ends {
             let retile = LayoutChange::new(fields.clone(), from, to);
             // Conversions to and from columns need 16-byte aligned addresses.

@@ -192,9 +192,11 @@ args! {
     Axes(AxesArgs);
     /// Parameter of `long_runs`.
     Pieces(PieceArgs);
+    /// Parameter of `long_runs_records`.
+    RecordPieces(RecordPieceArgs);
     /// Parameter of `barrier_cluster_*`, `barrier_grid*`.
     Wide(WideArgs);
-    /// Parameter of `barrier_team`, `barrier_team_wide`.
+    /// Parameter of `barrier_team`, `barrier_team_wide`, `barrier_team_micro`.
     Team(TeamArgs) with Kept;
     /// Parameter of `barrier_team_axes`.
     TeamAxes(TeamAxesArgs) with Kept;

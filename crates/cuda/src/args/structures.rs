@@ -248,6 +248,14 @@ mirror! {
         Divisor32: pieces;
         Axes32: dest;
     }
+    /// Conversion of records with wide fields between AoS and tiles, one piece of each run per thread block.
+    RecordPieceArgs, in "long_runs.cu" {
+        Address: data;
+        u64: bytes, run_bytes;
+        u32: runs, piece, pitch, groups, record, split;
+        Divisor32: pieces, tile, tile_runs;
+        [FieldGroup; MOST_FIELD_GROUPS]: group;
+    }
 }
 
 // Tiles of arrays whose axes are permuted.

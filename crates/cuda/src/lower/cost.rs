@@ -5,7 +5,7 @@ use turntile_plan::{Direction, StageMap};
 
 use super::fit::{TargetParams, VECTOR_BYTES};
 use super::tiles::{LINE, small_tile};
-use super::{barrier, teams};
+use super::{barrier, teams, wide};
 use crate::args::Args;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, widest_word};
@@ -156,7 +156,9 @@ impl Quantities {
         let narrow = word < BANK_BYTES && !(e.cols * unit_bytes).is_multiple_of(BANK_BYTES);
         let bytes = e.instance_len() * at.elem_bytes;
         let few = call.entry == barrier::FEW;
-        let each = self.is(Q::Narrow, narrow && !few).is(Q::Vectors, few);
+        let each = self
+            .is(Q::Narrow, narrow && !few)
+            .is(Q::Vectors, few || call.entry == wide::TEAM_MICRO);
         let operations = (Operation::Cluster, Operation::Team, Operation::Grid);
         match scope {
             Scope::Block => each.hold(bytes, at).of(Operation::Block),

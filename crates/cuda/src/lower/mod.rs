@@ -10,7 +10,7 @@
 //! | other axis permutations that fit a thread block, barrier | `barrier_axes` |
 //! | 010!, barrier over a cluster; a team or the grid | `cluster_barrier`; `grid_barrier` |
 //! | other axis permutations, barrier over a cluster; a team or the grid | `cluster_axes`; `grid_axes` |
-//! | a few long runs, pieces | `long_runs` |
+//! | a few long runs of axes or of records, pieces | `long_runs` |
 //! | records between AoS and tiles, barrier | `retile` |
 //! | slot gather, one block per run; one team per run | `slot_runs`; `slot_gather` |
 //! | slots of record fields: gather, PTTWAC | `fields` |
@@ -32,7 +32,7 @@ pub(crate) mod fields;
 mod fit;
 pub(crate) mod gather;
 pub(crate) mod into;
-mod long_runs;
+pub(crate) mod long_runs;
 mod maps;
 pub(crate) mod moves;
 mod pad;
@@ -179,6 +179,10 @@ fn lower_one(
         }
         (&StageMap::Axes(axes), Strategy::Pieces { piece }, _) => {
             let call = long_runs::pieces(&axes, piece, at)?;
+            (call, held(&call).pieces(piece))
+        }
+        (StageMap::RecordTiles(change), Strategy::Pieces { piece }, _) => {
+            let call = long_runs::record_pieces(change, piece, at)?;
             (call, held(&call).pieces(piece))
         }
         (StageMap::RecordTiles(retile), Strategy::Barrier(Scope::Block), _) => {

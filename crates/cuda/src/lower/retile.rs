@@ -25,7 +25,7 @@ pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> 
     let tile_bytes = tile.saturating_mul(record_bytes);
     shared(tile_bytes, at.limits)?;
     let word = word(fields, at);
-    let group = groups(fields, aos, at.elem_bytes, word)?;
+    let group = groups(fields, aos, |elements| elements * at.elem_bytes / word)?;
     let tiles = records.div_ceil(tile);
     // A multiple of the number of tiles that fill whole packs, if it fits: thread blocks then start at packs.
     let whole = PACK / widest_word(&[tile_bytes]);
@@ -77,7 +77,7 @@ pub fn block(retile: &LayoutChange, at: TargetParams) -> Lowered<CheckedLaunch> 
 }
 
 /// Returns the records per tile of both layouts, the shorter tile first. AoS is shorter than tiles of one record.
-fn sides(retile: &LayoutChange) -> [usize; 2] {
+pub(super) fn sides(retile: &LayoutChange) -> [usize; 2] {
     [retile.from().min(retile.to()), retile.from().max(retile.to())]
 }
 
@@ -87,17 +87,16 @@ fn word(fields: &RecordSchema, at: TargetParams) -> usize {
     if widest_word(&[widths * at.elem_bytes, at.alignment]) < 4 { 1 } else { 4 }
 }
 
-/// Returns the fields in groups of equal width that are consecutive in both layouts, in words.
-fn groups(
+/// Returns the fields in groups of equal width that are consecutive in both layouts, in the words that `words` converts to.
+pub(super) fn groups(
     fields: &RecordSchema,
     aos: usize,
-    elem_bytes: usize,
-    word: usize,
+    words: impl Fn(usize) -> usize,
 ) -> Lowered<Vec<FieldGroup>> {
     let mut groups: Vec<FieldGroup> = Vec::new();
     for (f, width) in fields.widths().enumerate() {
-        let [width, begin, place] = [width, fields.field_start(f), fields.begin_in(aos, f)]
-            .map(|elements| elements * elem_bytes / word);
+        let [width, begin, place] =
+            [width, fields.field_start(f), fields.begin_in(aos, f)].map(&words);
         let follows = groups.last().is_some_and(|last| {
             let before = last.width.divisor as usize;
             before == width && last.place as usize + begin - last.begin as usize == place

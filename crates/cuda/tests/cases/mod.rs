@@ -208,9 +208,12 @@ pub fn shapes() -> Vec<StageMap> {
     }
     // Records with equal and different fields, with a short last tile, and in tiles too large for a
     // block.
-    for (records, widths, tile) in
-        [(1009, &[4, 12, 1, 8][..], 32), (1009, &[1; 5], 64), (80_000, &[1, 2], 70_000)]
-    {
+    for (records, widths, tile) in [
+        (1009, &[4, 12, 1, 8][..], 32),
+        (1009, &[1; 5], 64),
+        (80_000, &[1, 2], 70_000),
+        (96, &[2, 1, 1], 32),
+    ] {
         let fields = RecordSchema::new(records, widths).unwrap();
         for (from, to) in [(1, tile), (tile, 1)] {
             shapes.push(LayoutChange::new(fields.clone(), from, to).into());

@@ -102,6 +102,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Micro(args) => barrier::micro_or_few(call, args, alignment, offset),
         Args::Axes(args) => barrier_axes::axes(call, args, alignment, offset),
         Args::Pieces(args) => long_runs::pieces(call, args, alignment, offset),
+        Args::RecordPieces(args) => long_runs::record_pieces(call, args, alignment, offset),
         Args::Wide(args) => wide::wide(call, args, alignment, offset),
         Args::Team(args) => wide::teams(call, args, alignment, offset),
         Args::TeamAxes(args) => axes_tile::teams(call, args, alignment, offset),

@@ -1,51 +1,51 @@
 //! `retile.cu`: a block stores the records of whole tiles, and reads or writes the tiles in packs
 //! of 16 bytes.
 
-use turntile_cuda::args::{FieldGroup, RetileArgs};
+use turntile_cuda::args::{Divisor32, FieldGroup, RetileArgs};
 
 use super::device::div32;
 use super::{Launch, Moved, aligned, need, on_chip, threads};
 
-/// Words of a block's records, with their positions in tiles and in AoS.
-struct Block<'a> {
-    a: &'a RetileArgs,
-    records: u32,
+/// Words of the records of a block's tiles, with their positions in tiles and in AoS.
+pub struct RecordTile<'a> {
+    pub groups: &'a [FieldGroup],
+    pub records: u32,
+    /// Records of a tile, and of the last tile; words of a tile.
+    pub tile: &'a Divisor32,
+    pub last: &'a Divisor32,
+    pub tile_words: &'a Divisor32,
+    /// Words of a record.
+    pub words: u32,
 }
 
-impl Block<'_> {
-    fn groups(&self) -> &[FieldGroup] {
-        &self.a.group[..self.a.groups as usize]
-    }
-
+impl RecordTile<'_> {
     /// Returns the position in AoS of word `w` of the tiles.
-    fn record_by_record(&self, w: u32) -> u32 {
-        let a = self.a;
-        let t = div32(&a.tile_words, w);
-        let (first, rest) = (t * a.tile.divisor, w - t * a.tile_words.divisor);
-        let whole = self.records - first >= a.tile.divisor;
-        let by = if whole { &a.tile } else { &a.last };
+    pub fn record_by_record(&self, w: u32) -> u32 {
+        let t = div32(self.tile_words, w);
+        let (first, rest) = (t * self.tile.divisor, w - t * self.tile_words.divisor);
+        let whole = self.records - first >= self.tile.divisor;
+        let by = if whole { self.tile } else { self.last };
         let c = div32(by, rest);
-        let g = self.groups().iter().rfind(|g| g.begin <= c).expect("the first begins at 0");
+        let g = self.groups.iter().rfind(|g| g.begin <= c).expect("the first begins at 0");
         let within = rest - by.divisor * g.begin;
         let field = div32(by, div32(&g.width, within)) * g.width.divisor;
         let of_field = within - by.divisor * field;
         let record = div32(&g.width, of_field);
         let word = of_field - record * g.width.divisor;
-        (first + record) * a.words + g.place + field + word
+        (first + record) * self.words + g.place + field + word
     }
 
     /// Returns the position in tiles of word `w` of AoS.
     fn in_tiles(&self, w: u32) -> u32 {
-        let a = self.a;
-        let (record, c) = (w / a.words, w % a.words);
-        let first = record / a.tile.divisor * a.tile.divisor;
-        let whole = self.records - first >= a.tile.divisor;
-        let held = if whole { a.tile.divisor } else { a.last.divisor };
-        let g = self.groups().iter().filter(|g| g.place <= c).max_by_key(|g| g.place);
+        let (record, c) = (w / self.words, w % self.words);
+        let first = record / self.tile.divisor * self.tile.divisor;
+        let whole = self.records - first >= self.tile.divisor;
+        let held = if whole { self.tile.divisor } else { self.last.divisor };
+        let g = self.groups.iter().filter(|g| g.place <= c).max_by_key(|g| g.place);
         let g = g.expect("one lies at 0");
         let (field, word) = ((c - g.place) / g.width.divisor, (c - g.place) % g.width.divisor);
         let begin = g.begin + field * g.width.divisor;
-        first * a.words + held * begin + (record - first) * g.width.divisor + word
+        first * self.words + held * begin + (record - first) * g.width.divisor + word
     }
 }
 
@@ -84,7 +84,14 @@ pub fn retile(call: &Launch, a: &RetileArgs, alignment: u64, offset: u64) -> Mov
     let first = number * block;
     let records = block.min(a.records - first) as u32;
     let (within, byte) = ((offset - first * record_bytes) / word, offset % word);
-    let of = Block { a, records };
+    let of = RecordTile {
+        groups: &a.group[..a.groups as usize],
+        records,
+        tile: &a.tile,
+        last: &a.last,
+        tile_words: &a.tile_words,
+        words: a.words,
+    };
     let (to, back) = match call.entry {
         "retile_split_1" | "retile_split_4" => {
             let to = of.in_tiles(within as u32);

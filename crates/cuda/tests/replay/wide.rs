@@ -61,7 +61,13 @@ fn rectangle(
     let [rows, cols, pitch] = [a.rows, a.cols, a.pitch].map(u64::from);
     let [block_rows, block_cols, across] = [a.block_rows, a.block_cols, a.across].map(u64::from);
     threads(call, most)?;
-    let granule = if call.entry.contains("_wide") { 4 } else { word };
+    let micro = call.entry.ends_with("_micro");
+    let vector = if word == 1 { 8 } else { 16 };
+    let granule = match micro {
+        true => vector,
+        false if call.entry.contains("_wide") => 4,
+        false => word,
+    };
 
     // Rows beyond the rows in shared memory are in registers. They pass through shared memory when
     // they are written.
@@ -70,8 +76,15 @@ fn rectangle(
     let high = block_rows - low;
     let held = u64::from(call.threads) * registers * 4 / granule;
     need(high * (block_cols * unit / granule) <= held && high <= low, || format!("{a:?}"))?;
-    rows_on_chip(pitch, block_cols * unit, granule)?;
-    on_chip(call, low * pitch)?;
+    if micro {
+        // Swaths of 2^pitch rows of micro-blocks, one slot per row of each.
+        aligned(vector / word << pitch, &[block_rows])?;
+        aligned(granule, &[column, block_rows * unit])?;
+        on_chip(call, block_rows * block_cols * word)?;
+    } else {
+        rows_on_chip(pitch, block_cols * unit, granule)?;
+        on_chip(call, low * pitch)?;
+    }
     aligned(granule, &[alignment, row, block_cols * unit, a.instance_bytes])?;
     if word < 4 && a.wide & WIDE_STORES != 0 {
         aligned(4, &[alignment, column, block_rows * unit, low * unit, a.instance_bytes])?;

@@ -61,7 +61,7 @@ class Array:
             raise _core.CudaError(f"{self.address:#x} is not device memory, or there is no driver")
 
     def _measure(self):
-        """Checks the numbers, and sets `nbytes`."""
+        """Checks the numbers, sets `nbytes`, and drops the strides of C-contiguous arrays."""
         if min(self.shape, default=0) < 0:
             raise ValueError(f"shape {self.shape} has a negative extent")
         if self.address < 0 or any(
@@ -71,6 +71,12 @@ class Array:
                 f"address {self.address}, shape {self.shape}, strides {self.strides}: out of range"
             )
         self.nbytes = self.itemsize * int(np.prod(self.shape, dtype=object))
+        step, contiguous = self.itemsize, True
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides or ()), strict=False):
+            contiguous = contiguous and (extent == 1 or stride == step)
+            step *= extent
+        if contiguous or not self.nbytes:
+            self.strides = None
 
     def contiguous(self, order, shape):
         return View(self, shape, None)
