@@ -149,7 +149,7 @@ fn every_offer_does_what_it_says() {
             }
         }
     }
-    assert_eq!((offers, refused), ([13007, 9102], 2400));
+    assert_eq!((offers, refused), ([14267, 9102], 3156));
 }
 
 /// With a cap, a device offers all strategies that it offers without one, except those that need

@@ -34,7 +34,7 @@ pub fn pieces(axes: &AxisPermutation, piece: usize, at: TargetParams) -> Lowered
         piece: field(piece)?,
         pitch: field(pitch)?,
         pieces: Divisor32::new(field(pieces)?),
-        dest: axes32(&digits(&one), 1, run_bytes)?,
+        dest: axes32((&digits(&one), 0), 1, run_bytes)?,
         ..zeroed()
     }))
 }
