@@ -8,7 +8,7 @@
 use turntile_cuda::Work;
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::SYNCHRONISED;
-use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, RowSlide};
+use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, FlippedAxes, RowSlide};
 use turntile_plan::{Direction, StageMap};
 
 use crate::cases::Suite;
@@ -20,7 +20,7 @@ const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels, in addition to [`SYNCHRONISED`], whose threads wait for each other within a block or by
 /// flags.
-const WITHIN: [&str; 31] = [
+const WITHIN: [&str; 34] = [
     "barrier_block",
     "barrier_micro",
     "barrier_few",
@@ -52,6 +52,9 @@ const WITHIN: [&str; 31] = [
     "pad_rows_alone",
     "pad_rows_together",
     "into_axes",
+    "flip",
+    "turn_squares",
+    "turn_squares_several",
 ];
 
 fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
@@ -126,6 +129,19 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         let axes = AxisPermutation::new(&extents, &order).expect("few axes");
         for way in [BLOCK, Strategy::Moves, Strategy::PerCycle, Strategy::Pieces { piece: 64 }] {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
+        }
+    }
+    // Flips of long and short runs, and quarter turns.
+    for (extents, order, flipped) in [
+        (&[3, 31, 700][..], &[0, 1, 2][..], &[true, false, false][..]),
+        (&[5, 31, 37], &[0, 1, 2], &[false, false, true]),
+        (&[7, 60, 3], &[0, 1, 2], &[true, false, true]),
+        (&[3, 150, 150], &[0, 2, 1], &[false, true, false]),
+        (&[301, 301, 3], &[1, 0, 2], &[false, true, false]),
+    ] {
+        let axes = FlippedAxes::new(extents, order, flipped).expect("few axes");
+        for way in [Strategy::Flip, Strategy::Turn] {
+            all.extend(words.map(|elem| (axes.into(), elem, way)));
         }
     }
     // Two shapes of many blocks, which take these tools the longest.

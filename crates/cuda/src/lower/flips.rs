@@ -16,7 +16,7 @@ const FLIP_THREADS: usize = 256;
 const THREAD_BYTES: usize = 64;
 const LEAST_LANES: usize = 4;
 
-/// Bytes of a tile, of which `turn` stores four: three blocks share an H200 multiprocessor (not measured).
+/// Maximum bytes of a tile. `turn` stores four, so that three blocks share an H200 multiprocessor (not measured).
 const TILE_BYTES: usize = 16 << 10;
 /// Maximum bytes of an element that moves by tiles. Longer ones are runs.
 const MOST_ELEMENT: usize = 512;
