@@ -1,5 +1,5 @@
-//! Times the planner's choices for flips and quarter turns beside a copy and the plans without
-//! reversed axes. Each result is compared first.
+//! Times the planner's choices for flips and quarter turns, a copy, and the plans without reversed
+//! axes. Each result is compared first.
 
 use turntile_cuda::Work;
 use turntile_plan::{Planner, Problem};
