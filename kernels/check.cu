@@ -26,16 +26,17 @@ extern "C" __global__ void check_fill(char *data, u64 elements, u32 bytes) {
         for (u32 b = 0; b < bytes; b++) data[i * bytes + b] = char(byte_of(i, b));
 }
 
-// Axes in the order of the result, with extents and strides in the source, in elements.
+// Axes in the order of the result, with extents and strides in the source, in elements; the stride of a reversed axis is
+// negative, modulo 2^64. `start` is the source of the first element.
 struct PlainAxes {
-    u64 rank, extents[64], strides[64];
+    u64 rank, start, extents[64], strides[64];
 };
 
 // Compares each element with the source element that the permutation moves to its offset.
 extern "C" __global__ void check_axes(const char *data, u64 elements, PlainAxes axes, u32 bytes, u64 *wrong) {
     const u64 step = u64(gridDim.x) * blockDim.x;
     for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < elements; o += step) {
-        u64 rest = o, from = 0;
+        u64 rest = o, from = axes.start;
         for (u32 axis = u32(axes.rank); axis-- > 0;) {
             const u64 next = rest / axes.extents[axis];
             from += (rest - next * axes.extents[axis]) * axes.strides[axis];

@@ -43,18 +43,19 @@ static_assert(sizeof(Digit<u64>) == 32);
 
 // Index map of an axis permutation, on numbers of super-elements. Digits are extracted from the last axis on; the
 // first axis is the last quotient. At least one digit is used, with divisor 1 if there is only one axis. I = u32 is
-// for at most 2^31 super-elements, so that sums of the candidate search do not overflow.
+// for at most 2^31 super-elements, so that sums of the candidate search do not overflow. The stride of a reversed axis is
+// negative (modulo the size of I), and `start` is where its first value moves.
 template <class I> struct Axes {
     using Index = I;
     Digit<I> d0, d1, d2, d3, d4, d5, d6;
-    I first;    // stride of the first axis
-    u32 digits; // axes without the first
-    u32 batched;
+    I first;  // stride of the first axis
+    I start;  // destination of the first super-element
+    I digits; // axes without the first
     Divisor<I> instance, batch;
     u64 unit_bytes;
 
     __device__ I succ(I s) const {
-        I to = 0;
+        I to = start;
         const auto divide = [&](const Digit<I> &d) {
             const I rest = d.by.div(s);
             to += (s - rest * d.by.divisor) * d.stride;
@@ -75,13 +76,13 @@ template <class I> struct Axes {
     // Returns the k-th start candidate. Consecutive candidates are in different instances of the batch: in one
     // instance, workers would reach each other's starts after a step or two.
     __device__ I pick(I k) const {
-        if (!batched) return k;
+        if (batch.divisor == 1) return k;
         const I turn = batch.div(k);
         return (k - turn * batch.divisor) * instance.divisor + turn;
     }
 };
 static_assert(sizeof(Axes<u32>) == 192);
-static_assert(sizeof(Axes<u64>) == 296);
+static_assert(sizeof(Axes<u64>) == 304);
 
 // Index map from [rows][cols] to [cols][rows] in one instance, with 32-bit byte offsets.
 struct SmallSwap {

@@ -16,7 +16,7 @@ static_assert(sizeof(MoveArgs<SlotMap<u32>>) == 184);
 static_assert(sizeof(MoveArgs<SlotMap<u64>>) == 256);
 static_assert(sizeof(MoveArgs<TileRuns>) == 96);
 static_assert(sizeof(MoveArgs<Axes<u32>>) == 232);
-static_assert(sizeof(MoveArgs<Axes<u64>>) == 336);
+static_assert(sizeof(MoveArgs<Axes<u64>>) == 344);
 static_assert(sizeof(MoveArgs<FieldMap>) == 840);
 
 // Follows chains until every super-element has moved. A worker is `lanes` neighbouring threads of a warp. All workers

@@ -306,6 +306,46 @@ impl Worker<'_> {
         unsafe { simd::transpose_raw(from.as_ptr(), to, block, elem_bytes) };
     }
 
+    /// Transposes a block from offset `from` to offset `to`, and reverses the rows of the result if
+    /// `flips[0]`, and its columns if `flips[1]`.
+    #[inline]
+    pub fn turn(
+        &self,
+        from: usize,
+        to: usize,
+        block: BlockShape,
+        elem_bytes: usize,
+        flips: [bool; 2],
+    ) {
+        let (source, dest) = Strided::of(from, to, block, elem_bytes);
+        assert!(source.disjoint(&dest), "blocks overlap");
+        let (from, to) = (self.span(from, source.len()), self.span(to, dest.len()));
+        self.touch_rows(source);
+        self.touch_rows(dest);
+        // SAFETY: both are in bounds and share no element. They belong to this worker, as its
+        // creator promised.
+        unsafe { simd::turn_raw(from, to, block, elem_bytes, flips) };
+    }
+
+    /// Transposes a block of a buffer to offset `to`, with reversals like [`turn`](Self::turn).
+    #[inline]
+    pub fn write_turned(
+        &self,
+        from: &[Byte],
+        to: usize,
+        block: BlockShape,
+        elem_bytes: usize,
+        flips: [bool; 2],
+    ) {
+        let (source, dest) = Strided::of(0, to, block, elem_bytes);
+        assert!(source.len() <= from.len(), "block exceeds its buffer");
+        let to = self.span(to, dest.len());
+        self.touch_rows(dest);
+        // SAFETY: in bounds, and this worker's, as its creator promised. `from` cannot overlap the
+        // exclusively borrowed memory.
+        unsafe { simd::turn_raw(from.as_ptr(), to, block, elem_bytes, flips) };
+    }
+
     /// Returns a swapper for squares of `side` elements of `elem_bytes` bytes, in rows `pitch`
     /// bytes apart. Returns `None` if no kernel supports that size.
     pub fn squares(
@@ -398,6 +438,8 @@ mod tests {
             &|w| w.transpose(40, 64, block(4, 7), 1),
             &|w| w.read_transposed(48, &mut buffer(), block(8, 2), 1),
             &|w| w.write_transposed(&buffer(), 48, block(8, 2), 1),
+            &|w| w.turn(0, 16, block(8, 2), 1, [true; 2]),
+            &|w| w.write_turned(&buffer(), 48, block(8, 2), 1, [true; 2]),
             &|w| _ = w.address(usize::MAX),
         ];
         for (k, call) in valid.iter().enumerate() {
@@ -427,6 +469,10 @@ mod tests {
             &|w| w.read_transposed(0, &mut buffer()[..15], block(8, 2), 1),
             &|w| w.write_transposed(&buffer(), 49, block(8, 2), 1),
             &|w| w.write_transposed(&buffer()[..15], 0, block(8, 2), 1),
+            &|w| w.turn(0, 15, block(8, 2), 1, [true; 2]),
+            &|w| w.turn(0, 49, block(8, 2), 1, [true; 2]),
+            &|w| w.write_turned(&buffer(), 49, block(8, 2), 1, [true; 2]),
+            &|w| w.write_turned(&buffer()[..15], 0, block(8, 2), 1, [true; 2]),
         ];
         for (k, call) in invalid.iter().enumerate() {
             assert!(panics(call), "call {k} did not panic");

@@ -2,15 +2,15 @@
 //! transposed with both axes reversed has orbits of two.
 #![allow(unsafe_code)]
 
-use turntile_simd::{self as simd, BlockShape, Byte, CACHE_LINE, PrefetchCursor, StridedRegion};
+use turntile_simd::{BlockShape, Byte, CACHE_LINE, PrefetchCursor, StridedRegion};
 
 use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
 use crate::square::Submatrix;
 
 /// Maximum bytes of a tile, unless it is a single element or the middle one. One thread of a Xeon
-/// (260 MiB of L3 cache), 8000 x 8000 floats, quarter turn, % of a transposition with tiles of 1, 4,
-/// 16 and 64 KiB: 36, 53, 61 and 62 (November 2026).
+/// (260 MiB of L3 cache), 8000 x 8000 floats, quarter turn, % of a transposition with tiles of 4, 8,
+/// 16 and 32 KiB: 59, 59, 70 and 70; 1000 x 1000 of 8 bytes: 64, 87, 91 and 50 (November 2026).
 const TILE_BYTES: usize = 16 << 10;
 
 /// Rows of a tile that are moved at a time, between prefetches of another tile.
@@ -57,12 +57,8 @@ impl SquareTurn {
         self.batch * self.cuts().0 * self.cuts().0
     }
 
-    /// Returns the scratch bytes per thread: two tiles, and one whose rows are reversed.
+    /// Returns the scratch bytes per thread: one tile.
     pub fn scratch_bytes(&self) -> usize {
-        3 * self.most_bytes()
-    }
-
-    fn most_bytes(&self) -> usize {
         let most = self.tile.min(self.side).max(self.cuts().1);
         (most * most).saturating_mul(self.elem_bytes)
     }
@@ -113,25 +109,25 @@ impl SquareTurn {
             // SAFETY: each tile is claimed by one thread, which moves the orbit of the tile if no
             // tile of it has a lower number. Orbits share no element.
             let worker = unsafe { shared.worker() };
-            let (strip, tiles) = scratch.split_at_mut(self.most_bytes());
-            let (mut held, mut next) = tiles.split_at_mut(self.most_bytes());
             let claimed = std::iter::from_fn(|| counter.claim()).flatten();
             let mut orbits = claimed.filter_map(|number| self.orbit(number)).peekable();
             while let Some((square, tiles, count)) = orbits.next() {
-                for (k, &tile) in tiles[..count].iter().enumerate() {
-                    let tile = self.tile(square, tile);
-                    let next_orbit = orbits.peek();
-                    let ahead = next_orbit.map(|(square, tiles, _)| self.tile(*square, tiles[k]));
-                    let mut lines = self.lines(&worker, ahead);
-                    self.read(&worker, tile, strip, next, &mut lines);
-                    if k > 0 {
-                        self.write(&worker, tile, held, &mut lines);
-                    }
-                    lines.prefetch(usize::MAX);
-                    std::mem::swap(&mut held, &mut next);
+                let next = orbits.peek().copied();
+                // While a tile moves, the lines of a tile of the next orbit are prefetched.
+                let lines = |k: usize| {
+                    let tile = next.map(|(square, tiles, _)| self.tile(square, tiles[k]));
+                    self.lines(&worker, tile)
+                };
+                let last = self.tile(square, tiles[count - 1]);
+                let row_bytes = last.cols * self.elem_bytes;
+                for (row, to) in scratch.chunks_exact_mut(row_bytes).take(last.rows).enumerate() {
+                    worker.read(last.offset + row * self.side * self.elem_bytes, to);
                 }
-                let mut none = self.lines(&worker, None);
-                self.write(&worker, self.tile(square, tiles[0]), held, &mut none);
+                for k in (1..count).rev() {
+                    let [from, to] = [k - 1, k].map(|k| self.tile(square, tiles[k]));
+                    self.turn(&worker, from, to, None, lines(k));
+                }
+                self.turn(&worker, last, self.tile(square, tiles[0]), Some(scratch), lines(0));
             }
         });
     }
@@ -147,63 +143,32 @@ impl SquareTurn {
         PrefetchCursor::new(region, StridedRegion::NONE)
     }
 
-    /// Reads a tile into `to`: transposed if the result's rows are reversed, and with its rows
-    /// reversed if the result's columns are. Meanwhile prefetches some of `lines`.
-    fn read(
+    /// Moves the tile `from`, which is `held` in a buffer or in the memory, to `to`, its image.
+    /// Meanwhile prefetches `lines`.
+    fn turn(
         &self,
         worker: &Worker,
-        tile: Submatrix,
-        strip: &mut [Byte],
-        to: &mut [Byte],
-        lines: &mut PrefetchCursor,
+        from: Submatrix,
+        to: Submatrix,
+        held: Option<&[Byte]>,
+        mut lines: PrefetchCursor,
     ) {
-        let (elem_bytes, row_bytes) = (self.elem_bytes, tile.cols * self.elem_bytes);
-        let [transposed, reversed] = self.flips;
-        let offset = |row: usize| tile.offset + row * self.side * elem_bytes;
-        for first in (0..tile.rows).step_by(STRIP) {
-            let rows = STRIP.min(tile.rows - first);
-            let block =
-                BlockShape { rows, cols: tile.cols, from_pitch: self.side, to_pitch: tile.rows };
-            lines.prefetch(rows * row_bytes / CACHE_LINE / 2);
-            if !reversed {
-                worker.read_transposed(
-                    offset(first),
-                    &mut to[first * elem_bytes..],
-                    block,
-                    elem_bytes,
-                );
-                continue;
-            }
-            let buffer = if transposed { &mut *strip } else { &mut to[first * row_bytes..] };
-            for (row, to) in buffer.chunks_exact_mut(row_bytes).take(rows).enumerate() {
-                worker.read(offset(tile.rows - 1 - first - row), to);
-            }
-            if transposed {
-                let block = BlockShape { from_pitch: tile.cols, ..block };
-                simd::transpose(strip, &mut to[first * elem_bytes..], block, elem_bytes);
+        let elem_bytes = self.elem_bytes;
+        for first in (0..from.rows).step_by(STRIP) {
+            let rows = STRIP.min(from.rows - first);
+            let from_pitch = if held.is_some() { from.cols } else { self.side };
+            let block = BlockShape { rows, cols: from.cols, from_pitch, to_pitch: self.side };
+            lines.prefetch(rows * from.cols * elem_bytes / CACHE_LINE);
+            let col = if self.flips[1] { from.rows - first - rows } else { first };
+            let to = to.offset + col * elem_bytes;
+            let start = first * from_pitch * elem_bytes;
+            match held {
+                Some(held) => {
+                    worker.write_turned(&held[start..], to, block, elem_bytes, self.flips);
+                }
+                None => worker.turn(from.offset + start, to, block, elem_bytes, self.flips),
             }
         }
-    }
-
-    /// Writes what [`read`](Self::read) has read to the image of its tile. Meanwhile prefetches some
-    /// of `lines`.
-    fn write(&self, worker: &Worker, tile: Submatrix, from: &[Byte], lines: &mut PrefetchCursor) {
-        let (elem_bytes, row_bytes) = (self.elem_bytes, tile.cols * self.elem_bytes);
-        let offset = |row: usize| tile.offset + row * self.side * elem_bytes;
-        for first in (0..tile.rows).step_by(STRIP) {
-            let rows = STRIP.min(tile.rows - first);
-            lines.prefetch(rows * row_bytes / CACHE_LINE / 2);
-            if !self.flips[0] {
-                let (rows, cols) = (tile.cols, rows);
-                let block = BlockShape { rows, cols, from_pitch: tile.rows, to_pitch: self.side };
-                let from = &from[first * elem_bytes..];
-                worker.write_transposed(from, offset(first), block, elem_bytes);
-                continue;
-            }
-            let from = from[first * row_bytes..].chunks_exact(row_bytes);
-            for (row, from) in from.take(rows).enumerate() {
-                worker.write(offset(tile.rows - 1 - first - row), from);
-            }
-        }
+        lines.prefetch(usize::MAX);
     }
 }

@@ -50,6 +50,10 @@ families! {
     CubeCluster = "cube_cluster";
     /// Swaps of pairs of tiles, for permutations that swap pairs of axes.
     SwapAxes = "swap_axes";
+    /// Reversal of axes.
+    Flip = "flip";
+    /// Quarter turns of square matrices.
+    Turn = "turn";
     /// Barrier-sync by a block.
     Barrier = "barrier";
     /// Barrier-sync by a block, for any axis permutation.

@@ -119,6 +119,8 @@ named! {
         Retile = "retile",
         FieldGather = "field_gather",
         Pieces = "pieces",
+        Flip = "flip",
+        Turn = "turn",
     }
 }
 

@@ -91,8 +91,15 @@ pub fn strategies(
         }
         StageMap::RecordGather { ref slots, direction } => fields::strategies(slots, direction, at),
         StageMap::RecordMove { .. } => vec![Strategy::Moves],
+        StageMap::Flipped(axes) if axes.is_flip() => vec![Strategy::Flip],
+        StageMap::Flipped(axes) => {
+            // A transposition that reverses both axes has cycles of two.
+            let turns = axes.squares().is_some_and(|(_, [rows, cols])| rows != cols);
+            let turn = turns.then_some(Strategy::Turn);
+            turn.into_iter().chain(along_cycles(shape, at)).collect()
+        }
         // Only CPU plans swap gaps and then reshape rows.
-        StageMap::Flipped(_) | StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),
+        StageMap::Reshape(_) | StageMap::SwapGaps { .. } => Vec::new(),
     }
 }
 

@@ -76,6 +76,10 @@ pub enum Strategy {
     },
     /// Swap of pairs of tiles of an array, for a permutation that swaps pairs of axes.
     SwapAxes,
+    /// Swap of pieces of an array with their mirror images, for axes that are only reversed.
+    Flip,
+    /// Rotation of four tiles of a square, for quarter turns.
+    Turn,
     /// Barrier-sync: read an instance into shared memory and registers, wait, write it.
     Barrier(Scope),
     /// Read one piece of each long run of an instance into shared memory, wait, write them.
@@ -132,7 +136,9 @@ impl Strategy {
     /// Returns the method that the strategy implements.
     pub fn method(self) -> Method {
         match self {
-            Strategy::TileSwap { .. } | Strategy::SwapAxes => Method::TileSwap,
+            Strategy::TileSwap { .. } | Strategy::SwapAxes | Strategy::Flip | Strategy::Turn => {
+                Method::TileSwap
+            }
             Strategy::Barrier(_) | Strategy::Runs { .. } | Strategy::Teams { .. } => {
                 Method::BarrierSync
             }
@@ -153,6 +159,8 @@ impl Strategy {
         match self {
             Strategy::TileSwap { tile } => format!(" {tile}"),
             Strategy::SwapAxes
+            | Strategy::Flip
+            | Strategy::Turn
             | Strategy::Barrier(Scope::Block)
             | Strategy::OnChipMoves { .. }
             | Strategy::Moves

@@ -10,7 +10,7 @@ use turntile_plan::{Problem, StageMap};
 
 use crate::cases::{
     AXES_ELSEWHERE, BLOCK, DIRECTIONS, ELEMENTS_ELSEWHERE, MATRICES, alignments, at, axes, drawn,
-    elsewhere, shapes, swap, turned, ways,
+    elsewhere, flipped, shapes, swap, turned, ways,
 };
 use crate::follow::{agrees, follow};
 use crate::replay;
@@ -18,7 +18,7 @@ use crate::replay;
 #[test]
 fn every_shape_by_every_way() {
     let lowered: usize = shapes().into_iter().map(|shape| follow(shape, &ways(&[1, 132]))).sum();
-    assert_eq!(lowered, 6596);
+    assert_eq!(lowered, 7245);
 }
 
 /// The replay respects the geometry. With one block fewer, an element is not moved. With less
@@ -49,7 +49,7 @@ fn less_is_not_enough() {
             // Blocks of other families process several parts, or the last blocks of a grid are
             // idle.
             let a_block_a_part =
-                [Family::Tiles, Family::SwapAxes, Family::Barrier, Family::LongRuns];
+                [Family::Tiles, Family::SwapAxes, Family::Turn, Family::Barrier, Family::LongRuns];
             let moves = (0..shape.len()).any(|k| shape.dest(k) != k);
             if a_block_a_part.contains(&call.family) && moves {
                 let less = Launch { groups: call.groups - 1, ..call };
@@ -62,7 +62,7 @@ fn less_is_not_enough() {
             }
         }
     }
-    assert_eq!((blocks, on_chip, flags), (81, 307, 103));
+    assert_eq!((blocks, on_chip, flags), (84, 315, 113));
 }
 
 #[test]
@@ -132,6 +132,74 @@ fn pieces_of_long_runs_write_their_own_bytes() {
         }
     }
     assert_eq!(cases, 6576);
+}
+
+/// Follows small arrays with every set of reversed axes, and runs the blocks of flips and quarter
+/// turns on memory with guard bytes: every byte of the array is written at most once, and no other.
+#[test]
+fn reversed_axes_write_their_own_bytes() {
+    const GUARD: usize = 48;
+    let (ways, mut runs) = ([Strategy::Flip, Strategy::Turn, Strategy::Moves], [0; 3]);
+    for (extents, orders) in [
+        (&[2][..], &[&[0][..]][..]),
+        (&[47], &[&[0]]),
+        (&[2, 3], &[&[0, 1]]),
+        (&[5, 7], &[&[0, 1], &[1, 0]]),
+        (&[8, 8], &[&[0, 1], &[1, 0]]),
+        (&[1, 1, 9, 9], &[&[0, 1, 3, 2]]),
+        (&[67, 67], &[&[1, 0]]),
+        (&[2, 17, 17], &[&[0, 2, 1]]),
+        (&[6, 6, 3], &[&[1, 0, 2]]),
+        (&[3, 4, 5], &[&[0, 1, 2], &[0, 2, 1]]),
+        (&[3, 2, 4, 3], &[&[0, 1, 2, 3], &[2, 1, 0, 3]]),
+        (&[2, 3, 2, 3, 2], &[&[0, 1, 2, 3, 4]]),
+        (&[3, 700], &[&[0, 1]]),
+        (&[3, 2, 6001], &[&[0, 1, 2]]),
+    ] {
+        for (order, set) in orders
+            .iter()
+            .flat_map(|&order| (1..1 << extents.len()).map(move |set: usize| (order, set)))
+        {
+            let reversed: Vec<usize> = (0..extents.len()).filter(|k| set >> k & 1 == 1).collect();
+            let shape = flipped(extents, order, &reversed);
+            if shape.is_identity() {
+                continue;
+            }
+            for elem in [1, 2, 4, 8, 16, 3, 6, 12, 24, 100] {
+                if shape.len() * elem > 200_000 {
+                    continue;
+                }
+                let cases = alignments(elem).into_iter().flat_map(|a| [(a, 0), (a, 1), (a, 2)]);
+                for (alignment, number) in cases {
+                    let way = ways[number];
+                    let Ok(calls) = lower(&shape, way, at(elem, alignment)) else { continue };
+                    agrees(&calls, &shape, elem, alignment);
+                    runs[number] += 1;
+                    if way == Strategy::Moves {
+                        continue;
+                    }
+                    let [call] = calls[..] else { panic!("{calls:?}") };
+                    let bytes = shape.len() * elem;
+                    // One start per alignment, because the words of the launch depend on it.
+                    let start = GUARD + if alignment < 16 { alignment } else { 0 };
+                    let from: Vec<u8> =
+                        (0..bytes + 2 * GUARD).map(|k| (k * 131 + k / 251) as u8).collect();
+                    let (mut memory, mut want) = (from.clone(), from.clone());
+                    for k in 0..bytes {
+                        want[start + shape.dest(k / elem) * elem + k % elem] = from[start + k];
+                    }
+                    let written = replay::flips::execute(&call, &mut memory, start);
+                    let what = format!("{shape}, {elem} bytes at {alignment}, {way}: {call:?}");
+                    assert!(memory == want, "{what}");
+                    let is_own = |(k, &times): (usize, &usize)| {
+                        times == 0 || times == 1 && (start..start + bytes).contains(&k)
+                    };
+                    assert!(written.iter().enumerate().all(is_own), "{what}");
+                }
+            }
+        }
+    }
+    assert_eq!(runs, [1390, 316, 2584]);
 }
 
 #[test]

@@ -48,6 +48,23 @@ def test_rot90(a, k, data):
     check(lambda a: turntile.rot90(a, k, axes), a, np.rot90(a, k, axes))
 
 
+def test_ten_thousand_drawn_cases():
+    draw = np.random.default_rng(1)
+    dtypes = [np.dtype(name) for name in ("u1", "i2", "V3", "f4", "f8", "c16", "V24")]
+    for case in range(10_000):
+        rank = int(draw.integers(1, 5))
+        shape = tuple(draw.integers(1, [200, 30, 12, 8][rank - 1], rank).tolist())
+        a = numbered(shape, dtypes[case % 7])
+        if case % 2 or rank == 1:
+            axis = tuple(draw.permutation(rank)[: draw.integers(0, rank + 1)].tolist())
+            ours, wanted = turntile.flip(a.copy(), axis), np.flip(a, axis)
+        else:
+            k, axes = int(draw.integers(-4, 5)), draw.permutation(rank)[:2].tolist()
+            ours, wanted = turntile.rot90(a.copy(), k, axes), np.rot90(a, k, axes)
+        assert ours.shape == wanted.shape
+        assert raw(ours) == raw(wanted.copy())
+
+
 @pytest.mark.parametrize("shape", [(1000, 700), (800, 800), (120, 90, 31), (64, 100, 100, 3)])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_large(shape, threads):

@@ -9,7 +9,8 @@ pub type Byte = MaybeUninit<u8>;
 pub const CACHE_LINE: usize = 64;
 
 /// Shape of a block of a row-major array of units: `rows` by `cols`. Pitches are row strides in
-/// units.
+/// units. For raw transpositions, a pitch may be negative, modulo 2^64: the first row is then the
+/// last in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockShape {
     /// Number of rows of the source block.
@@ -39,6 +40,24 @@ impl BlockShape {
     /// Saturates at `usize::MAX`.
     pub fn to_len(&self) -> usize {
         self.span(self.cols, self.to_pitch, self.rows)
+    }
+
+    /// Returns the address of unit `(i, j)` of a source at `from`, for units of `bytes` bytes.
+    #[inline(always)]
+    pub(crate) fn source(
+        &self,
+        from: *const Byte,
+        i: usize,
+        j: usize,
+        bytes: usize,
+    ) -> *const Byte {
+        from.wrapping_add(i.wrapping_mul(self.from_pitch).wrapping_add(j).wrapping_mul(bytes))
+    }
+
+    /// Returns the address of unit `(i, j)` of the source in a destination at `to`.
+    #[inline(always)]
+    pub(crate) fn dest(&self, to: *mut Byte, i: usize, j: usize, bytes: usize) -> *mut Byte {
+        to.wrapping_add(j.wrapping_mul(self.to_pitch).wrapping_add(i).wrapping_mul(bytes))
     }
 
     fn span(&self, rows: usize, pitch: usize, cols: usize) -> usize {

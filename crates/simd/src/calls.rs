@@ -58,15 +58,44 @@ pub unsafe fn transpose_raw(
     }
 }
 
+/// Transposes a block like [`transpose_raw`], and reverses the rows of the result if `flips[0]`, and
+/// its columns if `flips[1]`.
+///
+/// # Safety
+/// As for [`transpose_raw`].
+pub unsafe fn turn_raw(
+    from: *const Byte,
+    to: *mut Byte,
+    block: BlockShape,
+    unit_bytes: usize,
+    flips: [bool; 2],
+) {
+    if block.is_empty() {
+        return;
+    }
+    let (mut from, mut to, mut turned) = (from, to, block);
+    if flips[0] {
+        to = block.dest(to, 0, block.cols - 1, unit_bytes);
+        turned.to_pitch = block.to_pitch.wrapping_neg();
+    }
+    // The columns of the result are the rows of the source.
+    if flips[1] {
+        from = block.source(from, block.rows - 1, 0, unit_bytes);
+        turned.from_pitch = block.from_pitch.wrapping_neg();
+    }
+    // SAFETY: guaranteed by the caller; a negative pitch leads to the same rows, the last one first.
+    unsafe { transpose_raw(from, to, turned, unit_bytes) };
+}
+
 /// Transposes a block of units of any size, one copy per unit.
 unsafe fn runs(from: *const Byte, to: *mut Byte, block: BlockShape, unit_bytes: usize) {
     trace_path("runs", unit_bytes);
     for i in 0..block.rows {
         for j in 0..block.cols {
-            let source = (i * block.from_pitch + j) * unit_bytes;
-            let dest = (j * block.to_pitch + i) * unit_bytes;
+            let source = block.source(from, i, j, unit_bytes);
+            let dest = block.dest(to, i, j, unit_bytes);
             // SAFETY: one unit inside the source block and one inside the destination block.
-            unsafe { from.add(source).copy_to_nonoverlapping(to.add(dest), unit_bytes) };
+            unsafe { source.copy_to_nonoverlapping(dest, unit_bytes) };
         }
     }
 }

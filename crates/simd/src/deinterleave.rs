@@ -93,18 +93,18 @@ unsafe fn shuffled<V: Shuffle, const W: usize, const C: usize, const JOIN: bool>
             std::array::from_fn(|k| V::splat(&const { masks::<W, C, JOIN>() }[j][k]))
         });
         let register = |i: usize, k: usize| i * C * W + 16 * k;
-        let column = |i: usize, j: usize| (j * pitch + i) * W;
+        let column = |i: usize, j: usize| j.wrapping_mul(pitch).wrapping_add(i).wrapping_mul(W);
         let mut group = Some(0);
         while let Some(i) = group {
             let all: [V; C] = std::array::from_fn(|k| match JOIN {
-                true => V::load_all(from.add(column(i, k))),
+                true => V::load_all(from.wrapping_add(column(i, k))),
                 false => V::load(from.add(register(i, k)), 16 * C),
             });
             for (j, masks) in masks.iter().enumerate() {
                 let one = combined(&all, masks);
                 match JOIN {
                     true => one.store_lanes(to.add(register(i, j)), 16 * C),
-                    false => one.store(to.add(column(i, j))),
+                    false => one.store(to.wrapping_add(column(i, j))),
                 }
             }
             group = next(i, 16 / W * V::LANES, count);

@@ -148,11 +148,12 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
     let block = BlockShape { rows, cols, from_pitch, to_pitch };
     let from = filled(block.from_len(), unit);
     let was = bytes(&from);
-    for raw in [false, true] {
+    let flips = [[false, false], [true, false], [false, true], [true, true]];
+    for flips in [None].into_iter().chain(flips.map(Some)) {
         let mut to = vec![Byte::new(0xAA); cols * to_pitch * unit];
-        if raw {
+        if let Some(flips) = flips {
             // SAFETY: the buffers are distinct and have the length that the block requires.
-            unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, unit) };
+            unsafe { turn_raw(from.as_ptr(), to.as_mut_ptr(), block, unit, flips) };
         } else {
             transpose(&from, &mut to[..block.to_len() * unit], block, unit);
         }
@@ -161,8 +162,12 @@ fn check(rows: usize, cols: usize, from_pitch: usize, to_pitch: usize, unit: usi
             for i in 0..to_pitch {
                 let got = &now[(j * to_pitch + i) * unit..][..unit];
                 if i < rows {
-                    let want = &was[(i * from_pitch + j) * unit..][..unit];
-                    assert_eq!(got, want, "{} {block:?} unit {unit} at {i}, {j}", active().name);
+                    let [reversed_rows, reversed_cols] = flips.unwrap_or_default();
+                    let row = if reversed_cols { rows - 1 - i } else { i };
+                    let col = if reversed_rows { cols - 1 - j } else { j };
+                    let want = &was[(row * from_pitch + col) * unit..][..unit];
+                    let name = active().name;
+                    assert_eq!(got, want, "{name} {block:?} {flips:?} unit {unit} at {i}, {j}");
                 } else {
                     assert!(got.iter().all(|&byte| byte == 0xAA), "a gap was written");
                 }

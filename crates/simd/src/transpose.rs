@@ -36,18 +36,13 @@ const UNIT_ROWS: usize = 32;
 /// Transposes a block without SIMD: sub-block by sub-block, column by column.
 pub unsafe fn plain<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
     trace_path("plain", W);
-    let BlockShape { rows, cols, from_pitch, to_pitch } = block;
+    let BlockShape { rows, cols, .. } = block;
     for i0 in (0..rows).step_by(SUB) {
         for j0 in (0..cols).step_by(SUB) {
             for j in j0..cols.min(j0 + SUB) {
                 for i in i0..rows.min(i0 + SUB) {
                     // SAFETY: word (i, j) of the source and (j, i) of the destination.
-                    unsafe {
-                        word::<W>(
-                            from.add((i * from_pitch + j) * W),
-                            to.add((j * to_pitch + i) * W),
-                        )
-                    };
+                    unsafe { word::<W>(block.source(from, i, j, W), block.dest(to, i, j, W)) };
                 }
             }
         }
@@ -65,24 +60,23 @@ pub unsafe fn units<const N: usize, const HALF: usize>(
     unit_bytes: usize,
 ) {
     trace_path("units", N);
-    let BlockShape { rows, cols, from_pitch, to_pitch } = block;
+    let BlockShape { rows, cols, .. } = block;
     for i0 in (0..rows).step_by(UNIT_ROWS) {
         for j in 0..cols {
             let end = rows.min(i0 + UNIT_ROWS);
             let whole = if j + 1 < cols { end.min(rows - 1) } else { i0 };
-            let at = |i: usize| (i * from_pitch + j, j * to_pitch + i);
+            let at = |i| (block.source(from, i, j, unit_bytes), block.dest(to, i, j, unit_bytes));
             // SAFETY: units (i, j) of the source and (j, i) of the destination. In `i0..whole`,
             // neither is the last of its row, so a copy of `N` bytes ends inside the next unit.
             unsafe {
                 for i in i0..whole {
                     let (source, dest) = at(i);
-                    word::<N>(from.add(source * unit_bytes), to.add(dest * unit_bytes));
+                    word::<N>(source, dest);
                 }
                 for i in whole..end {
                     let (source, dest) = at(i);
                     for skip in [0, unit_bytes - HALF] {
-                        let (source, dest) = (source * unit_bytes + skip, dest * unit_bytes + skip);
-                        word::<HALF>(from.add(source), to.add(dest));
+                        word::<HALF>(source.add(skip), dest.add(skip));
                     }
                 }
             }
@@ -122,7 +116,7 @@ pub unsafe fn tiles<V: Vector, const W: usize>(
     to: *mut Byte,
     block: BlockShape,
 ) {
-    let BlockShape { rows, cols, from_pitch, to_pitch } = block;
+    let BlockShape { rows, cols, from_pitch, .. } = block;
     trace_path("tiles", V::LANES);
     let (wide, high) = (16 / W, 16 / W * V::LANES);
     let mut i = 0;
@@ -133,9 +127,9 @@ pub unsafe fn tiles<V: Vector, const W: usize>(
             unsafe {
                 // A single row's pitch may be any number, and is not used.
                 let pitch = from_pitch.wrapping_mul(W);
-                let columns = V::columns::<W>(from.add((i * from_pitch + j) * W), pitch);
+                let columns = V::columns::<W>(block.source(from, i, j, W), pitch);
                 for (k, column) in columns.iter().enumerate().take(wide) {
-                    column.store(to.add(((j + k) * to_pitch + i) * W));
+                    column.store(block.dest(to, i, j + k, W));
                 }
             }
             if j + wide >= cols {
@@ -158,7 +152,7 @@ pub unsafe fn few_columns<V: Vector, const W: usize>(
     to: *mut Byte,
     block: BlockShape,
 ) {
-    let BlockShape { rows, cols, to_pitch, .. } = block;
+    let BlockShape { rows, cols, .. } = block;
     let (wide, high) = (16 / W, 16 / W * V::LANES);
     let mut i = 0;
     while (i + high - 1) * cols + wide <= rows * cols {
@@ -166,7 +160,7 @@ pub unsafe fn few_columns<V: Vector, const W: usize>(
         // dropped.
         unsafe {
             let columns = V::columns::<W>(from.add(i * cols * W), cols * W);
-            let store = |j: usize, column: V| column.store(to.add((j * to_pitch + i) * W));
+            let store = |j: usize, column: V| column.store(block.dest(to, i, j, W));
             // A constant number of columns lets the compiler remove most of the network: two thirds
             // of it for three columns of bytes.
             match cols {
@@ -183,7 +177,7 @@ pub unsafe fn few_columns<V: Vector, const W: usize>(
     for i in i..rows {
         for j in 0..cols {
             // SAFETY: word (i, j) of the source and (j, i) of the destination.
-            unsafe { word::<W>(from.add((i * cols + j) * W), to.add((j * to_pitch + i) * W)) };
+            unsafe { word::<W>(block.source(from, i, j, W), block.dest(to, i, j, W)) };
         }
     }
 }
@@ -197,14 +191,14 @@ pub unsafe fn few_rows<V: Vector, const W: usize>(
     block: BlockShape,
 ) {
     const { assert!(V::LANES == 1) };
-    let BlockShape { rows, cols, from_pitch, .. } = block;
+    let BlockShape { rows, cols, .. } = block;
     let wide = 16 / W;
     let mut j = 0;
     while j + wide <= cols && (j + wide - 1) * rows + wide <= rows * cols {
         // SAFETY: loads are of columns j.. of existing rows; the last row stands in for missing
         // ones. The loop condition keeps the last store inside the block.
         unsafe {
-            let row = |k: usize| V::load(from.add((k.min(rows - 1) * from_pitch + j) * W), 0);
+            let row = |k: usize| V::load(block.source(from, k.min(rows - 1), j, W), 0);
             let columns = V::interleave::<W>(std::array::from_fn(|k| row(k.min(wide - 1))));
             for (k, column) in columns.iter().enumerate().take(wide) {
                 column.store(to.add((j + k) * rows * W));
@@ -216,7 +210,7 @@ pub unsafe fn few_rows<V: Vector, const W: usize>(
     for j in j..cols {
         for i in 0..rows {
             // SAFETY: word (i, j) of the source and (j, i) of the destination.
-            unsafe { word::<W>(from.add((i * from_pitch + j) * W), to.add((j * rows + i) * W)) };
+            unsafe { word::<W>(block.source(from, i, j, W), to.add((j * rows + i) * W)) };
         }
     }
 }

@@ -17,7 +17,7 @@ pub type Lane = std::arch::aarch64::uint8x16_t;
 pub unsafe trait Vector: Copy {
     /// Number of lanes.
     const LANES: usize;
-    /// Loads lane `q` from the 16 bytes at `from + q · stride`.
+    /// Loads lane `q` from the 16 bytes at `from + q · stride`, modulo 2^64.
     unsafe fn load(from: *const Byte, stride: usize) -> Self;
     /// Loads all lanes from consecutive bytes.
     unsafe fn load_all(from: *const Byte) -> Self;
@@ -29,7 +29,7 @@ pub unsafe trait Vector: Copy {
     unsafe fn high<const W: usize>(self, other: Self) -> Self;
 
     /// Returns the columns of the micro-tile of `W`-byte words at `from`, whose rows are `pitch`
-    /// bytes apart.
+    /// bytes apart, modulo 2^64.
     #[inline(always)]
     unsafe fn columns<const W: usize>(from: *const Byte, pitch: usize) -> [Self; 16] {
         let b = 16 / W;
@@ -37,7 +37,8 @@ pub unsafe trait Vector: Copy {
         // SAFETY: rows k, k + B, ... of the micro-tile; the caller guarantees the target features.
         unsafe {
             Self::interleave::<W>(std::array::from_fn(|k| {
-                Self::load(from.add(k.min(b - 1) * pitch), b * pitch)
+                let row = from.wrapping_add(k.min(b - 1).wrapping_mul(pitch));
+                Self::load(row, pitch.wrapping_mul(b))
             }))
         }
     }
@@ -143,7 +144,7 @@ mod x86 {
         2,
         |from: *const Byte, stride| {
             let first = _mm256_castsi128_si256(lane(from));
-            _mm256_inserti128_si256::<1>(first, lane(from.add(stride)))
+            _mm256_inserti128_si256::<1>(first, lane(from.wrapping_add(stride)))
         },
         _mm256_loadu_si256,
         _mm256_storeu_si256,
@@ -155,9 +156,10 @@ mod x86 {
         4,
         |from: *const Byte, stride: usize| {
             let first = _mm512_castsi128_si512(lane(from));
-            let second = _mm512_inserti32x4::<1>(first, lane(from.add(stride)));
-            let third = _mm512_inserti32x4::<2>(second, lane(from.add(2 * stride)));
-            _mm512_inserti32x4::<3>(third, lane(from.add(3 * stride)))
+            let row = |q: usize| lane(from.wrapping_add(stride.wrapping_mul(q)));
+            let second = _mm512_inserti32x4::<1>(first, row(1));
+            let third = _mm512_inserti32x4::<2>(second, row(2));
+            _mm512_inserti32x4::<3>(third, row(3))
         },
         _mm512_loadu_si512,
         _mm512_storeu_si512,

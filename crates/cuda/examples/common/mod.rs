@@ -12,10 +12,10 @@ use cust::memory::{CopyDestination, DeviceBuffer, DeviceCopy, DevicePointer};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use turntile_cuda::buffers::Place;
-use turntile_cuda::check::{PlainAxes, plain_axes};
+use turntile_cuda::check::{PlainAxes, plain_axes, plain_flipped};
 use turntile_cuda::family::Family;
 use turntile_cuda::{Buffers, CudaError, Gpu, Prepared, Work};
-use turntile_perm::{AlignedSlots, Elementary, FusedAxes, LayoutChange, LeadingDims};
+use turntile_perm::{AlignedSlots, Elementary, FlippedAxes, FusedAxes, LayoutChange, LeadingDims};
 
 /// Extents of aligned slots, as a parameter of the checking kernel.
 #[derive(Clone, Copy, DeviceCopy)]
@@ -86,8 +86,24 @@ impl Bench {
     /// Returns the number of wrong elements after an axis permutation of filled memory, and the
     /// first.
     pub fn wrong_axes(&mut self, data: u64, axes: &FusedAxes, bytes: usize) -> (u64, u64) {
-        let elements = axes.extents().iter().product::<usize>() as u64;
-        let plain = Axes(plain_axes(axes));
+        let elements = axes.extents().iter().product();
+        self.wrong_plain(data, elements, plain_axes(axes), bytes)
+    }
+
+    /// Returns the number of wrong elements after a permutation with reversed axes of filled memory,
+    /// and the first.
+    pub fn wrong_flipped(&mut self, data: u64, axes: &FlippedAxes, bytes: usize) -> (u64, u64) {
+        self.wrong_plain(data, axes.len(), plain_flipped(axes), bytes)
+    }
+
+    fn wrong_plain(
+        &mut self,
+        data: u64,
+        elements: usize,
+        axes: PlainAxes,
+        bytes: usize,
+    ) -> (u64, u64) {
+        let (elements, plain) = (elements as u64, Axes(axes));
         self.count(|bench, answer| {
             let (check, stream) = (bench.function("check_axes"), &bench.stream);
             // SAFETY: the parameters match the kernel's, and the memory is as long as the caller

@@ -6,6 +6,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod flips;
 mod leading;
 mod out_of_place;
 mod records;
@@ -36,7 +37,9 @@ fn main() {
         }
         fs::write(folder.join(format!("{name}.csv")), csv).expect("the folder is writable");
     }
-    for (name, table) in out_of_place::ALL.into_iter().chain(leading::ALL).chain(records::ALL) {
+    for (name, table) in
+        out_of_place::ALL.into_iter().chain(leading::ALL).chain(records::ALL).chain(flips::ALL)
+    {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
             println!("{name}");
             let csv = table(&mut timer, &mut wrong);

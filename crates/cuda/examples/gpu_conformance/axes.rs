@@ -33,7 +33,7 @@ pub fn axes(bench: &mut Bench, times: usize) -> usize {
 pub struct Draw(pub u64);
 
 impl Draw {
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((u128::from(self.0) * n as u128) >> 64) as usize
@@ -157,8 +157,8 @@ fn repeat(
     times: usize,
     what: &str,
 ) -> usize {
-    let (fused, elem) = (problem.fused(), problem.itemsize());
-    let wrong = |bench: &mut Bench, data| bench.wrong_axes(data, &fused, elem);
+    let (axes, elem) = (problem.flipped_axes().expect("few axes"), problem.itemsize());
+    let wrong = |bench: &mut Bench, data| bench.wrong_flipped(data, &axes, elem);
     common::repeat(bench, work, (problem.len(), elem), skew, times, what, wrong)
 }
 
@@ -365,7 +365,7 @@ fn plans(bench: &mut Bench, times: usize) -> usize {
 
 /// Runs every candidate once, the planner's choice `times` times, and the choice without a
 /// workspace `times` times.
-fn candidates(bench: &mut Bench, problem: &Problem, skew: usize, times: usize) -> usize {
+pub fn candidates(bench: &mut Bench, problem: &Problem, skew: usize, times: usize) -> usize {
     let planner = Planner::new(bench.gpu.device().clone());
     let survey = planner.candidates(problem);
     let (mut failures, mut left_out) = (0, 0);

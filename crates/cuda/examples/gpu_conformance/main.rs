@@ -1,9 +1,9 @@
 //! Checks every kernel against the index maps, element by element, on a GPU.
 //!
 //! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | cubes | huge | errors |
-//! graph | into | into_full | axes | into_axes | records | leading | leading_full | sound | parts |
+//! graph | into | into_full | axes | flips | into_axes | records | leading | leading_full | sound | parts |
 //! racecheck | racecheck_axes | racecheck_leading]...` runs these sections, by default all. `axes 5`,
-//! `into_axes 5` and `records 5` run kernels that fill the chip, and the planner's choices, five times.
+//! `flips 5`, `into_axes 5` and `records 5` run kernels that fill the chip, and the planner's choices, five times.
 //!
 //! `racecheck` runs within minutes under tools that slow execution:
 //! `compute-sanitizer --tool racecheck gpu_conformance racecheck` (or its part `racecheck_axes`), and
@@ -16,6 +16,7 @@ mod cases;
 mod common;
 mod cut;
 mod errors;
+mod flips;
 mod into_axes;
 mod large;
 mod leading;
@@ -42,7 +43,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.device()));
     let mut failures = 0;
-    let sections: [(&str, Section); 22] = [
+    let sections: [(&str, Section); 23] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("cut", &|bench| cut::small(bench, side)),
@@ -56,6 +57,7 @@ fn main() {
         ("into", &|bench| out_of_place::small(bench, side)),
         ("into_full", &out_of_place::full_chip),
         ("axes", &|bench| axes::axes(bench, times)),
+        ("flips", &|bench| flips::flips(bench, times)),
         ("into_axes", &|bench| into_axes::into_axes(bench, times)),
         ("records", &|bench| records::records(bench, times)),
         ("leading", &|bench| leading::small(bench, side)),

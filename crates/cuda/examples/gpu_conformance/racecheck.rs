@@ -8,9 +8,13 @@
 use turntile_cuda::Work;
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::SYNCHRONISED;
+<<<<<<< HEAD
 use turntile_perm::{
     AlignedSlots, AxisPermutation, Elementary, LayoutChange, RecordSchema, RowSlide,
 };
+=======
+use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, FlippedAxes, RowSlide};
+>>>>>>> gpuflips
 use turntile_plan::{Direction, StageMap};
 
 use crate::cases::Suite;
@@ -22,7 +26,11 @@ const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels, in addition to [`SYNCHRONISED`], whose threads wait for each other within a block or by
 /// flags.
+<<<<<<< HEAD
 const WITHIN: [&str; 32] = [
+=======
+const WITHIN: [&str; 34] = [
+>>>>>>> gpuflips
     "barrier_block",
     "barrier_micro",
     "barrier_few",
@@ -55,6 +63,9 @@ const WITHIN: [&str; 32] = [
     "pad_rows_alone",
     "pad_rows_together",
     "into_axes",
+    "flip",
+    "turn_squares",
+    "turn_squares_several",
 ];
 
 fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
@@ -132,11 +143,26 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
+<<<<<<< HEAD
     let fields = RecordSchema::new(60, &[3, 1, 2]).expect("counted");
     for (from, to) in [(1, 20), (20, 1)] {
         let change = LayoutChange::new(fields.clone(), from, to);
         let way = Strategy::Pieces { piece: 64 };
         all.extend([1, 2, 4, 8, 16, 100].map(|elem| (change.clone().into(), elem, way)));
+=======
+    // Flips of long and short runs, and quarter turns.
+    for (extents, order, flipped) in [
+        (&[3, 31, 700][..], &[0, 1, 2][..], &[true, false, false][..]),
+        (&[5, 31, 37], &[0, 1, 2], &[false, false, true]),
+        (&[7, 60, 3], &[0, 1, 2], &[true, false, true]),
+        (&[3, 150, 150], &[0, 2, 1], &[false, true, false]),
+        (&[301, 301, 3], &[1, 0, 2], &[false, true, false]),
+    ] {
+        let axes = FlippedAxes::new(extents, order, flipped).expect("few axes");
+        for way in [Strategy::Flip, Strategy::Turn] {
+            all.extend(words.map(|elem| (axes.into(), elem, way)));
+        }
+>>>>>>> gpuflips
     }
     // Two shapes of many blocks, which take these tools the longest.
     for (extents, order) in

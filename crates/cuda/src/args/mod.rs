@@ -228,6 +228,10 @@ args! {
     Units(UnitArgs) with Source;
     /// Parameter of `into_axes`, `barrier_cluster_axes_*`, `barrier_grid_axes`.
     AxesTile(AxesTileArgs) with Source;
+    /// Parameter of `flip`.
+    Flip(FlipArgs);
+    /// Parameter of `turn_squares*`.
+    Turn(TurnArgs);
     /// Parameter of `pitched_swap`.
     UnitSwap(UnitSwapArgs);
     /// Parameter of `pitched_turn`.

@@ -13,11 +13,11 @@ macro_rules! by_width {
                 $divisor: by;
                 $int: stride;
             }
-            /// Index map of an axis permutation: digits from the last axis on; the remaining quotient is the first axis.
+            /// Index map of an axis permutation: digits from the last axis on; the remaining quotient is the first axis. Strides of
+            /// reversed axes are negative, modulo the size of the type.
             $axes = concat!("Axes<", stringify!($int), ">"), in "index.cuh" {
                 [$digit; 7]: d;
-                $int: first;
-                u32: digits, batched;
+                $int: first, start, digits;
                 $divisor: instance, batch;
                 u64: unit_bytes;
             }
@@ -149,6 +149,26 @@ mirror! {
         u64: pitch, panel_bytes;
         u32: mid, pad;
         u64: tiles;
+    }
+}
+
+mirror! {
+    /// Reversal of axes by swaps of pieces with their mirror images.
+    FlipArgs, in "flip.cu" {
+        Address: data;
+        u64: bytes, pieces, rows, units, unit_bytes;
+        u32: piece_rows, piece_units, piece_bytes, lanes, held, pad;
+        Divisor64: deep, along, down, half;
+        u64: skipped;
+        Divisor32: of_row, of_unit;
+        Axes64: mirror;
+    }
+    /// Quarter turns of square matrices, four tiles at a time.
+    TurnArgs, in "turn.cu" {
+        Address: data;
+        u64: bytes, matrix_bytes, pitch;
+        u32: side, tile, unit, row, rows_reversed, pad;
+        TileOrder: order;
     }
 }
 

@@ -103,7 +103,7 @@ pub fn units(axes: &AxisPermutation, at: TargetParams) -> Lowered {
         return Err(LowerError::NoKernel);
     }
     let word = widest_word(&[unit_bytes, at.alignment]);
-    let source = axes32(&digits(&axes.without_unit().inverse()), 1, unit_bytes)?;
+    let source = axes32((&digits(&axes.without_unit().inverse()), 0), 1, unit_bytes)?;
     // The first granule may start before the result.
     let blocks = (bytes + GRANULE - word).div_ceil(UNITS_PART);
     let size = Size { blocks, threads: 256, shared_bytes: 0 };

@@ -22,7 +22,7 @@ pub fn block(axes: &AxisPermutation, at: TargetParams) -> Lowered {
     let held = Held::new(row_of(&digits, word, unit), stacked * bytes, word, at);
     let on_chip = |(extent, words): AxisDigit| (extent, held.place(words * word));
     let digits: Vec<AxisDigit> = digits.into_iter().map(on_chip).collect();
-    let source = maps::axes32(&digits, 1, word)?;
+    let source = maps::axes32((&digits, 0), 1, word)?;
     let size = Size {
         blocks: instances.div_ceil(stacked),
         threads: threads_for(stacked * bytes, 1024),

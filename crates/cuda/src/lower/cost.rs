@@ -125,6 +125,27 @@ impl Quantities {
             .of(Operation::SwapAxes)
     }
 
+    /// Returns the key of a reversal of axes: whether granules of 16 bytes move whole.
+    pub fn flip(self, call: &CheckedLaunch) -> Cost {
+        let Args::Flip(args) = call.params else { return self.of(Operation::Flip) };
+        let (unit, row) = (args.unit_bytes, args.unit_bytes.saturating_mul(args.units));
+        let one_word = unit == call.word as u64 && row >= 4 * VECTOR_BYTES as u64;
+        let whole = unit >= 4 * VECTOR_BYTES as u64 || unit.is_multiple_of(16) || one_word;
+        self.is(Q::Vectors, whole).of(Operation::Flip)
+    }
+
+    /// Returns the key of a quarter turn of squares: rows of a tile, and the fraction of the tiles' sides in the squares.
+    pub fn turn(self, call: &CheckedLaunch) -> Cost {
+        let Args::Turn(args) = call.params else { return self.of(Operation::Turn) };
+        let half = args.side.div_ceil(2);
+        let used = f64::from(half) / f64::from(half.next_multiple_of(args.tile));
+        self.with(Q::Used, used)
+            .with(Q::Depth, args.tile)
+            .is(Q::SeveralWords, args.unit > 1)
+            .straddle(args.pitch as usize)
+            .of(Operation::Turn)
+    }
+
     /// Returns the key of `barrier_axes`: whether threads write whole vectors, whose words have one stride in the source.
     pub fn block_axes(self, call: &CheckedLaunch) -> Cost {
         let Args::Axes(args) = call.params else { return self.of(Operation::BlockAxes) };

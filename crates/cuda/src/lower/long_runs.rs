@@ -69,7 +69,7 @@ pub fn pieces(axes: &AxisPermutation, piece: usize, at: TargetParams) -> Lowered
         piece: field(piece)?,
         pitch: field(p.pitch)?,
         pieces: p.divisor()?,
-        dest: axes32(&digits(&one), 1, p.run_bytes)?,
+        dest: axes32((&digits(&one), 0), 1, p.run_bytes)?,
         ..zeroed()
     }))
 }

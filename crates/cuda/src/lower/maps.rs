@@ -1,6 +1,8 @@
 //! Conversion of index maps to the structures of the device code.
 
-use turntile_perm::{AlignedSlots, AxisPermutation, FieldSlots, TileRows};
+use turntile_perm::{
+    AlignedSlots, AxisPermutation, FieldSlots, FlippedAxes, StridedAxis, TileRows,
+};
 use turntile_plan::Direction;
 
 use super::fit::{Lowered, field};
@@ -21,25 +23,46 @@ pub fn digits(axes: &AxisPermutation) -> Vec<AxisDigit> {
     axes.strided_axes().rev().map(|axis| (axis.extent, axis.dst_stride)).collect()
 }
 
-/// Declares the conversion of axes, the last one first, to digits. The first axis needs no division.
+/// Returns the axes like [`digits`], and a number with one bit per axis in this order: 1 if it is reversed.
+pub fn flipped_digits(axes: &FlippedAxes) -> (Vec<AxisDigit>, u32) {
+    let bit = |(k, (_, reversed)): (usize, (_, bool))| u32::from(reversed) << k;
+    let reversed = axes.strided_axes().rev().enumerate().map(bit).sum();
+    let digit = |(axis, _): (StridedAxis, bool)| (axis.extent, axis.dst_stride);
+    (axes.strided_axes().rev().map(digit).collect(), reversed)
+}
+
+/// Declares the conversion of axes, the last one first, to digits. The first axis needs no division. Bit `k` of `reversed`
+/// reverses axis `k`.
 macro_rules! axes_map {
     ($name:ident, $map:ident, $digit:ident, $number:ty, $divisor:ident) => {
-        pub fn $name(digits: &[AxisDigit], batch: usize, unit_bytes: usize) -> Lowered<$map> {
+        pub fn $name(
+            (digits, reversed): (&[AxisDigit], u32),
+            batch: usize,
+            unit_bytes: usize,
+        ) -> Lowered<$map> {
             let fits = |n: usize| <$number>::try_from(n).map_err(|_| LowerError::NoKernel);
             if digits.len() > MOST_AXES {
                 return Err(LowerError::NoKernel);
             }
-            let units: usize = digits.iter().map(|&(extent, _)| extent).product();
-            let (first, others) = digits.split_last().unwrap_or((&(1, 1), &[]));
+            let (mut units, mut start, mut first) = (1, 0, 1);
             let mut d = [$digit { by: $divisor::new(1), stride: 0 }; MOST_AXES - 1];
-            for (digit, &(extent, stride)) in d.iter_mut().zip(others) {
-                *digit = $digit { by: $divisor::new(fits(extent)?), stride: fits(stride)? };
+            for (k, &(extent, stride)) in digits.iter().enumerate() {
+                let is_reversed = reversed >> k & 1 == 1;
+                let step = fits(stride)?;
+                let step = if is_reversed { step.wrapping_neg() } else { step };
+                start += if is_reversed { stride * (extent - 1) } else { 0 };
+                units *= extent;
+                if k + 1 < digits.len() {
+                    d[k] = $digit { by: $divisor::new(fits(extent)?), stride: step };
+                } else {
+                    first = step;
+                }
             }
             Ok($map {
                 d,
-                first: fits(first.1)?,
-                digits: others.len().max(1) as u32,
-                batched: u32::from(batch > 1),
+                first,
+                start: fits(start)?,
+                digits: digits.len().saturating_sub(1).max(1) as $number,
                 instance: $divisor::new(fits(units / batch.max(1))?),
                 batch: $divisor::new(fits(batch)?),
                 unit_bytes: unit_bytes as u64,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | square, adjacent squares, tile-swap | `tiles`: `square_swap_*`; small unaligned squares `swap_axes` |
 //! | involutive axis permutations, tile-swap | `swap_axes` |
+//! | reversed axes; quarter turns of squares, tile-swap | `flip`; `turn` |
 //! | squares between GPUs | `peer_squares` |
 //! | cubes, tile-swap | `cube`; over clusters `cube_cluster` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
@@ -30,6 +31,7 @@ mod barrier_axes;
 pub(crate) mod cost;
 pub(crate) mod fields;
 mod fit;
+mod flips;
 pub(crate) mod gather;
 pub(crate) mod into;
 pub(crate) mod long_runs;
@@ -146,6 +148,14 @@ fn lower_one(
         (&StageMap::Axes(axes), Strategy::SwapAxes, _) => {
             let call = swap_axes::swap(&axes, at)?;
             (call, of(&call).swap_axes(&call))
+        }
+        (&StageMap::Flipped(axes), Strategy::Flip, _) => {
+            let call = flips::flip(&axes, at)?;
+            (call, of(&call).flip(&call))
+        }
+        (&StageMap::Flipped(axes), Strategy::Turn, _) => {
+            let call = flips::turn(&axes, at)?;
+            (call, of(&call).turn(&call))
         }
         (_, Strategy::Barrier(Scope::Block), Some(SwapKind::SquareTiles(e))) => {
             let call = barrier::block(e, at)?;

@@ -1,9 +1,10 @@
 //! Moves of super-elements along the cycles of an index map.
 
-use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, FieldSlots, SlotOrder, TileRows};
+use turntile_perm::{AlignedSlots, Elementary, FieldSlots, SlotOrder, TileRows};
 use turntile_plan::{Direction, StageMap};
 
 use super::fit::{Lowered, Size, TargetParams, field};
+use super::maps::AxisDigit;
 use super::{fields, maps};
 use crate::args::{
     Args, Divisor32, MoveAxes32, MoveAxes64, MoveFields, MoveRuns, MoveSlots32, MoveSlots64,
@@ -58,8 +59,9 @@ struct Moved<'a> {
 enum Map<'a> {
     /// Slots of a batch of matrices.
     Slots(usize, AlignedSlots, Direction),
-    /// Axes, except the last one, which is not permuted.
-    Axes(AxisPermutation),
+    /// Axes, except the last one, which is not permuted, as digits with a bit for each reversed one, and the number of
+    /// instances.
+    Axes(Vec<AxisDigit>, u32, usize),
     /// Rows of tiles between two pitches.
     Runs(TileRows),
     /// Slots of records.
@@ -83,7 +85,16 @@ impl<'a> Moved<'a> {
         match *shape {
             StageMap::Axes(axes) => {
                 let (word, _) = at.words(shape.unit());
-                Ok(Moved { units, unit_bytes, word, map: Map::Axes(axes.without_unit()) })
+                let map = Map::Axes(maps::digits(&axes.without_unit()), 0, axes.batch());
+                Ok(Moved { units, unit_bytes, word, map })
+            }
+            StageMap::Flipped(axes) => {
+                let (word, _) = at.words(shape.unit());
+                let (digits, reversed) = maps::flipped_digits(&axes.without_unit());
+                // A first axis that stays first and is not reversed is a batch.
+                let stays = axes.order().next() == Some(0) && !axes.is_reversed(0);
+                let batch = if stays { axes.extents()[0] } else { 1 };
+                Ok(Moved { units, unit_bytes, word, map: Map::Axes(digits, reversed, batch) })
             }
             // The kernels number slots column by column.
             StageMap::SlotMove { batch, slots, direction } if slots.order() != SlotOrder::Rows => {
@@ -151,12 +162,12 @@ impl<'a> Moved<'a> {
                     moved!(MoveSlots64, maps::slots64(batch, slots, direction, elem_bytes))
                 }
             }
-            Map::Axes(axes) => {
-                let (digits, batch) = (maps::digits(axes), axes.batch());
+            &Map::Axes(ref digits, reversed, batch) => {
+                let digits = (&digits[..], reversed);
                 if narrow {
-                    moved!(MoveAxes32, maps::axes32(&digits, batch, self.unit_bytes)?)
+                    moved!(MoveAxes32, maps::axes32(digits, batch, self.unit_bytes)?)
                 } else {
-                    moved!(MoveAxes64, maps::axes64(&digits, batch, self.unit_bytes)?)
+                    moved!(MoveAxes64, maps::axes64(digits, batch, self.unit_bytes)?)
                 }
             }
             Map::Runs(runs) => moved!(MoveRuns, maps::tile_rows(runs, self.unit_bytes)?),
@@ -174,8 +185,8 @@ pub fn global(shape: &StageMap, at: TargetParams) -> Lowered {
     let (family, kernels, in_shared) = match (&moved.map, narrow) {
         (Map::Slots(..), true) => (Family::MovesSlots, SLOTS32, Some("move_shared_slots")),
         (Map::Slots(..), false) => (Family::MovesSlots, SLOTS64, Some("move_shared_slots")),
-        (Map::Axes(_), true) => (Family::Moves, AXES32, Some("move_shared_axes")),
-        (Map::Axes(_), false) => (Family::Moves, AXES64, Some("move_shared_axes")),
+        (Map::Axes(..), true) => (Family::Moves, AXES32, Some("move_shared_axes")),
+        (Map::Axes(..), false) => (Family::Moves, AXES64, Some("move_shared_axes")),
         (Map::Runs(_), _) => (Family::MovesRuns, RUNS, None),
         (Map::Fields(..), _) => (Family::Fields, FIELDS, None),
     };
@@ -234,8 +245,8 @@ pub fn per_cycle(shape: &StageMap, at: TargetParams) -> Lowered {
     let moved = Moved::new(shape, at)?;
     let (entry, narrow) = match moved.map {
         Map::Slots(..) => ("per_cycle_slots", false),
-        Map::Axes(_) if moved.narrow() => ("per_cycle_axes32", true),
-        Map::Axes(_) => ("per_cycle_axes64", false),
+        Map::Axes(..) if moved.narrow() => ("per_cycle_axes32", true),
+        Map::Axes(..) => ("per_cycle_axes64", false),
         Map::Runs(_) | Map::Fields(..) => return Err(LowerError::NoKernel),
     };
     let blocks = moved.blocks(THREADS, at.limits.units * 32);

@@ -4,8 +4,8 @@ use turntile_cuda::launch::DeviceLimits;
 use turntile_cuda::lower::TargetParams;
 use turntile_cuda::strategy::{Scope, Strategy, Tiling};
 use turntile_perm::{
-    AlignedSlots, AxisPermutation, Elementary, FieldSlots, LayoutChange, LeadingDims, RecordSchema,
-    RowSlide, TileRows,
+    AlignedSlots, AxisPermutation, Elementary, FieldSlots, FlippedAxes, LayoutChange, LeadingDims,
+    RecordSchema, RowSlide, TileRows,
 };
 use turntile_plan::{Direction, StageMap};
 
@@ -72,6 +72,36 @@ pub fn axes(extents: &[usize], order: &[usize]) -> StageMap {
     StageMap::Axes(AxisPermutation::new(extents, order).unwrap())
 }
 
+/// Returns the stage that permutes axes by `order`, with the axes of the result in `reversed`
+/// reversed.
+pub fn flipped(extents: &[usize], order: &[usize], reversed: &[usize]) -> StageMap {
+    let reversed: Vec<bool> = (0..order.len()).map(|axis| reversed.contains(&axis)).collect();
+    StageMap::Flipped(FlippedAxes::new(extents, order, &reversed).unwrap())
+}
+
+/// Extents, order and reversed axes: flips of long and short runs, of many heads and of more than
+/// 2^32 elements, quarter turns of squares, and other permutations.
+pub const FLIPPED: [(&[usize], &[usize], &[usize]); 18] = [
+    (&[64, 4096, 4096], &[0, 1, 2], &[0]),
+    (&[64, 4096, 4096], &[0, 1, 2], &[1]),
+    (&[64, 4096, 4096], &[0, 1, 2], &[2]),
+    (&[1001, 3], &[0, 1], &[1]),
+    (&[7, 33, 5, 9], &[0, 1, 2, 3], &[1, 3]),
+    (&[5, 4, 3, 2, 3], &[0, 1, 2, 3, 4], &[0, 2, 4]),
+    (&[3, 99_991], &[0, 1], &[0]),
+    (&[20_011], &[0], &[0]),
+    (&[1 << 17, 3, 1 << 16], &[0, 1, 2], &[0, 2]),
+    (&[3, 1 << 33], &[0, 1], &[0]),
+    (&[100, 100], &[1, 0], &[0]),
+    (&[3, 333, 333], &[0, 2, 1], &[2]),
+    (&[50_000, 50_000], &[1, 0], &[0]),
+    (&[70, 70, 5], &[1, 0, 2], &[1]),
+    (&[9, 9], &[1, 0], &[0, 1]),
+    (&[13, 11, 7], &[0, 2, 1], &[0, 2]),
+    (&[1 << 17, 1 << 15, 4], &[1, 0, 2], &[0, 1]),
+    (&[30, 40, 64], &[1, 0, 2], &[1]),
+];
+
 /// Returns `count` random extents and orders of 2 to `rank` axes and at most `elements` elements,
 /// from a fixed sequence of Knuth's.
 pub fn drawn(count: usize, rank: usize, elements: usize) -> Vec<(Vec<usize>, Vec<usize>)> {
@@ -110,6 +140,8 @@ pub fn ways(groups: &[usize]) -> Vec<Strategy> {
         Strategy::PerCycle,
         BLOCK,
         Strategy::SwapAxes,
+        Strategy::Flip,
+        Strategy::Turn,
         Strategy::Barrier(Scope::Team(20)),
         Strategy::Barrier(Scope::Grid),
     ];
@@ -203,6 +235,9 @@ pub fn shapes() -> Vec<StageMap> {
         swap([2, 300, 3, 300, 1]),
         swap([1, 301, 2, 301, 1]),
     ]);
+    for (extents, order, reversed) in FLIPPED {
+        shapes.push(flipped(extents, order, reversed));
+    }
     for (from, to) in [(4900, 5000), (5000, 4900)] {
         shapes.push(RowSlide::new(5000, 4900, from, to).unwrap().into());
     }

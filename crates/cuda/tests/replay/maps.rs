@@ -86,16 +86,23 @@ macro_rules! axes {
                 $width
             }
             fn succ(&self, s: u64) -> Answer<u64> {
-                let w = self.width();
+                let most = i128::from(self.width().0);
                 need(self.digits <= 7, || format!("{} digits", self.digits))?;
-                let (mut s, mut to) = (s, 0);
+                // With reversed axes, strides of more than half of the numbers are negative.
+                let step = |stride: u64| match i128::from(stride) {
+                    stride if self.start > 0 && stride > most / 2 => stride - most - 1,
+                    stride => stride,
+                };
+                let (mut s, mut to) = (s, i128::from(self.start));
                 for d in &self.d[..self.digits.max(1) as usize] {
                     let rest = u64::from($div(&d.by, s as $number));
-                    let digit = w.sub(s, w.mul(rest, u64::from(d.by.divisor))?)?;
-                    to = w.add(to, w.mul(digit, u64::from(d.stride))?)?;
+                    let digit = self.width().sub(s, rest * u64::from(d.by.divisor))?;
+                    to += i128::from(digit) * step(d.stride.into());
                     s = rest;
                 }
-                w.add(to, w.mul(s, u64::from(self.first))?)
+                to += i128::from(s) * step(self.first.into());
+                need((0..=most).contains(&to), || format!("{to} in numbers to {most}"))?;
+                Ok(to as u64)
             }
             fn find(&self, offset: u64) -> (u64, u64) {
                 (offset / self.unit_bytes, offset % self.unit_bytes)
@@ -107,7 +114,8 @@ macro_rules! axes {
                 aligned(word, &[self.unit_bytes])?;
                 // Starts alternate between instances.
                 let picked = u64::from(self.batch.divisor) * u64::from(self.instance.divisor);
-                need(self.batched == 0 || picked == units, || format!("{picked} of {units}"))
+                let is_one = self.batch.divisor == 1;
+                need(is_one || picked == units, || format!("{picked} of {units}"))
             }
         }
     };

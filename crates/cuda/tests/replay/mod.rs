@@ -12,6 +12,7 @@ mod barrier_axes;
 mod cube;
 mod device;
 mod fields;
+pub mod flips;
 mod gather;
 pub mod long_runs;
 mod maps;
@@ -97,6 +98,8 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Square(args) => tiles::square(call, args, alignment, offset),
         Args::Cube(args) => cube::cube(call, args, alignment, offset),
         Args::SwapAxes(args) => swap_axes::swap(call, args, alignment, offset),
+        Args::Flip(args) => flips::flip(call, args, alignment, offset),
+        Args::Turn(args) => flips::turn(call, args, alignment, offset),
         Args::Tiles(args) => tiles::in_place(call, args, alignment, offset),
         Args::Block(args) => barrier::block(call, args, alignment, offset),
         Args::Micro(args) => barrier::micro_or_few(call, args, alignment, offset),
