@@ -1,10 +1,11 @@
-//! Streams, events and memory of several GPUs, and swaps of matrix blocks between GPUs.
+//! Streams, events and memory of several GPUs, and swaps of matrix blocks between GPUs, of one process or of several.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::fmt;
 
-use crate::driver::{Event, Function, Memory, Stream};
+pub use crate::driver::Exported;
+use crate::driver::{self, Event, Function, Memory, Stream};
 use crate::error::{CudaError, LowerError};
 use crate::gpu::Gpu;
 use crate::launch::{CheckedLaunch, DeviceLimits};
@@ -20,6 +21,23 @@ impl Gpu {
     /// [`CudaError::Driver`].
     pub fn reach(&self, other: &Gpu) -> Result<bool, CudaError> {
         self.context().enable_peer_access(other.context())
+    }
+
+    /// Returns the allocation that contains `address`, for [`Mapping::open`] in another process of the host.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the address is not memory of this GPU, or its allocation cannot be exported, as those of memory pools
+    /// and of the driver's virtual memory functions (PyTorch's `expandable_segments`).
+    pub fn export(&self, address: u64) -> Result<Exported, CudaError> {
+        driver::export(self.context(), address)
+    }
+
+    /// Returns the driver's number of the allocation that contains `address`. A number is not used again.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the address is not memory of a GPU.
+    pub fn allocation_id(&self, address: u64) -> Result<u64, CudaError> {
+        driver::allocation_id(self.context(), address)
     }
 }
 
@@ -39,6 +57,27 @@ pub struct Mark(Event);
 pub struct Buffer {
     memory: Memory,
     gpu: Gpu,
+}
+
+/// Allocation of another process, mapped into this one until it is dropped.
+///
+/// The exporting process must not free the allocation before. A process cannot map its own allocations.
+#[derive(Debug)]
+pub struct Mapping(driver::Mapping);
+
+impl Mapping {
+    /// Maps the allocation with this [handle](Exported::handle) for `gpu`, with peer access if it is on another GPU.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the allocation is of another host, container or MIG instance, or the GPUs have no peer access.
+    pub fn open(gpu: &Gpu, handle: [u8; 64]) -> Result<Self, CudaError> {
+        driver::Mapping::open(gpu.context(), handle).map(Mapping)
+    }
+
+    /// Returns the first address of the allocation in this process.
+    pub fn address(&self) -> u64 {
+        self.0.address()
+    }
 }
 
 /// Swap of two blocks of [squares](Squares), with each square transposed, in one pass and without workspace. The blocks can be in
@@ -130,6 +169,18 @@ impl Mark {
     /// [`CudaError::Driver`].
     pub fn new(gpu: &Gpu) -> Result<Self, CudaError> {
         Event::new(gpu.context()).map(Mark)
+    }
+
+    /// Makes work that is queued on `stream` (`CUstream`) after this call wait for the last recording.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    ///
+    /// # Safety
+    /// `stream` is a stream of the mark's GPU, or null for its default stream.
+    pub unsafe fn hold(&self, stream: *mut c_void) -> Result<(), CudaError> {
+        // SAFETY: the caller vouches for the stream.
+        unsafe { self.0.hold(stream) }
     }
 }
 
