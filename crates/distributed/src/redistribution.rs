@@ -337,7 +337,7 @@ impl Redistribution {
     }
 
     /// Returns all numbers that must be equal on all ranks.
-    fn signature(&self) -> Vec<usize> {
+    pub(crate) fn signature(&self) -> Vec<usize> {
         let ((i, before), (q, after)) = (&self.before, &self.after);
         let max_message = self.message_bytes.unwrap_or(MESSAGE_BYTES);
         let schedule = self.schedule.map_or(0, |schedule| schedule as usize + 1);
