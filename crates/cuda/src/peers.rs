@@ -9,8 +9,8 @@ use crate::driver::{self, Event, Function, Memory, Stream};
 use crate::error::{CudaError, LowerError};
 use crate::gpu::Gpu;
 use crate::launch::{CheckedLaunch, DeviceLimits};
-pub use crate::lower::Squares;
 use crate::lower::{self, TargetParams};
+pub use crate::lower::{PeerBlock, Squares};
 
 impl Gpu {
     /// Enables access from this GPU to the memory of `other`. Returns `false` if that is not supported; copies are then staged
@@ -80,11 +80,11 @@ impl Mapping {
     }
 }
 
-/// Swap of two blocks of [squares](Squares), with each square transposed, in one pass and without workspace. The blocks can be in
-/// the memory of any GPUs that the executing GPU can access.
+/// Swap of two blocks, in one pass and without workspace. The blocks can be in the memory of any GPUs that the executing GPU can
+/// access.
 #[derive(Debug)]
 pub struct Swap {
-    squares: Squares,
+    block: PeerBlock,
     launches: [CheckedLaunch; 3],
     kernels: Vec<Function>,
 }
@@ -101,39 +101,54 @@ pub enum SwapHalf {
 }
 
 impl Swap {
-    /// Returns one launch per [`SwapHalf`], for blocks whose addresses are multiples of 16.
+    /// Returns one launch per [`SwapHalf`], for blocks whose addresses are multiples of `alignment`.
     ///
     /// # Errors
-    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or a square's row or the pitch is not a multiple of 16 bytes. The same
-    /// error is returned for several squares with rows shorter than 256 bytes, and for too many squares.
+    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes; one of several squares has rows or a pitch that is not a multiple of
+    /// 16 bytes, or rows shorter than 256 bytes; a run is not of whole 4 bytes; or there are too many squares.
     pub fn lower(
-        squares: Squares,
+        block: PeerBlock,
         elem_bytes: usize,
+        alignment: usize,
         limits: &DeviceLimits,
     ) -> Result<[CheckedLaunch; 3], LowerError> {
-        lower::apart(squares, TargetParams { elem_bytes, alignment: 16, limits })
+        lower::apart(block, TargetParams { elem_bytes, alignment, limits })
     }
 
     /// Loads the launches of [`lower`](Self::lower) on a GPU.
     ///
     /// # Errors
     /// [`CudaError::Infeasible`]: `lower` failed. [`CudaError::Driver`].
-    pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
-        let stage = || format!("squares of {}, elements of {elem_bytes} bytes", squares.side);
+    pub fn new(
+        gpu: &Gpu,
+        block: PeerBlock,
+        elem_bytes: usize,
+        alignment: usize,
+    ) -> Result<Self, CudaError> {
+        let stage = || format!("swap of {block:?}, elements of {elem_bytes} bytes");
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
         let limits = gpu.device().limits();
-        let launches = Self::lower(squares, elem_bytes, limits).map_err(infeasible)?;
-        Ok(Swap { squares, kernels: gpu.kernels(&launches)?, launches })
+        let launches = Self::lower(block, elem_bytes, alignment, limits).map_err(infeasible)?;
+        Ok(Swap { block, kernels: gpu.kernels(&launches)?, launches })
+    }
+
+    /// Returns the block that is swapped with its mirror block.
+    pub fn block(&self) -> PeerBlock {
+        self.block
     }
 }
 
 impl fmt::Display for Swap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([rows, cols], side) = (self.squares.across, self.squares.side);
+        match self.block {
+            PeerBlock::Squares(Squares { sides: [rows, cols], across: [down, beside], .. }) => {
+                write!(f, "{down} x {beside} rectangles of {rows} x {cols}")?;
+            }
+            PeerBlock::Run(bytes) => write!(f, "runs of {bytes} bytes")?,
+        }
         let [CheckedLaunch(first), ..] = &self.launches;
         let blocks = self.launches.each_ref().map(|CheckedLaunch(launch)| launch.groups);
-        let (kernel, threads) = (first.kernel(), first.threads);
-        write!(f, "{rows} x {cols} squares of {side}: {kernel} {blocks:?} x {threads} threads")
+        write!(f, ": {} {blocks:?} x {} threads", first.kernel(), first.threads)
     }
 }
 
@@ -265,7 +280,7 @@ impl Queue {
     /// [`CudaError::Driver`].
     ///
     /// # Safety
-    /// `swap` was created on the queue's GPU. That GPU can access both blocks; their addresses are multiples of 16, and they do
+    /// `swap` was created on the queue's GPU. That GPU can access both blocks; their addresses have its alignment, and they do
     /// not overlap, except for [`SwapHalf::Own`], where both are one block. Until this launch has ended, only the other half
     /// accesses the blocks, and `swap` is not dropped.
     pub unsafe fn swap(

@@ -6,15 +6,17 @@ use std::panic::{self, AssertUnwindSafe};
 use std::{fmt, fs};
 
 use turntile::gpu::{CudaError, Gpu, GpuTransposer};
-use turntile_cuda::peers::{Mapping, Mark, Queue, Swap, SwapHalf};
+use turntile_cuda::peers::{Mapping, Mark, Queue, Swap};
 
+use crate::block_exchange::Message;
 use crate::communicator::{CommError, Communicator};
 use crate::error::Error;
-use crate::gpu_schedule::{self, GpuCommand, Location, StreamKind};
+use crate::gpu_schedule::{self, AlignedBlock, GpuCommand, Location};
+use crate::gpus::{MESSAGE_BYTES, write_swaps};
 use crate::local::{OnBytes, plan_stages};
 use crate::processes::{self, Exported, Offer};
 use crate::rank_plan::hash;
-use crate::redistribution::Redistribution;
+use crate::redistribution::{Redistribution, StageRequests};
 use crate::tile_choice::fastest_tiles;
 
 /// A [`Redistribution`] planned for one buffer of this process's GPU, with the buffers of all other
@@ -45,45 +47,78 @@ pub enum Connection {
     Messages(String),
 }
 
-/// Launches of this rank.
+/// Work of this rank.
 #[derive(Debug)]
 struct Work {
     /// One stream for blocks that stay, and one for blocks that ranks swap.
     queues: [Queue; 2],
     ends: [Mark; 2],
-    swap: Swap,
-    swaps: Vec<(StreamKind, SwapHalf, [Location; 2])>,
-    /// Local stages after the swaps.
-    local: Vec<OnBytes<GpuTransposer>>,
+    /// The rank's commands of the schedule, all of them swaps.
+    commands: Vec<GpuCommand>,
+    swaps: Vec<(AlignedBlock, Swap)>,
+    /// Local stages before and after the swaps and messages.
+    local: [Vec<OnBytes<GpuTransposer>>; 2],
+    /// Messages after the swaps.
+    messages: Vec<Message>,
+    /// Bytes of the largest message that overlapping slides are cut to.
+    bounce_bytes: usize,
 }
 
 impl Work {
-    /// Returns the work of a rank and the side of its tiles, or `None` if no tiles can be swapped.
+    /// Returns the work of a rank and a number that identifies its tiles, or the reason why ranks
+    /// exchange messages.
     fn plan(
         change: &Redistribution,
         rank: usize,
         gpu: &Gpu,
-    ) -> Result<Option<(Self, usize)>, Error> {
-        let Some(tiles) = fastest_tiles(change, &[gpu.device()]) else { return Ok(None) };
-        let Some(blocks) = change.stage_requests(rank)?.blocks else { return Ok(None) };
-        let local = plan_stages(&change.stages_after_swap(&tiles), |stage| stage.plan_on(gpu))?;
-        let own_swaps = |command| match command {
-            GpuCommand::Swap { on, blocks, launch } if on.0 == rank => Some((on.1, launch, blocks)),
-            _ => None,
+    ) -> Result<Result<(Self, usize), &'static str>, Error> {
+        let StageRequests { mut local, blocks, .. } = change.stage_requests(rank)?;
+        let Some(blocks) = blocks.filter(|blocks| blocks.ranks() > 1) else {
+            return Ok(Err("no data cross"));
         };
-        let commands = gpu_schedule::tile_swaps(&blocks, &tiles, change.itemsize());
-        let swaps = commands.into_iter().filter_map(own_swaps).collect();
+        let (tiles, itemsize) = (fastest_tiles(change, &[gpu.device()]), change.itemsize());
+        let mut commands = match &tiles {
+            Some(tiles) => gpu_schedule::tile_swaps(&blocks, tiles, itemsize),
+            None => gpu_schedule::byte_swaps(&blocks),
+        };
+        let max_message = change.requested_message_bytes().unwrap_or(MESSAGE_BYTES);
+        let mut messages = Vec::new();
+        if let Some(tiles) = &tiles {
+            local = [Vec::new(), change.stages_after_swap(tiles)];
+        } else {
+            let after = |message: &Message| !matches!(message, Message::Swap { .. });
+            messages = blocks.messages(rank, max_message).filter(after).collect();
+        }
+        let limits = gpu.device().limits();
+        let lowers = |command: &GpuCommand| match *command {
+            GpuCommand::Swap { block: (block, alignment), .. } => {
+                Swap::lower(block, itemsize, alignment, limits).is_ok()
+            }
+            _ => true,
+        };
+        if !commands.iter().all(lowers) {
+            return Ok(Err("blocks are not multiples of 4 bytes"));
+        }
+        commands.retain(|command| matches!(command, GpuCommand::Swap { on, .. } if on.0 == rank));
+        let slides = messages.iter().any(|message| matches!(message, Message::Slide { .. }));
+        let bounce_bytes =
+            if slides { blocks.bounce_bytes_with_slides(rank, max_message) } else { 0 };
+        let [first, last] = local.map(|stages| plan_stages(&stages, |stage| stage.plan_on(gpu)));
+        let local = [first?, last?];
         let load = || -> Result<_, CudaError> {
             let queues = [Queue::new(gpu)?, Queue::new(gpu)?];
             let ends = [Mark::new(gpu)?, Mark::new(gpu)?];
-            let swap = Swap::new(gpu, tiles.squares, change.itemsize())?;
-            Ok(Work { queues, ends, swap, swaps, local })
+            let swaps = gpu_schedule::load_swaps(gpu, rank, &commands, itemsize)?;
+            Ok(Work { queues, ends, commands, swaps, local, messages, bounce_bytes })
         };
-        Ok(Some((load().map_err(turntile::Error::from)?, tiles.squares.side)))
+        // Blocks of one rectangle have no side.
+        let side = tiles.map_or(0, |tiles| tiles.squares.map_or(1, |squares| squares.sides[0]));
+        Ok(Ok((load().map_err(turntile::Error::from)?, side)))
     }
 
     fn workspace_bytes(&self) -> usize {
-        self.local.iter().map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0)
+        let stages = self.local.iter().flatten();
+        stages.map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0)
     }
 }
 
@@ -93,7 +128,8 @@ impl Redistribution {
     ///
     /// `buffer` is the address, a multiple of 16, and the length in bytes of this rank's buffer. All
     /// work on it must have finished, and it must stay allocated until all ranks have dropped the
-    /// result. `begin` is called with the bytes of workspace that runs need.
+    /// result. `begin` is called with the bytes of workspace that runs need, and of the buffer that
+    /// the caller needs for overlapping slides.
     ///
     /// # Errors
     /// Returns the errors of [`agree`](Self::agree), `gpu` and `begin`. No data have moved.
@@ -105,7 +141,7 @@ impl Redistribution {
         comm: &mut impl Communicator,
         gpu: impl FnOnce() -> Result<Gpu, turntile::Error>,
         buffer: (u64, usize),
-        begin: impl FnOnce(usize) -> Result<(), turntile::Error>,
+        begin: impl FnOnce(usize, usize) -> Result<(), turntile::Error>,
     ) -> Result<Connection, Error> {
         let (rank, got) = (comm.rank(), comm.size());
         let planned = self.ranks();
@@ -158,7 +194,7 @@ struct Ready {
     gpu: Gpu,
     /// Required bytes of the buffer.
     need: usize,
-    /// Side of the tiles, 0 without tiles.
+    /// Number that identifies the tiles, equal on all ranks.
     side: usize,
     /// The buffer as others map it, the number of its allocation, and the work on it; or the reason
     /// why ranks exchange messages.
@@ -171,15 +207,18 @@ impl Ready {
         rank: usize,
         gpu: Gpu,
         buffer: (u64, usize),
-        begin: impl FnOnce(usize) -> Result<(), turntile::Error>,
+        begin: impl FnOnce(usize, usize) -> Result<(), turntile::Error>,
     ) -> Result<Self, Error> {
         let [before, after] = change.stage_requests(rank)?.bytes;
         let need = before.max(after);
-        let Some((work, side)) = Work::plan(change, rank, &gpu)? else {
-            let memory = Err("no tiles can be swapped".into());
-            return Ok(Ready { gpu, need, side: 0, memory });
+        let (work, side) = match Work::plan(change, rank, &gpu)? {
+            Ok(work) => work,
+            Err(why) => return Ok(Ready { gpu, need, side: 0, memory: Err(why.into()) }),
         };
-        begin(work.workspace_bytes())?;
+        begin(work.workspace_bytes(), work.bounce_bytes)?;
+        if need == 0 {
+            return Ok(Ready { gpu, need, side, memory: Ok((([0; 64], 0), 0, work)) });
+        }
         let export = || -> Result<_, CudaError> {
             Ok((gpu.export(buffer.0)?, gpu.allocation_id(buffer.0)?))
         };
@@ -203,8 +242,9 @@ fn host() -> u64 {
 impl MappedRank {
     /// Runs the redistribution on this rank's buffer. Collective: all ranks call it.
     ///
-    /// Work queued on `stream` before must not be running any more; a communicator that orders its
-    /// calls in the stream ensures this too. The result is complete in the order of `stream`.
+    /// `comm` returns from its calls only after all work that was queued on `stream` before, on all
+    /// ranks. `transfer` runs or queues one message on this rank's buffer. The result is complete in
+    /// the order of `stream`.
     ///
     /// # Errors
     /// Moves no data and returns an error on all ranks if the buffer of one is another than the one
@@ -214,16 +254,17 @@ impl MappedRank {
     /// # Safety
     /// `stream` and `workspace` (address and bytes) belong to the primary context of this rank's
     /// GPU. Nothing else uses buffer and workspace until the stream's work has finished.
-    pub unsafe fn run(
+    pub unsafe fn run<C: Communicator>(
         &self,
-        comm: &mut impl Communicator,
+        comm: &mut C,
         buffer: (u64, usize),
         stream: *mut c_void,
         workspace: (u64, usize),
+        transfer: impl FnMut(&mut C, &Message) -> Result<(), CommError>,
     ) -> Result<(), Error> {
         processes::confirm(comm, self.request, self.check(buffer))?;
         // SAFETY: all ranks have a buffer that is still the one that was mapped.
-        unsafe { self.run_confirmed(comm, stream, workspace) }
+        unsafe { self.run_confirmed(comm, stream, workspace, transfer) }
     }
 
     /// Runs like [`run`](Self::run), without the comparison of requests and buffers. Call it at most
@@ -234,30 +275,37 @@ impl MappedRank {
     ///
     /// # Safety
     /// Those of [`run`](Self::run), on all ranks.
-    pub unsafe fn run_confirmed(
+    pub unsafe fn run_confirmed<C: Communicator>(
         &self,
-        comm: &mut impl Communicator,
+        comm: &mut C,
         stream: *mut c_void,
         workspace: (u64, usize),
+        mut transfer: impl FnMut(&mut C, &Message) -> Result<(), CommError>,
     ) -> Result<(), Error> {
-        // SAFETY: all ranks have agreed, so each launch has its blocks to itself, and none ends
-        // before `finish` has heard from all ranks.
+        let local = |stages: &[OnBytes<GpuTransposer>]| {
+            stages.iter().try_for_each(|(range, stage)| {
+                let part = (self.buffer.0 + range.start as u64, range.len());
+                // SAFETY: the caller vouches for stream and workspace. Before the first and after
+                // the last `finish` only this rank uses its buffer.
+                unsafe { stage.run_with(part, stream, workspace) }
+            })
+        };
+        let [first, last] = &self.work.local;
+        if !first.is_empty() {
+            processes::finish(comm, local(first).map_err(|error| error.to_string()))?;
+        }
+        // SAFETY: all ranks have agreed and have finished their first stages.
         let queued = unsafe { self.queue(stream) };
         if queued.is_err() {
             self.wait();
         }
         processes::finish(comm, queued.map_err(|error| error.to_string()))?;
-        for (range, stage) in &self.work.local {
-            let part = (self.buffer.0 + range.start as u64, range.len());
-            // SAFETY: the caller vouches for stream and workspace, and only this rank uses its
-            // buffer after `finish`.
-            let queued = unsafe { stage.run_with(part, stream, workspace) };
-            let rank = self.rank;
-            queued.map_err(|error| {
-                Error::Lost(CommError { rank, partner: rank, message: error.to_string() })
-            })?;
-        }
-        Ok(())
+        let mut messages = self.work.messages.iter();
+        messages.try_for_each(|message| transfer(comm, message)).map_err(Error::Lost)?;
+        let rank = self.rank;
+        local(last).map_err(|error| {
+            Error::Lost(CommError { rank, partner: rank, message: error.to_string() })
+        })
     }
 
     /// Queues this rank's swaps, and makes `stream` wait for them.
@@ -265,16 +313,21 @@ impl MappedRank {
     /// # Safety
     /// Those of [`run`](Self::run). No rank's buffer is used otherwise until the swaps have ended.
     unsafe fn queue(&self, stream: *mut c_void) -> Result<(), CudaError> {
-        let Work { queues, ends, swap, swaps, .. } = &self.work;
-        for (kind, launch, blocks) in swaps {
+        let Work { queues, ends, commands, swaps, .. } = &self.work;
+        for command in commands {
+            let GpuCommand::Swap { on, blocks, launch, block } = command else { continue };
+            let Some((_, swap)) = swaps.iter().find(|(loaded, _)| loaded == block) else {
+                continue;
+            };
             let blocks = blocks.map(|block| match block {
                 Location::Data { rank, at } => self.addresses[rank] + at as u64,
                 // Swaps use no bounce buffer.
                 Location::Bounce { .. } => 0,
             });
-            // SAFETY: blocks are parts of the buffers, at multiples of 16 bytes. Exactly one launch
-            // of all ranks moves each byte (tested in `gpu_schedule`).
-            unsafe { queues[*kind as usize].swap(swap, *launch, blocks)? };
+            // SAFETY: blocks are inside the buffers, at multiples of 16 bytes, and have the swap's
+            // alignment there. Exactly one launch of all ranks moves each byte (tested in
+            // `gpu_schedule`).
+            unsafe { queues[on.1 as usize].swap(swap, *launch, blocks)? };
         }
         for (queue, end) in queues.iter().zip(ends) {
             queue.record(end)?;
@@ -285,8 +338,9 @@ impl MappedRank {
     }
 
     fn check(&self, (address, bytes): (u64, usize)) -> Result<(), Error> {
-        let id = self.gpu.allocation_id(address).ok();
-        let same = (address, bytes, id) == (self.buffer.0, self.buffer.1, Some(self.buffer.2));
+        // An empty part has no allocation.
+        let id = self.gpu.allocation_id(address).unwrap_or(0);
+        let same = (address, bytes, id) == self.buffer;
         if same { Ok(()) } else { Err(Error::OtherBuffer { rank: self.rank, address }) }
     }
 
@@ -321,8 +375,17 @@ impl Drop for MappedRank {
 
 impl fmt::Display for MappedRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rank {}: memory of all ranks is mapped, ", self.rank)?;
-        write!(f, "tiles swapped in {}", self.work.swap)?;
-        self.work.local.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))
+        write!(f, "rank {}: memory of all ranks is mapped", self.rank)?;
+        let local = |f: &mut fmt::Formatter<'_>, stages: &[OnBytes<GpuTransposer>]| {
+            stages.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))
+        };
+        let Work { swaps, local: [first, last], messages, .. } = &self.work;
+        local(f, first)?;
+        f.write_str("\n  ")?;
+        write_swaps(swaps, f)?;
+        if !messages.is_empty() {
+            write!(f, ", then {} messages", messages.len())?;
+        }
+        local(f, last)
     }
 }

@@ -45,7 +45,8 @@ impl Ranks {
         Ok(Ranks { object: object.unbind(), rank, ranks, raised: None })
     }
 
-    fn call<T>(
+    /// Calls the object. Keeps the exception that it raises.
+    pub fn call<T>(
         &mut self,
         partner: usize,
         call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,

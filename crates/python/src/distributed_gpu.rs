@@ -5,12 +5,12 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use turntile::Error as LocalError;
 use turntile::error::RunError;
 use turntile::gpu::GpuTransposer;
-use turntile_distributed::{Connection, MappedRank, Message};
+use turntile_distributed::{CommError, Connection, Error, MappedRank, Message};
 
 use crate::distributed::{Asked, LostError, Ranks, asked, exception};
 use crate::errors::value;
@@ -58,7 +58,7 @@ pub fn redistribute_on_gpu(
     };
     let agreed = py.detach(|| change.agree(&mut ranks, [need, nbytes], begin));
     let (stages, workspace) =
-        agreed.map_err(|error| exception(py, error, ranks.raised.or(refused)))?;
+        agreed.map_err(|error| exception(py, error, ranks.raised.take().or(refused)))?;
 
     let run = |stages: &[(Range<usize>, GpuTransposer)]| {
         stages.iter().try_for_each(|(range, stage)| {
@@ -70,9 +70,22 @@ pub fn redistribute_on_gpu(
     };
     let lost = |text: String| LostError::new_err(format!("the data are incomplete: {text}"));
     py.detach(|| run(&stages.local[0])).map_err(|error| lost(error.to_string()))?;
-    for transfer in stages.transfers() {
-        let object = object.bind(py);
-        let done = match transfer {
+    let moved =
+        py.detach(|| stages.transfers().try_for_each(|message| transfer(&mut ranks, &message)));
+    moved.map_err(|error| exception(py, Error::Lost(error), ranks.raised))?;
+    py.detach(|| run(&stages.local[1])).map_err(|error| lost(error.to_string()))
+}
+
+/// Lets the object move the bytes of one message.
+fn transfer(ranks: &mut Ranks, message: &Message) -> Result<(), CommError> {
+    let partner = match message {
+        Message::Slide { .. } => ranks.rank,
+        Message::Swap { partner, .. }
+        | Message::Send { partner, .. }
+        | Message::Receive { partner, .. } => *partner,
+    };
+    ranks.call(partner, |object| {
+        match message {
             Message::Swap { partner, at } => {
                 object.call_method1("swap", (partner, at.start, at.end))
             }
@@ -83,17 +96,9 @@ pub fn redistribute_on_gpu(
                 object.call_method1("receive", (partner, at.start, at.end))
             }
             Message::Slide { from, to, bytes } => object.call_method1("slide", (from, to, bytes)),
-        };
-        done.map_err(|raised| {
-            if !raised.is_instance_of::<PyException>(py) {
-                return raised;
-            }
-            let error = lost(raised.to_string());
-            error.set_cause(py, Some(raised));
-            error
-        })?;
-    }
-    py.detach(|| run(&stages.local[1])).map_err(|error| lost(error.to_string()))
+        }
+        .map(|_| ())
+    })
 }
 
 /// A rank whose GPU maps the memory of all other ranks, until it is closed.
@@ -103,7 +108,7 @@ pub struct Mapped(Mutex<Option<MappedRank>>);
 /// Maps the memory of all ranks, or returns the reason why they exchange messages. All ranks call
 /// it. The object is as for `redistribute_on_gpu`; its gathers wait for the work queued before.
 #[pyfunction]
-#[pyo3(signature = (exchange, what, device, address, nbytes, cap, /))]
+#[pyo3(signature = (exchange, what, device, address, nbytes, cap, message, /))]
 pub fn connect_on_gpu<'py>(
     exchange: Bound<'py, PyAny>,
     what: Asked,
@@ -111,17 +116,18 @@ pub fn connect_on_gpu<'py>(
     address: usize,
     nbytes: usize,
     cap: Option<usize>,
+    message: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (py, object) = (exchange.py(), exchange.clone().unbind());
-    let change = asked(what, cap, None)?;
+    let change = asked(what, cap, message)?;
     let mut ranks = Ranks::new(exchange)?;
     Span::new(address, nbytes)?;
     let mut refused = None;
-    let begin = |bytes: usize| {
-        let begun = Python::attach(|py| object.call_method1(py, "begin", (bytes, 0)).map(|_| ()));
-        begun.map_err(|error| {
+    let begin = |workspace: usize, bounce: usize| {
+        let begun = Python::attach(|py| object.call_method1(py, "begin", (workspace, bounce)));
+        begun.map(|_| ()).map_err(|error| {
             refused = Some(error);
-            LocalError::from(RunError::OutOfMemory { bytes })
+            LocalError::from(RunError::OutOfMemory { bytes: workspace + bounce })
         })
     };
     let connected =
@@ -156,8 +162,8 @@ impl Mapped {
             // their mappings, and PyTorch does not reuse freed memory before the stream is done.
             mapped.as_ref().map(|mapped| unsafe {
                 match agreed {
-                    true => mapped.run_confirmed(&mut ranks, stream, beside),
-                    false => mapped.run(&mut ranks, buffer, stream, beside),
+                    true => mapped.run_confirmed(&mut ranks, stream, beside, transfer),
+                    false => mapped.run(&mut ranks, buffer, stream, beside, transfer),
                 }
             })
         });

@@ -154,10 +154,13 @@ class Planned:
         self._mapped, self._why = None, "parts are small"
         if maps:
             with part.found.stream(None):
-                made = _core.connect_on_gpu(
-                    self._on_gpu, self._what, part.device, *part.place(), self._limits[0]
-                )
+                made = _core.connect_on_gpu(*self._arguments())
             self._mapped, self._why = (None, made) if isinstance(made, str) else (made, None)
+
+    def _arguments(self, *stream):
+        part, (cap, message) = self._part, self._limits
+        what = (self._on_gpu, self._what, part.device, *part.place(), *stream)
+        return *what, cap, message or _MESSAGE
 
     @property
     def mapped(self) -> bool:
@@ -186,9 +189,7 @@ class Planned:
             if self._mapped:
                 self._mapped.run(on_gpu, part.place(), stream, on_gpu.workspace, agreed)
             else:
-                cap, message = self._limits
-                run = (self._what, part.device, *part.place(), stream, cap, message or _MESSAGE)
-                _core.redistribute_on_gpu(on_gpu, *run)
+                _core.redistribute_on_gpu(*self._arguments(stream))
         return part.result(self._change.local(self._ranks.rank, before=False))
 
     def close(self) -> None:
