@@ -389,3 +389,6 @@ impl fmt::Display for MappedRank {
         local(f, last)
     }
 }
+
+#[cfg(all(test, feature = "cuda", target_os = "linux"))]
+mod tests;
