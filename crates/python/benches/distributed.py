@@ -80,7 +80,7 @@ def measured(run):
     return *worst.tolist(), result
 
 
-def ways(shape, dtype, cut, local, group):
+def ways(shape, cut, local):
     """Yields name, what to run, and whether the result is in the memory of `local`."""
     ranks = dist.get_world_size()
     options = dict(axes=None) if cut is None else dict(axes=range(len(shape)), cut=cut, parts="blocks")
@@ -115,7 +115,7 @@ def rows(runs, small):
         local = distributed.empty(shape, dtype, device="cuda", **options)
         fill = lambda: local.copy_(numbers(shape, before, *place, dtype))
         crossing = local.nbytes * (ranks - 1) / ranks
-        for way, run, in_place in ways(shape, dtype, cut, local, None):
+        for way, run, in_place in ways(shape, cut, local):
             found = []
             for number in range(runs + 2):
                 if in_place or number == 0:
@@ -152,7 +152,7 @@ def main():
     given = options.parse_args()
     dist.init_process_group("cpu:gloo,cuda:nccl")
     torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
-    lines, all_rows = [], []
+    all_rows = []
     if dist.get_rank() == 0:
         print("| array | way | ms | GB/s | MB in addition |\n|---|---|---|---|---|")
     for row in rows(given.runs, given.small):

@@ -74,7 +74,7 @@ def filled(torch, device, rank, ranks, shape, dtype):
 
 def transposes(torch, device, rank, ranks, cases):
     """Runs all cases; returns for each whether parts were mapped, or what is wrong."""
-    found = []
+    found, distributed._MAPPED = [], 0
     for shape, dtype in cases:
         local, want = filled(torch, device, rank, ranks, shape, getattr(torch, dtype))
         before = local.clone()
@@ -103,6 +103,13 @@ def compared(found, ranks_map):
 #: Sides that 2 to 5 and 8 divide, in rows of whole 16 bytes.
 SQUARES = [((840 * side, 840 * side), dtype) for side, dtype in [(4, "float32"), (2, "float64"), (8, "int32"), (8, "complex64")]]
 EQUAL = [((840 * 4, 840 * 8), "float32"), ((840 * 16, 840 * 4), "float64")]
+#: Unequal and empty parts, rows of any alignment; of the last some blocks are not whole 4 bytes.
+UNEVEN = [
+    *[((side, side), dtype) for side in (1, 5, 1001, 2003) for dtype in ("float32", "float64", "complex128")],
+    *[((5, 3), "int32"), ((3001, 2003), "float32"), ((999, 1001), "complex64"), ((50000, 8), "float32"), ((7, 9001), "float64")],
+    ((1001, 1003), "int16"),
+]
+ALL = SQUARES + EQUAL + UNEVEN
 
 
 def several():
@@ -115,15 +122,37 @@ def several():
 @pytest.mark.parametrize("backend", ["gloo", "nccl", "cpu:gloo,cuda:nccl"])
 def test_two_gpus_map_each_other(tmp_path, backend):
     several()
-    compared(on_processes(transposes, tmp_path, 2, SQUARES + EQUAL, backend=backend), lambda _: True)
+    compared(on_processes(transposes, tmp_path, 2, ALL, backend=backend), lambda number: number < len(ALL) - 1)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5, 8])
 def test_ranks_share_gpus(tmp_path, ranks):
     """With one GPU too: its processes map each other's memory."""
     pytest.importorskip("torch")
-    found = on_processes(transposes, tmp_path, ranks, SQUARES + EQUAL)
-    compared(found, lambda number: True if number < len(SQUARES) else None)
+    compared(on_processes(transposes, tmp_path, ranks, ALL), lambda number: number < len(ALL) - 1)
+
+
+def changes_shards(torch, device, rank, ranks):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import DTensor, Shard
+
+    distributed._MAPPED, mesh, found = 0, init_device_mesh("cuda", (ranks,)), []
+    for shape, dtype in [((64, 512, 96), torch.bfloat16), ((30, 64, 16), torch.float32), ((512, 512), torch.bfloat16)]:
+        whole = (torch.arange(torch.Size(shape).numel(), device=device) % 251).to(dtype).view(shape)
+        for before, after in [(0, 1), (1, 0), (len(shape) - 1, 0)]:
+            options = dict(parts="blocks", cut=(before, after))
+            room = distributed.empty(shape, dtype, range(len(shape)), device=device, **options)
+            room.copy_(whole.chunk(ranks, before)[rank])
+            tensor = DTensor.from_local(room, mesh, [Shard(before)], run_check=False)
+            moved = distributed.redistribute(tensor, [Shard(after)]).to_local()
+            found.append(torch.equal(moved, whole.chunk(ranks, after)[rank]))
+    return found
+
+
+@pytest.mark.parametrize("backend", ["nccl", "cpu:gloo,cuda:nccl"])
+def test_shards_change_axes(tmp_path, backend):
+    several()
+    assert on_processes(changes_shards, tmp_path, 2, backend=backend) == [[True] * 9] * 2
 
 
 def test_parts_that_cannot_be_mapped_are_sent(tmp_path):
@@ -210,7 +239,7 @@ def test_closed_plans_and_parts_on_the_host(tmp_path):
 
     local = torch.arange(12.0, device="cuda").view(3, 4)
     planned = distributed.plan(local, (3, 4), comm=Single())
-    assert not planned.mapped and "no tiles" in str(planned)
+    assert not planned.mapped and "no data cross" in str(planned)
     assert planned.run().flatten().tolist() == [float(k % 3 * 4 + k // 3) for k in range(12)]
     planned.close()
     planned.close()
