@@ -141,8 +141,8 @@ impl Swap {
 impl fmt::Display for Swap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.block {
-            PeerBlock::Squares(Squares { sides: [rows, cols], across: [down, beside], .. }) => {
-                write!(f, "{down} x {beside} rectangles of {rows} x {cols}")?;
+            PeerBlock::Squares(Squares { sides: [rows, cols], across: [down, right], .. }) => {
+                write!(f, "{down} x {right} rectangles of {rows} x {cols}")?;
             }
             PeerBlock::Run(bytes) => write!(f, "runs of {bytes} bytes")?,
         }

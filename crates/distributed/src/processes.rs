@@ -48,7 +48,7 @@ impl Offer {
         all
     }
 
-    /// Returns `None` for bytes that are no offer, for example of another length.
+    /// Returns `None` if the bytes do not encode an offer, for example if their length differs.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (handle, words) = bytes.split_first_chunk::<HANDLE_BYTES>()?;
         let words = words.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
@@ -116,7 +116,7 @@ pub fn connect<M>(
     let rank = comm.rank();
     let encoded = gather_bytes(comm, &own.encode())?;
     let offers: Option<Vec<Offer>> = encoded.iter().map(|bytes| Offer::decode(bytes)).collect();
-    let message = "a rank sent bytes that are no offer of memory".into();
+    let message = "a rank sent bytes that do not encode an offer of memory".into();
     let unread = CommError { rank, partner: rank, message };
     let offers = offers.ok_or(Error::Unreachable(unread))?;
     if let Some(why) = reason_for_messages(&offers)? {
@@ -176,7 +176,7 @@ pub fn finish(comm: &mut impl Communicator, own: Result<(), String>) -> Result<(
     }
 }
 
-/// Returns the bytes that all ranks passed. Checks that there is one string per rank.
+/// Returns the bytes that all ranks passed. Checks that the communicator returns one string per rank.
 fn gather_bytes(comm: &mut impl Communicator, own: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let all = comm.all_gather_bytes(own).map_err(Error::Unreachable)?;
