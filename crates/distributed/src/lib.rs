@@ -32,6 +32,9 @@
 //! [`docs/how-to/several-memories.md`](https://github.com/turntile/turntile/blob/main/docs/how-to/several-memories.md).
 
 mod block_exchange;
+#[cfg(all(test, feature = "cuda", target_os = "linux"))]
+#[path = "../../cuda/tests/children.rs"]
+mod children;
 mod communicator;
 mod error;
 mod gpu_schedule;

@@ -4,10 +4,7 @@
 use std::ptr;
 
 use super::*;
-use crate::{Partition, thread_comm};
-
-#[path = "../../../cuda/tests/children.rs"]
-mod children;
+use crate::{Partition, children, thread_comm};
 
 /// Connects ranks, rank `r` with a buffer at `address(r)`, and runs `work` on all.
 fn on_ranks<T: Send>(

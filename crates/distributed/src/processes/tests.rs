@@ -25,6 +25,9 @@ fn offers_are_read_as_they_were_sent() {
     assert_eq!(Offer::decode(&[]), None);
 }
 
+/// Offsets of the mappings of one rank, the reason for messages, or an error.
+type Connected = Result<Result<Vec<Option<u64>>, String>, Error>;
+
 /// Connects ranks. `change` changes the offer of one rank; `broken(rank, other)` is a mapping that
 /// fails. Returns each rank's result, and the number of mappings that are left when all ranks have
 /// returned.
@@ -32,7 +35,7 @@ fn connected(
     ranks: usize,
     change: impl Fn(usize, &mut Offer) + Sync,
     broken: impl Fn(usize, usize) -> bool + Sync,
-) -> (Vec<Result<Result<Vec<Option<u64>>, String>, Error>>, usize) {
+) -> (Vec<Connected>, usize) {
     struct Mapping<'a>(&'a AtomicUsize, u64);
     impl Drop for Mapping<'_> {
         fn drop(&mut self) {
