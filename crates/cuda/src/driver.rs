@@ -14,7 +14,8 @@ mod module;
 
 pub(crate) use context::Context;
 pub use context::{device_count, device_of, is_capturing};
-pub(crate) use memory::{Event, Memory, Stream, clear, wait};
+pub use memory::Exported;
+pub(crate) use memory::{Event, Mapping, Memory, Stream, allocation_id, clear, export, wait};
 pub(crate) use module::{Function, Module};
 
 /// Properties of a device. Sizes in bytes.

@@ -1,15 +1,16 @@
-//! Streams, events and memory of several GPUs, and swaps of matrix blocks between GPUs.
+//! Streams, events and memory of several GPUs, and swaps of matrix blocks between GPUs, of one process or of several.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::fmt;
 
-use crate::driver::{Event, Function, Memory, Stream};
+pub use crate::driver::Exported;
+use crate::driver::{self, Event, Function, Memory, Stream};
 use crate::error::{CudaError, LowerError};
 use crate::gpu::Gpu;
 use crate::launch::{CheckedLaunch, DeviceLimits};
-pub use crate::lower::Squares;
 use crate::lower::{self, TargetParams};
+pub use crate::lower::{PeerBlock, Squares};
 
 impl Gpu {
     /// Enables access from this GPU to the memory of `other`. Returns `false` if that is not supported; copies are then staged
@@ -20,6 +21,23 @@ impl Gpu {
     /// [`CudaError::Driver`].
     pub fn reach(&self, other: &Gpu) -> Result<bool, CudaError> {
         self.context().enable_peer_access(other.context())
+    }
+
+    /// Returns the allocation that contains `address`, for [`Mapping::open`] in another process of the host.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the address is not memory of this GPU, or its allocation cannot be exported, as those of memory pools
+    /// and of the driver's virtual memory functions (PyTorch's `expandable_segments`).
+    pub fn export(&self, address: u64) -> Result<Exported, CudaError> {
+        driver::export(self.context(), address)
+    }
+
+    /// Returns the driver's number of the allocation that contains `address`. A number is not used again.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the address is not memory of a GPU.
+    pub fn allocation_id(&self, address: u64) -> Result<u64, CudaError> {
+        driver::allocation_id(self.context(), address)
     }
 }
 
@@ -41,11 +59,32 @@ pub struct Buffer {
     gpu: Gpu,
 }
 
-/// Swap of two blocks of [squares](Squares), with each square transposed, in one pass and without workspace. The blocks can be in
-/// the memory of any GPUs that the executing GPU can access.
+/// Allocation of another process, mapped into this one until it is dropped.
+///
+/// The exporting process must not free the allocation before. A process cannot map its own allocations.
+#[derive(Debug)]
+pub struct Mapping(driver::Mapping);
+
+impl Mapping {
+    /// Maps the allocation with this [handle](Exported::handle) for `gpu`, with peer access if it is on another GPU.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: the allocation is of another host, container or MIG instance, or the GPUs have no peer access.
+    pub fn open(gpu: &Gpu, handle: [u8; 64]) -> Result<Self, CudaError> {
+        driver::Mapping::open(gpu.context(), handle).map(Mapping)
+    }
+
+    /// Returns the first address of the allocation in this process.
+    pub fn address(&self) -> u64 {
+        self.0.address()
+    }
+}
+
+/// Swap of two blocks, in one pass and without workspace. The blocks can be in the memory of any GPUs that the executing GPU can
+/// access.
 #[derive(Debug)]
 pub struct Swap {
-    squares: Squares,
+    block: PeerBlock,
     launches: [CheckedLaunch; 3],
     kernels: Vec<Function>,
 }
@@ -62,39 +101,54 @@ pub enum SwapHalf {
 }
 
 impl Swap {
-    /// Returns one launch per [`SwapHalf`], for blocks whose addresses are multiples of 16.
+    /// Returns one launch per [`SwapHalf`], for blocks whose addresses are multiples of `alignment`.
     ///
     /// # Errors
-    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes, or a square's row or the pitch is not a multiple of 16 bytes. The same
-    /// error is returned for several squares with rows shorter than 256 bytes, and for too many squares.
+    /// [`LowerError`]: elements are not of 4, 8 or 16 bytes; one of several squares has rows or a pitch that is not a multiple of
+    /// 16 bytes, or rows shorter than 256 bytes; a run is not of whole 4 bytes; or there are too many squares.
     pub fn lower(
-        squares: Squares,
+        block: PeerBlock,
         elem_bytes: usize,
+        alignment: usize,
         limits: &DeviceLimits,
     ) -> Result<[CheckedLaunch; 3], LowerError> {
-        lower::apart(squares, TargetParams { elem_bytes, alignment: 16, limits })
+        lower::apart(block, TargetParams { elem_bytes, alignment, limits })
     }
 
     /// Loads the launches of [`lower`](Self::lower) on a GPU.
     ///
     /// # Errors
     /// [`CudaError::Infeasible`]: `lower` failed. [`CudaError::Driver`].
-    pub fn new(gpu: &Gpu, squares: Squares, elem_bytes: usize) -> Result<Self, CudaError> {
-        let stage = || format!("squares of {}, elements of {elem_bytes} bytes", squares.side);
+    pub fn new(
+        gpu: &Gpu,
+        block: PeerBlock,
+        elem_bytes: usize,
+        alignment: usize,
+    ) -> Result<Self, CudaError> {
+        let stage = || format!("swap of {block:?}, elements of {elem_bytes} bytes");
         let infeasible = |why| CudaError::Infeasible { stage: stage(), why };
         let limits = gpu.device().limits();
-        let launches = Self::lower(squares, elem_bytes, limits).map_err(infeasible)?;
-        Ok(Swap { squares, kernels: gpu.kernels(&launches)?, launches })
+        let launches = Self::lower(block, elem_bytes, alignment, limits).map_err(infeasible)?;
+        Ok(Swap { block, kernels: gpu.kernels(&launches)?, launches })
+    }
+
+    /// Returns the block that is swapped with its mirror block.
+    pub fn block(&self) -> PeerBlock {
+        self.block
     }
 }
 
 impl fmt::Display for Swap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([rows, cols], side) = (self.squares.across, self.squares.side);
+        match self.block {
+            PeerBlock::Squares(Squares { sides: [rows, cols], across: [down, right], .. }) => {
+                write!(f, "{down} x {right} rectangles of {rows} x {cols}")?;
+            }
+            PeerBlock::Run(bytes) => write!(f, "runs of {bytes} bytes")?,
+        }
         let [CheckedLaunch(first), ..] = &self.launches;
         let blocks = self.launches.each_ref().map(|CheckedLaunch(launch)| launch.groups);
-        let (kernel, threads) = (first.kernel(), first.threads);
-        write!(f, "{rows} x {cols} squares of {side}: {kernel} {blocks:?} x {threads} threads")
+        write!(f, ": {} {blocks:?} x {} threads", first.kernel(), first.threads)
     }
 }
 
@@ -130,6 +184,18 @@ impl Mark {
     /// [`CudaError::Driver`].
     pub fn new(gpu: &Gpu) -> Result<Self, CudaError> {
         Event::new(gpu.context()).map(Mark)
+    }
+
+    /// Makes work that is queued on `stream` (`CUstream`) after this call wait for the last recording.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`].
+    ///
+    /// # Safety
+    /// `stream` is a stream of the mark's GPU, or null for its default stream.
+    pub unsafe fn hold(&self, stream: *mut c_void) -> Result<(), CudaError> {
+        // SAFETY: the caller vouches for the stream.
+        unsafe { self.0.hold(stream) }
     }
 }
 
@@ -214,7 +280,7 @@ impl Queue {
     /// [`CudaError::Driver`].
     ///
     /// # Safety
-    /// `swap` was created on the queue's GPU. That GPU can access both blocks; their addresses are multiples of 16, and they do
+    /// `swap` was created on the queue's GPU. That GPU can access both blocks; their addresses have its alignment, and they do
     /// not overlap, except for [`SwapHalf::Own`], where both are one block. Until this launch has ended, only the other half
     /// accesses the blocks, and `swap` is not dropped.
     pub unsafe fn swap(

@@ -6,7 +6,7 @@ use turntile_cuda::args::Args;
 use turntile_cuda::family::Family;
 use turntile_cuda::launch::{CheckedLaunch, DeviceLimits, WorkspacePart};
 use turntile_cuda::lower::{TargetParams, lower};
-use turntile_cuda::peers::{Squares, Swap};
+use turntile_cuda::peers::{PeerBlock, Squares, Swap};
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::BlockSync;
 use turntile_cuda::{GpuDevice, LowerError, Work};
@@ -68,7 +68,8 @@ fn launches_fit_the_device_code() {
     }
     for elem in [4, 8, 16] {
         let squares = squares(64, 128).next().unwrap();
-        Swap::lower(squares, elem, &DeviceLimits::H200).unwrap().iter().for_each(&mut meet);
+        let block = PeerBlock::Squares(squares);
+        Swap::lower(block, elem, 16, &DeviceLimits::H200).unwrap().iter().for_each(&mut meet);
     }
     // `leading.rs` has kernels for rows with a pitch.
     let elsewhere = [
@@ -106,46 +107,78 @@ fn launches_fit_the_device_code() {
 /// Returns the squares of parts with `m` rows before and `n` rows after, over three ranks.
 fn squares(m: usize, n: usize) -> impl Iterator<Item = Squares> {
     let sides = (1..=m.min(n)).rev().filter(move |side| m % side + n % side == 0);
-    sides.map(move |side| Squares { side, across: [m / side, n / side], pitch: 3 * n })
+    sides.map(move |side| Squares { sides: [side; 2], across: [m / side, n / side], pitch: 3 * n })
 }
 
 /// Launches 0 and 1 each swap half of the tile pairs of two mirrored blocks. Launch 2 swaps all pairs
 /// of a block that is its own mirror image.
 #[test]
-fn squares_apart() {
+fn blocks_apart() {
     for elem in [4, 8, 16] {
         let (tile, word) = (256 / elem, elem as u64);
         let blocks = [[64, 128], [384, 256], [204, 68], [65_536, 32_768]];
-        for squares in (1..400).map(|m| [m, m]).chain(blocks).flat_map(|[m, n]| squares(m, n)) {
-            let launches = Swap::lower(squares, elem, &DeviceLimits::H200);
-            let ([down, beside], side) = (squares.across, squares.side);
-            if side * elem % 16 != 0 || side < tile && down * beside > 1 {
-                assert_eq!(launches, Err(LowerError::NoKernel), "{squares:?}");
-                continue;
-            }
-            let (mut numbers, across) = (0, side.div_ceil(tile));
-            for (part, call) in launches.unwrap().into_iter().enumerate() {
-                let own = part == 2;
-                let Args::Apart(a) = call.params else { panic!("{call:?}") };
-                // A tile row has 256 bytes, shared memory has two pairs of tiles, and blocks
-                // process several tiles.
-                assert_eq!((a.pitch, a.side), (squares.pitch as u64 * word, side as u32));
-                let pairs = if own { across * (across + 1) / 2 } else { across * across };
-                let fields = [a.across, a.squares, a.pairs].map(|field| field as usize);
-                assert_eq!(fields, [across, beside, pairs]);
-                assert_eq!((call.threads, call.shared_bytes as usize), (256, 4 * 256 * tile));
-                let first = if own { 0 } else { numbers };
-                assert!(a.first == first && a.end >= a.first && call.groups <= 264);
-                numbers = a.end;
-                let all = down * beside * pairs;
-                let end = if part == 0 { all / 2 } else { all };
-                assert_eq!(numbers as usize, end, "{squares:?}");
+        let all = (1..400).map(|m| [m, m]).chain(blocks).flat_map(|[m, n]| squares(m, n));
+        let ragged = [[1, 1], [1, 1000], [301, 64], [67, 999]];
+        let one = |sides: [usize; 2]| Squares { sides, across: [1, 1], pitch: sides[0] + sides[1] };
+        for squares in all.chain(ragged.map(one)) {
+            let ([down, beside], [rows, cols]) = (squares.across, squares.sides);
+            let whole = [rows, cols, squares.pitch].iter().all(|words| words * elem % 16 == 0);
+            for alignment in [elem, 16] {
+                let block = PeerBlock::Squares(squares);
+                let launches = Swap::lower(block, elem, alignment, &DeviceLimits::H200);
+                let granule = if whole && alignment == 16 { 16 } else { elem };
+                if down * beside > 1 && (rows < tile || granule < 16) {
+                    assert_eq!(launches, Err(LowerError::NoKernel), "{squares:?}");
+                    continue;
+                }
+                let (mut numbers, across) = (0, cols.div_ceil(tile));
+                for (part, call) in launches.unwrap().into_iter().enumerate() {
+                    let own = part == 2;
+                    let Args::Apart(a) = call.params else { panic!("{call:?}") };
+                    // A tile row has 256 bytes, shared memory has two pairs of tiles, and blocks
+                    // process several tiles.
+                    assert_eq!([a.rows, a.cols], [rows as u32, cols as u32]);
+                    assert_eq!((a.pitch, a.word), (squares.pitch as u64 * word, elem as u32));
+                    assert_eq!(a.granule as usize, granule, "{squares:?}");
+                    let pairs =
+                        if own { across * (across + 1) / 2 } else { across * rows.div_ceil(tile) };
+                    let fields = [a.across, a.squares, a.pairs].map(|field| field as usize);
+                    assert_eq!(fields, [across, beside, pairs]);
+                    assert_eq!((call.threads, call.shared_bytes as usize), (256, 4 * 256 * tile));
+                    let first = if own { 0 } else { numbers };
+                    assert!(a.first == first && a.end >= a.first && call.groups <= 264);
+                    numbers = a.end;
+                    let all = down * beside * pairs;
+                    let end = if part == 0 { all / 2 } else { all };
+                    assert_eq!(numbers as usize, end, "{squares:?}");
+                }
             }
         }
     }
     for (side, elem) in [(64, 1), (64, 2), (64, 12), (64, 32), (1 << 22, 4)] {
         let squares = squares(side, side).next().unwrap();
-        assert!(Swap::lower(squares, elem, &DeviceLimits::H200).is_err(), "{side} {elem}");
+        let lowered = Swap::lower(PeerBlock::Squares(squares), elem, 16, &DeviceLimits::H200);
+        assert!(lowered.is_err(), "{side} {elem}");
+    }
+    for (bytes, alignment, granule) in [
+        (64, 16, 16),
+        (64, 4, 4),
+        (68, 16, 4),
+        (16 << 10, 16, 16),
+        (3 << 32, 16, 16),
+        (1 << 33, 8, 4),
+    ] {
+        let run = PeerBlock::Run(bytes);
+        let [first, second, _] = Swap::lower(run, 1, alignment, &DeviceLimits::H200).unwrap();
+        let [Args::Apart(a), Args::Apart(b)] = [first.params, second.params] else { panic!() };
+        assert_eq!((a.word, a.granule, a.pitch), (0, granule, granule.into()));
+        assert_eq!((a.rows as usize * granule as usize, a.cols), (bytes, 1));
+        let pieces = bytes.div_ceil(16 << 10) as u32;
+        assert_eq!([a.first, a.end, b.first, b.end], [0, pieces / 2, pieces / 2, pieces]);
+    }
+    for (bytes, alignment) in [(62, 16), (64, 2)] {
+        let run = PeerBlock::Run(bytes);
+        assert!(Swap::lower(run, 1, alignment, &DeviceLimits::H200).is_err(), "{bytes}");
     }
 }
 

@@ -82,8 +82,8 @@ fn small(gpus: &[Gpu]) -> Outcome<usize> {
     Ok(failures)
 }
 
-/// Checks squares and rectangles in equal parts over 2 to 5 ranks. Some sides are not a multiple of
-/// the kernel's tile.
+/// Checks squares and rectangles in equal parts, and squares in unequal parts, over 2 to 5 ranks.
+/// Some sides are not a multiple of the kernel's tile.
 fn squares(gpus: &[Gpu]) -> Outcome<usize> {
     let mut failures = 0;
     let equal = [4, 52, 64, 132, 260].map(|side| (side, side));
@@ -93,6 +93,9 @@ fn squares(gpus: &[Gpu]) -> Outcome<usize> {
         let [rows, cols] = [m, n].map(|part| Partition::balanced(ranks * part, ranks));
         for elem_bytes in [4, 8, 16] {
             let case = Case::matrix(rows.clone(), cols.clone(), elem_bytes);
+            failures += check(&case, ranks, 1 << 20, gpus)?;
+            let unequal = Partition::balanced(ranks * m + 1, ranks);
+            let case = Case::matrix(unequal.clone(), unequal, elem_bytes);
             failures += check(&case, ranks, 1 << 20, gpus)?;
         }
     }

@@ -40,6 +40,24 @@ pub trait Communicator {
     /// Returns an error if a rank is gone.
     fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError>;
 
+    /// Returns the bytes that all ranks passed as `own`, in rank order. All ranks pass the same
+    /// number of bytes. Collective.
+    ///
+    /// # Errors
+    /// Returns an error if a rank is gone.
+    fn all_gather_bytes(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
+        let mut all = vec![Vec::new(); self.size()];
+        for part in own.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            let words = self.all_gather(u64::from_le_bytes(word))?;
+            for (bytes, word) in all.iter_mut().zip(words) {
+                bytes.extend_from_slice(&word.to_le_bytes()[..part.len()]);
+            }
+        }
+        Ok(all)
+    }
+
     /// Runs `stage`, the local stages before or after the exchange, and returns when they have
     /// finished. They may use the threads of the calling thread's pool. A transport can override
     /// this method to provide others.

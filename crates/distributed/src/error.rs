@@ -87,6 +87,14 @@ pub enum Error {
         /// Bytes in the buffer.
         have: usize,
     },
+    /// A rank's buffer is not the one whose memory the other ranks map.
+    #[error("the buffer of rank {rank} at {address:#x} is not the one that was mapped")]
+    OtherBuffer {
+        /// The rank.
+        rank: usize,
+        /// Its address.
+        address: u64,
+    },
     /// Another rank failed before the exchange. That rank returns the reason.
     #[error("rank {rank} failed before the exchange; see the error of that rank")]
     PeerFailed {

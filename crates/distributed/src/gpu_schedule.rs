@@ -8,7 +8,8 @@
 //! in rotation. Once the partner's own message has been sent, the partner's local stream copies the
 //! bounce buffer over that message.
 
-use turntile_cuda::peers::SwapHalf;
+use turntile::gpu::{CudaError, Gpu};
+use turntile_cuda::peers::{PeerBlock, Swap, SwapHalf};
 
 use crate::block_exchange::BlockExchange;
 use crate::peer_squares::PeerSquares;
@@ -45,6 +46,9 @@ pub enum Location {
     Bounce { rank: usize, bounce: usize },
 }
 
+/// A block, and the alignment in bytes of itself and of its mirror block.
+pub type AlignedBlock = (PeerBlock, usize);
+
 /// An asynchronous operation on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuCommand {
@@ -60,12 +64,14 @@ pub enum GpuCommand {
         from: Location,
         bytes: usize,
     },
-    /// Launches one half of the swap of two blocks' square tiles, each transposed. For
-    /// [`SwapHalf::Own`], transposes the tiles of one block.
+    /// Launches one half of the swap of two blocks: of their tiles, each transposed, or of their
+    /// bytes. For [`SwapHalf::Own`], transposes the tiles of one block. `block` is the first block,
+    /// and the alignment of both in bytes, at most 16.
     Swap {
         on: StreamId,
         blocks: [Location; 2],
         launch: SwapHalf,
+        block: AlignedBlock,
     },
     /// Records the event at the current end of its stream.
     Record(EventId),
@@ -87,16 +93,13 @@ pub fn tile_swaps(
 ) -> Vec<GpuCommand> {
     let ranks = blocks.ranks();
     let mut builder = Builder { commands: Vec::new(), max_message: 0, bounce_uses: Vec::new() };
-    let block = |rank, other| Location::Data { rank, at: squares.begin(other) * elem_bytes };
+    let begin = |rank, other| (rank, squares.begin(other) * elem_bytes);
     for rank in 0..ranks {
-        let (on, blocks) = ((rank, StreamKind::Local), [block(rank, rank); 2]);
-        builder.push(GpuCommand::Swap { on, blocks, launch: SwapHalf::Own });
+        let (on, blocks) = ((rank, StreamKind::Local), [begin(rank, rank); 2]);
+        builder.swap_blocks(on, blocks, SwapHalf::Own, squares.block(rank, rank));
     }
     for (a, b) in (0..ranks).flat_map(|round| blocks.pairs(round)) {
-        for (rank, launch) in [(a, SwapHalf::First), (b, SwapHalf::Second)] {
-            let (on, blocks) = ((rank, StreamKind::Send), [block(a, b), block(b, a)]);
-            builder.push(GpuCommand::Swap { on, blocks, launch });
-        }
+        builder.swap_pair([begin(a, b), begin(b, a)], squares.block(a, b));
     }
     if squares.after().is_some() {
         for rank in 0..ranks {
@@ -107,6 +110,39 @@ pub fn tile_swaps(
         }
     }
     builder.commands
+}
+
+/// Returns the commands that swap the bytes that both blocks of each pair of ranks have. Each rank
+/// of a pair swaps half of them.
+pub fn byte_swaps(blocks: &BlockExchange) -> Vec<GpuCommand> {
+    let mut builder = Builder { commands: Vec::new(), max_message: 0, bounce_uses: Vec::new() };
+    for (a, b) in (0..blocks.ranks()).flat_map(|round| blocks.pairs(round)) {
+        let ends = [(a, blocks.offset_before(a, b)), (b, blocks.offset_before(b, a))];
+        let bytes = blocks.swapped_bytes(a, b);
+        builder.swap_pair(ends, (bytes > 0).then_some(PeerBlock::Run(bytes)));
+    }
+    builder.commands
+}
+
+/// Loads the swaps among `commands` of one rank, each once.
+pub fn load_swaps(
+    gpu: &Gpu,
+    rank: usize,
+    commands: &[GpuCommand],
+    elem_bytes: usize,
+) -> Result<Vec<(AlignedBlock, Swap)>, CudaError> {
+    let mut swaps: Vec<(AlignedBlock, Swap)> = Vec::new();
+    for command in commands {
+        match *command {
+            GpuCommand::Swap { on, block, .. }
+                if on.0 == rank && swaps.iter().all(|(other, _)| *other != block) =>
+            {
+                swaps.push((block, Swap::new(gpu, block.0, elem_bytes, block.1)?));
+            }
+            _ => {}
+        }
+    }
+    Ok(swaps)
 }
 
 /// Returns the commands that run the local stages of `ranks` ranks and exchange `blocks` in
@@ -140,6 +176,27 @@ struct Builder {
 impl Builder {
     fn push(&mut self, command: GpuCommand) {
         self.commands.push(command);
+    }
+
+    /// Queues a launch of the swap of two blocks, each a rank and the byte offset in its data.
+    fn swap_blocks(
+        &mut self,
+        on: StreamId,
+        blocks: [(usize, usize); 2],
+        launch: SwapHalf,
+        block: Option<PeerBlock>,
+    ) {
+        let Some(block) = block else { return };
+        let alignment = 1 << blocks.iter().fold(4, |power, (_, at)| power.min(at.trailing_zeros()));
+        let blocks = blocks.map(|(rank, at)| Location::Data { rank, at });
+        self.push(GpuCommand::Swap { on, blocks, launch, block: (block, alignment) });
+    }
+
+    /// Queues both halves of the swap of two ranks' blocks, one on each rank.
+    fn swap_pair(&mut self, blocks: [(usize, usize); 2], block: Option<PeerBlock>) {
+        for ((rank, _), launch) in blocks.into_iter().zip([SwapHalf::First, SwapHalf::Second]) {
+            self.swap_blocks((rank, StreamKind::Send), blocks, launch, block);
+        }
     }
 
     /// Makes all later commands of `stream` wait for all earlier commands of `other`.

@@ -10,14 +10,16 @@ use turntile_cuda::peers::{self, Buffer, Swap};
 use crate::block_exchange::BlockExchange;
 use crate::communicator::CommError;
 use crate::error::Error;
-use crate::gpu_schedule::{self, BOUNCE_BUFFERS, EVENTS, EventId, GpuCommand, Location, StreamId};
+use crate::gpu_schedule::{
+    self, AlignedBlock, BOUNCE_BUFFERS, EVENTS, EventId, GpuCommand, Location, StreamId,
+};
 use crate::local::{Alternatives, OnBytes, plan_stages};
 use crate::redistribution::{Redistribution, StageRequests};
 use crate::tile_choice::fastest_tiles;
 
 /// Default maximum message size in bytes, between GPUs. Transferring such a message takes longer
 /// than queueing it.
-const MESSAGE_BYTES: usize = 16 << 20;
+pub const MESSAGE_BYTES: usize = 16 << 20;
 
 /// Alignment in bytes that local stages require of a rank's data.
 const ALIGNMENT: u64 = 16;
@@ -51,8 +53,8 @@ struct GpuRank {
 /// Resources of one rank for the exchange with other ranks.
 #[derive(Debug)]
 struct RankExchange {
-    /// Kernels that swap square tiles. `None` if blocks are copied.
-    swap: Option<Swap>,
+    /// Kernels that swap tiles. Empty if blocks are copied.
+    swaps: Vec<(AlignedBlock, Swap)>,
     /// Bytes of one bounce buffer. 0 if tiles are swapped.
     bounce_bytes: usize,
     /// Ranks whose memory this rank reaches only through the host.
@@ -69,14 +71,15 @@ impl Redistribution {
     /// larger of 2% of the rank's part and 16 MiB. The [number of threads](Self::threads) has no
     /// effect.
     ///
-    /// Ranks swap square tiles of a matrix directly, in one pass and without message buffers, if
-    /// all of these hold:
+    /// Ranks swap tiles of a matrix directly, in one pass and without message buffers, if all of
+    /// these hold:
     ///
-    /// - The matrix is transposed, and its parts have equal sizes before and equal sizes after.
+    /// - The matrix is transposed. Its parts have equal sizes before and equal sizes after, or the
+    ///   same sizes before and after.
     /// - All GPUs have peer access to each other.
     /// - Elements have 4, 8 or 16 bytes.
-    /// - A tile side exists that divides all parts and is a multiple of 16 bytes. It is at least 256
-    ///   bytes, unless every block is one square.
+    /// - Unless rows and columns have the same parts, a tile side exists that divides all parts and
+    ///   is a multiple of 16 bytes, at least 256 bytes.
     /// - No [`schedule`](Self::schedule) was set.
     ///
     /// # Errors
@@ -97,30 +100,29 @@ impl Redistribution {
         let chips: Vec<_> = gpus.iter().map(Gpu::device).collect();
         let all_peers = through_host.iter().all(Vec::is_empty);
         let squares = if all_peers { fastest_tiles(self, &chips) } else { None };
-        let (mut ranks, mut exchanged) = (Vec::new(), None);
-        for (rank, (gpu, through_host)) in gpus.iter().zip(through_host).enumerate() {
-            let StageRequests { bytes, mut local, blocks } = self.stage_requests(rank)?;
-            if let Some(squares) = &squares {
-                local = [Vec::new(), self.stages_after_swap(squares)];
-            }
-            let swap = squares.map(|squares| Swap::new(gpu, squares.squares, self.itemsize()));
-            let plan = |stages: Vec<Alternatives>| plan_stages(&stages, |stage| stage.plan_on(gpu));
-            let [first, last] = local.map(plan);
-            let copied = blocks.as_ref().filter(|_| squares.is_none());
-            let bounce_bytes =
-                copied.map_or(0, |blocks| blocks.bounce_bytes_with_slides(rank, max_message));
-            let swap = swap.transpose().map_err(cuda)?;
-            let exchange = RankExchange { swap, bounce_bytes, through_host };
-            ranks.push(GpuRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
-            exchanged = blocks;
-        }
-        let commands = match (&exchanged, &squares) {
+        let blocks = if ranks == 0 { None } else { self.stage_requests(0)?.blocks };
+        let commands = match (&blocks, &squares) {
             (Some(blocks), Some(squares)) => {
                 gpu_schedule::tile_swaps(blocks, squares, self.itemsize())
             }
             (blocks, _) => gpu_schedule::copies(got, blocks.as_ref(), max_message),
         };
-        Ok(MultiGpu { ranks, blocks: exchanged, commands })
+        let mut ranks = Vec::new();
+        for (rank, (gpu, through_host)) in gpus.iter().zip(through_host).enumerate() {
+            let StageRequests { bytes, mut local, .. } = self.stage_requests(rank)?;
+            if let Some(squares) = &squares {
+                local = [Vec::new(), self.stages_after_swap(squares)];
+            }
+            let plan = |stages: Vec<Alternatives>| plan_stages(&stages, |stage| stage.plan_on(gpu));
+            let [first, last] = local.map(plan);
+            let copied = blocks.as_ref().filter(|_| squares.is_none());
+            let bounce_bytes =
+                copied.map_or(0, |blocks| blocks.bounce_bytes_with_slides(rank, max_message));
+            let swaps = gpu_schedule::load_swaps(gpu, rank, &commands, self.itemsize());
+            let exchange = RankExchange { swaps: swaps.map_err(cuda)?, bounce_bytes, through_host };
+            ranks.push(GpuRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
+        }
+        Ok(MultiGpu { ranks, blocks, commands })
     }
 }
 
@@ -307,12 +309,13 @@ impl MultiGpu {
                 // all conflicting accesses (both are tested in `gpu_schedule`).
                 unsafe { self.stream(on).copy(to, from, bytes)? };
             }
-            GpuCommand::Swap { on, blocks, launch } => {
+            GpuCommand::Swap { on, blocks, launch, block } => {
                 let blocks = blocks.map(|location| self.address(location, data).1);
-                if let Some(swap) = &self.ranks[on.0].exchange.swap {
-                    // SAFETY: the blocks are inside parts, which all GPUs reach, at multiples of 16
-                    // bytes. Exactly one launch moves each byte (tested in `gpu_schedule`), and
-                    // `run` waits for all launches.
+                let swaps = &self.ranks[on.0].exchange.swaps;
+                if let Some((_, swap)) = swaps.iter().find(|(loaded, _)| *loaded == block) {
+                    // SAFETY: the blocks are inside parts, which all GPUs reach, at multiples of
+                    // 16 bytes, and have the swap's alignment there. Exactly one launch moves each
+                    // byte (tested in `gpu_schedule`), and `run` waits for all launches.
                     unsafe { self.stream(on).swap(swap, launch, blocks)? };
                 }
             }
@@ -358,6 +361,13 @@ fn with_rank(command: &GpuCommand, error: &turntile::Error) -> (usize, String) {
     (rank, error.to_string())
 }
 
+/// Writes the swaps of a rank, separated by semicolons.
+pub fn write_swaps(swaps: &[(AlignedBlock, Swap)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    swaps.iter().enumerate().try_for_each(|(number, (_, swap))| {
+        write!(f, "{}{swap}", if number == 0 { "swaps of " } else { "; " })
+    })
+}
+
 #[cfg(all(test, feature = "cuda", target_os = "linux"))]
 mod tests;
 
@@ -371,12 +381,12 @@ impl fmt::Display for MultiGpu {
                 .try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))?;
             if let Some(blocks) = &self.blocks {
                 let (sent, others) = (blocks.sent_bytes(rank), blocks.ranks() - 1);
-                let RankExchange { swap, bounce_bytes, through_host } = &state.exchange;
+                let RankExchange { swaps, bounce_bytes, through_host } = &state.exchange;
                 write!(f, "\n  exchange: {sent} bytes to {others} others, ")?;
-                match swap {
-                    Some(swap) => write!(f, "tiles swapped in {swap}")?,
-                    None => write!(f, "{bounce_bytes} at a time")?,
+                if swaps.is_empty() {
+                    write!(f, "{bounce_bytes} at a time")?;
                 }
+                write_swaps(swaps, f)?;
                 if !through_host.is_empty() {
                     write!(f, ", through the host to ranks {through_host:?}")?;
                 }

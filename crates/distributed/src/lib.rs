@@ -32,13 +32,18 @@
 //! [`docs/how-to/several-memories.md`](https://github.com/turntile/turntile/blob/main/docs/how-to/several-memories.md).
 
 mod block_exchange;
+#[cfg(all(test, feature = "cuda", target_os = "linux"))]
+#[path = "../../cuda/tests/children.rs"]
+mod children;
 mod communicator;
 mod error;
 mod gpu_schedule;
 mod gpus;
 mod local;
+mod mapped;
 mod partition;
 mod peer_squares;
+mod processes;
 mod rank_plan;
 mod redistribution;
 pub mod thread_comm;
@@ -48,6 +53,7 @@ pub use block_exchange::Message;
 pub use communicator::{CommError, Communicator};
 pub use error::Error;
 pub use gpus::MultiGpu;
+pub use mapped::{Connection, MappedRank};
 pub use partition::Partition;
 pub use rank_plan::RankPlan;
 pub use redistribution::{Redistribution, Schedule, Stages};

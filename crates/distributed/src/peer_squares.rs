@@ -1,11 +1,13 @@
-//! Transposition of a matrix in equal parts over ranks: pairs of ranks swap square tiles, followed
-//! by one local pass.
+//! Transposition of a matrix over ranks by swaps of blocks, followed by at most one local pass.
 //!
-//! Each of `P` ranks has `m` rows of `P·n` elements before, and `n` rows of `P·m` after. Let `s`
-//! divide `m` and `n`, with `m = m'·s` and `n = n'·s`. Block `j` of rank `i` is the data that it
-//! sends to rank `j`. It has `m'` by `n'` squares of `s` by `s` elements. With row `a'·s + a` and
-//! column `b'·s + b` of a block, rank `i` stores `[a'][a][j][b'][b]`. The result of rank `j` is
-//! `[b'][b][i][a'][a]`.
+//! Block `j` of rank `i` is the data that it sends to rank `j`. If rows and columns are partitioned
+//! at the same indices, block `j` of rank `i` swaps with block `i` of rank `j`, its mirror image.
+//! Both are transposed. Nothing is left to do.
+//!
+//! In equal parts, each of `P` ranks has `m` rows of `P·n` elements before, and `n` rows of `P·m`
+//! after. Let `s` divide `m` and `n`, with `m = m'·s` and `n = n'·s`. A block has `m'` by `n'`
+//! squares of `s` by `s` elements. With row `a'·s + a` and column `b'·s + b` of a block, rank `i`
+//! stores `[a'][a][j][b'][b]`. The result of rank `j` is `[b'][b][i][a'][a]`.
 //!
 //! 1. Square `(a', b')` of block `j` of rank `i` swaps with square `(a', b')` of block `i` of rank
 //!    `j`. Both are transposed. The squares of block `i` of rank `i` are transposed in place. Rank
@@ -13,46 +15,57 @@
 //! 2. Each rank permutes its runs of `s` elements: axes `a'` and `b'` are exchanged. This pass is
 //!    empty if `m = n = s`.
 
-use turntile_cuda::peers::Squares;
+use turntile_cuda::peers::{PeerBlock, Squares};
 use turntile_perm::AxisPermutation;
 use turntile_perm::divisors::divisors;
 
 use crate::partition::Partition;
 
-/// Square tiles of a matrix and of its transpose, both partitioned over the same ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Tiles of a matrix and of its transpose, both partitioned over the same ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerSquares {
-    ranks: usize,
-    /// Tiles of each block of a rank.
-    pub squares: Squares,
+    /// Parts of the columns.
+    cols: Partition,
+    /// Side of a square, and the numbers of squares of each block; `None` for blocks of one
+    /// rectangle.
+    pub squares: Option<Squares>,
 }
 
 impl PeerSquares {
-    /// Returns one tiling per tile side that divides all parts, largest side first. Returns no
-    /// tiling if parts are unequal or empty, or if the number of elements overflows `usize`.
+    /// Returns one tiling per tile side that divides all parts, largest side first; or the tiling in
+    /// whole blocks, if rows and columns have the same unequal parts. Returns no tiling of other or
+    /// empty parts, or if the number of elements overflows `usize`.
     pub fn all(rows: &Partition, cols: &Partition) -> impl Iterator<Item = Self> + use<> {
-        let ranks = rows.ranks();
+        let (ranks, cols) = (rows.ranks(), cols.clone());
+        let counted = rows.extent().checked_mul(cols.extent()).is_some_and(|all| all > 0);
         let equal = ranks == cols.ranks() && rows.are_equal() && cols.are_equal();
-        let [m, n] = if equal && ranks > 0 { [rows.len(0), cols.len(0)] } else { [0, 0] };
-        let counted = m.checked_mul(n).and_then(|area| area.checked_mul(ranks));
-        let sides = divisors(if counted.is_some_and(|all| all > 0) { m as u64 } else { 0 });
-        let sides = sides.into_iter().rev().map(|side| side as usize);
-        sides.filter(move |side| n.is_multiple_of(*side)).map(move |side| {
-            let across = [m / side, n / side];
-            PeerSquares { ranks, squares: Squares { side, across, pitch: ranks * n } }
-        })
+        let [m, n] = if equal && counted { [rows.len(0), cols.len(0)] } else { [0, 0] };
+        let ragged = (counted && !equal && *rows == cols).then_some(None);
+        let sides = divisors(m as u64).into_iter().rev().map(|side| side as usize);
+        let squares = sides.filter(move |side| n.is_multiple_of(*side)).map(move |side| {
+            Some(Squares { sides: [side; 2], across: [m / side, n / side], pitch: ranks * n })
+        });
+        squares.chain(ragged).map(move |squares| PeerSquares { cols: cols.clone(), squares })
+    }
+
+    /// Returns block `j` of rank `i`, or `None` if it is empty.
+    pub fn block(&self, i: usize, j: usize) -> Option<PeerBlock> {
+        let sides = [i, j].map(|rank| self.cols.len(rank));
+        let one = || Squares { sides, across: [1, 1], pitch: self.cols.extent() };
+        let squares = self.squares.unwrap_or_else(one);
+        (!sides.contains(&0)).then_some(PeerBlock::Squares(squares))
     }
 
     /// Returns the first column of the block for rank `rank`.
     pub fn begin(&self, rank: usize) -> usize {
-        rank * self.squares.across[1] * self.squares.side
+        self.cols.begin(rank)
     }
 
     /// Returns the local permutation of each rank after the squares have been swapped, or `None` if
     /// a block is a single square.
     pub fn after(&self) -> Option<AxisPermutation> {
-        let Squares { side, across: [rows, cols], .. } = self.squares;
-        let shape = [rows, side * self.ranks, cols, side];
+        let Squares { sides: [side, _], across: [rows, cols], .. } = self.squares?;
+        let shape = [rows, side * self.cols.ranks(), cols, side];
         let moves = rows * cols > 1;
         moves.then(|| {
             AxisPermutation::new(&shape, &[2, 1, 0, 3])
@@ -67,8 +80,8 @@ mod tests {
 
     /// Checks the algorithm of the module documentation by a simulation, element by element.
     fn check(squares: &PeerSquares, [m, n]: [usize; 2]) {
-        let ranks = squares.ranks;
-        let Squares { side, across: [rows, cols], pitch } = squares.squares;
+        let ranks = squares.cols.ranks();
+        let Squares { sides: [side, _], across: [rows, cols], pitch } = squares.squares.unwrap();
         assert_eq!([rows * side, cols * side], [m, n]);
         let of_rank = |i: usize| (0..m * ranks * n).map(move |k| i * m * ranks * n + k);
         let mut data: Vec<Vec<usize>> = (0..ranks).map(|i| of_rank(i).collect()).collect();
@@ -102,16 +115,27 @@ mod tests {
 
     #[test]
     fn swaps_and_local_pass_transpose_small_matrices() {
+        let side = |squares: &PeerSquares| squares.squares.unwrap().sides[0];
         for (ranks, m, n) in (1..=4)
             .flat_map(|ranks| (1..=12).flat_map(move |m| (1..=12).map(move |n| (ranks, m, n))))
         {
             let [rows, cols] = [m, n].map(|part| Partition::balanced(ranks * part, ranks));
             let all: Vec<PeerSquares> = PeerSquares::all(&rows, &cols).collect();
-            assert!(all.windows(2).all(|pair| pair[0].squares.side > pair[1].squares.side));
+            assert!(all.windows(2).all(|pair| side(&pair[0]) > side(&pair[1])));
             let dividing = (1..=12).filter(|side| m % side + n % side == 0);
             assert_eq!(all.len(), dividing.count());
             all.iter().for_each(|squares| check(squares, [m, n]));
         }
+    }
+
+    #[test]
+    fn unequal_parts_have_one_rectangle_per_block_if_both_are_the_same() {
+        let parts = Partition::new(&[3, 0, 2]).unwrap();
+        let [squares] = PeerSquares::all(&parts, &parts).collect::<Vec<_>>().try_into().unwrap();
+        let block = |sides| Some(PeerBlock::Squares(Squares { sides, across: [1, 1], pitch: 5 }));
+        assert_eq!([squares.block(0, 2), squares.block(2, 0)], [block([3, 2]), block([2, 3])]);
+        assert_eq!((squares.block(0, 0), squares.block(0, 1)), (block([3, 3]), None));
+        assert_eq!((squares.begin(2), squares.after()), (3, None));
     }
 
     #[test]

@@ -192,7 +192,7 @@ pub(crate) fn agree<W>(
 
 /// Returns the numbers that all ranks passed as `own`, in rank order. Checks that the communicator
 /// returns one per rank.
-fn gather(comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
+pub(crate) fn gather(comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
     let (rank, ranks) = (comm.rank(), comm.size());
     let all = comm.all_gather(own).map_err(Error::Unreachable)?;
     if all.len() == ranks {
@@ -203,7 +203,7 @@ fn gather(comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
 }
 
 /// Returns the FNV-1a hash of 64-bit words, the same on every machine.
-fn hash(words: &[usize]) -> u64 {
+pub(crate) fn hash(words: &[usize]) -> u64 {
     let bytes = words.iter().flat_map(|&word| (word as u64).to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -256,8 +256,8 @@ impl Redistribution {
         Ok(StageRequests { bytes, local, blocks })
     }
 
-    /// Returns the square tilings in which ranks can swap blocks. Returns no tiling unless a matrix
-    /// in equal parts is transposed and no schedule was set.
+    /// Returns the tilings in which ranks can swap blocks. Returns no tiling unless a matrix in equal
+    /// parts, or in the same parts before and after, is transposed and no schedule was set.
     pub(crate) fn squares(&self) -> impl Iterator<Item = PeerSquares> + use<> {
         let ((before, rows), (after, cols)) = (&self.before, &self.after);
         let is_matrix = self.axes == [1, 0] && [*before, *after] == [0, 0];
@@ -274,10 +274,11 @@ impl Redistribution {
         after.map(axes).iter().map(|stage| self.alternatives(stage)).collect()
     }
 
-    /// Returns the stage that transposes every square of a rank in place. Used as a cost estimate
-    /// of the swap.
+    /// Returns the stage that transposes every square of a rank in place, as a cost estimate of the
+    /// swap; no stage for blocks that are not squares.
     pub(crate) fn tile_transposes(&self, squares: &PeerSquares) -> Vec<Alternatives> {
-        let Squares { side, across: [rows, _], pitch } = squares.squares;
+        let Some(squares) = squares.squares else { return Vec::new() };
+        let Squares { sides: [side, _], across: [rows, _], pitch } = squares;
         let shape = vec![rows, side, pitch / side, side];
         vec![self.alternatives(&LocalStage::Axes(shape, vec![0, 3, 2, 1]))]
     }
@@ -337,7 +338,7 @@ impl Redistribution {
     }
 
     /// Returns all numbers that must be equal on all ranks.
-    fn signature(&self) -> Vec<usize> {
+    pub(crate) fn signature(&self) -> Vec<usize> {
         let ((i, before), (q, after)) = (&self.before, &self.after);
         let max_message = self.message_bytes.unwrap_or(MESSAGE_BYTES);
         let schedule = self.schedule.map_or(0, |schedule| schedule as usize + 1);

@@ -3,7 +3,7 @@
 use turntile::Transpose;
 use turntile::plan::Planner;
 use turntile_cuda::GpuDevice;
-use turntile_cuda::peers::Swap;
+use turntile_cuda::peers::{PeerBlock, Swap};
 
 use crate::local::plan_stages;
 use crate::peer_squares::PeerSquares;
@@ -24,9 +24,15 @@ pub fn fastest_tiles(change: &Redistribution, chips: &[&GpuDevice]) -> Option<Pe
         let plans = plan_stages(&stages, plan).ok()?;
         Some(plans.iter().map(|(_, plan)| plan.seconds).sum::<f64>())
     };
+    let (elem_bytes, ranks) = (change.itemsize(), change.ranks());
     let is_supported = |squares: &PeerSquares| {
-        let elem_bytes = change.itemsize();
-        chips.iter().all(|chip| Swap::lower(squares.squares, elem_bytes, chip.limits()).is_ok())
+        let pairs = (0..ranks).flat_map(|i| (0..ranks).map(move |j| (i, j)));
+        let mut blocks = pairs.filter_map(|(i, j)| squares.block(i, j)).collect::<Vec<_>>();
+        blocks.dedup();
+        let lowers = |chip: &&GpuDevice, block: &PeerBlock| {
+            Swap::lower(*block, elem_bytes, 16, chip.limits()).is_ok()
+        };
+        blocks.iter().all(|block| chips.iter().all(|chip| lowers(chip, block)))
     };
     let candidates = change.squares().filter(is_supported).take(MAX_SIDES);
     let timed = candidates.filter_map(|squares| Some((seconds(&squares)?, squares)));

@@ -5,7 +5,7 @@ use std::os::raw::c_char;
 
 use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyMemoryView;
+use pyo3::types::{PyBytes, PyMemoryView};
 use pyo3::{create_exception, ffi};
 use turntile::ErrorKind;
 use turntile_distributed::{CommError, Communicator, Error, Partition, Redistribution};
@@ -27,8 +27,8 @@ create_exception!(
     "The transport failed during the run: the data are incomplete."
 );
 
-/// Communicator over a Python object with `rank`, `ranks`, `exchange(partner, send, receive)` and
-/// `gather(number)`.
+/// Communicator over a Python object with `rank`, `ranks`, `exchange(partner, send, receive)`,
+/// `gather(number)` and, for GPUs, `gather_bytes(bytes)`.
 pub struct Ranks {
     object: Py<PyAny>,
     pub rank: usize,
@@ -45,7 +45,8 @@ impl Ranks {
         Ok(Ranks { object: object.unbind(), rank, ranks, raised: None })
     }
 
-    fn call<T>(
+    /// Calls the object. Keeps the exception that it raises.
+    pub fn call<T>(
         &mut self,
         partner: usize,
         call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
@@ -91,16 +92,27 @@ impl Communicator for Ranks {
 
     fn all_gather(&mut self, own: u64) -> Result<Vec<u64>, CommError> {
         let (rank, ranks) = (self.rank, self.ranks);
+        self.call(rank, |object| listed(object.call_method1("gather", (own,))?, ranks))
+    }
+
+    fn all_gather_bytes(&mut self, own: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
+        let (rank, ranks) = (self.rank, self.ranks);
         self.call(rank, |object| {
-            let all = object.call_method1("gather", (own,))?;
-            let all: Vec<u64> =
-                all.try_iter()?.map(|one| one?.extract()).collect::<PyResult<_>>()?;
-            if all.len() == ranks {
-                Ok(all)
-            } else {
-                value(format!("gather() returned {} numbers for {ranks} ranks", all.len()))
-            }
+            let own = PyBytes::new(object.py(), own);
+            listed(object.call_method1("gather_bytes", (own,))?, ranks)
         })
+    }
+}
+
+/// Returns an iterable of one value per rank as a list.
+fn listed<T>(all: Bound<'_, PyAny>, ranks: usize) -> PyResult<Vec<T>>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let all: Vec<T> = all.try_iter()?.map(|one| one?.extract()).collect::<PyResult<_>>()?;
+    match all.len() == ranks {
+        true => Ok(all),
+        false => value(format!("gather() returned {} numbers for {ranks} ranks", all.len())),
     }
 }
 

@@ -1,16 +1,19 @@
-//! Sharded arrays on GPUs: local stages run here, a Python object sends the messages.
+//! Sharded arrays on GPUs: local stages and swaps with mapped memory run here, a Python object sends
+//! messages.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use turntile::Error as LocalError;
 use turntile::error::RunError;
 use turntile::gpu::GpuTransposer;
-use turntile_distributed::Message;
+use turntile_distributed::{CommError, Connection, Error, MappedRank, Message};
 
 use crate::distributed::{Asked, LostError, Ranks, asked, exception};
+use crate::errors::value;
 use crate::gpu::{gpu, handle};
 use crate::memory::Span;
 
@@ -55,7 +58,7 @@ pub fn redistribute_on_gpu(
     };
     let agreed = py.detach(|| change.agree(&mut ranks, [need, nbytes], begin));
     let (stages, workspace) =
-        agreed.map_err(|error| exception(py, error, ranks.raised.or(refused)))?;
+        agreed.map_err(|error| exception(py, error, ranks.raised.take().or(refused)))?;
 
     let run = |stages: &[(Range<usize>, GpuTransposer)]| {
         stages.iter().try_for_each(|(range, stage)| {
@@ -67,9 +70,22 @@ pub fn redistribute_on_gpu(
     };
     let lost = |text: String| LostError::new_err(format!("the data are incomplete: {text}"));
     py.detach(|| run(&stages.local[0])).map_err(|error| lost(error.to_string()))?;
-    for transfer in stages.transfers() {
-        let object = object.bind(py);
-        let done = match transfer {
+    let moved =
+        py.detach(|| stages.transfers().try_for_each(|message| transfer(&mut ranks, &message)));
+    moved.map_err(|error| exception(py, Error::Lost(error), ranks.raised))?;
+    py.detach(|| run(&stages.local[1])).map_err(|error| lost(error.to_string()))
+}
+
+/// Lets the object move the bytes of one message.
+fn transfer(ranks: &mut Ranks, message: &Message) -> Result<(), CommError> {
+    let partner = match message {
+        Message::Slide { .. } => ranks.rank,
+        Message::Swap { partner, .. }
+        | Message::Send { partner, .. }
+        | Message::Receive { partner, .. } => *partner,
+    };
+    ranks.call(partner, |object| {
+        match message {
             Message::Swap { partner, at } => {
                 object.call_method1("swap", (partner, at.start, at.end))
             }
@@ -80,15 +96,95 @@ pub fn redistribute_on_gpu(
                 object.call_method1("receive", (partner, at.start, at.end))
             }
             Message::Slide { from, to, bytes } => object.call_method1("slide", (from, to, bytes)),
-        };
-        done.map_err(|raised| {
-            if !raised.is_instance_of::<PyException>(py) {
-                return raised;
-            }
-            let error = lost(raised.to_string());
-            error.set_cause(py, Some(raised));
-            error
-        })?;
+        }
+        .map(|_| ())
+    })
+}
+
+/// A rank whose GPU maps the memory of all other ranks, until it is closed.
+#[pyclass(frozen, module = "turntile._core")]
+pub struct Mapped(Mutex<Option<MappedRank>>);
+
+/// Maps the memory of all ranks, or returns the reason why they exchange messages. All ranks call
+/// it. The object is as for `redistribute_on_gpu`; its gathers wait for the work queued before.
+#[pyfunction]
+#[pyo3(signature = (exchange, what, device, address, nbytes, cap, message, /))]
+pub fn connect_on_gpu<'py>(
+    exchange: Bound<'py, PyAny>,
+    what: Asked,
+    device: usize,
+    address: usize,
+    nbytes: usize,
+    cap: Option<usize>,
+    message: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, object) = (exchange.py(), exchange.clone().unbind());
+    let change = asked(what, cap, message)?;
+    let mut ranks = Ranks::new(exchange)?;
+    Span::new(address, nbytes)?;
+    let mut refused = None;
+    let begin = |workspace: usize, bounce: usize| {
+        let begun = Python::attach(|py| object.call_method1(py, "begin", (workspace, bounce)));
+        begun.map(|_| ()).map_err(|error| {
+            refused = Some(error);
+            LocalError::from(RunError::OutOfMemory { bytes: workspace + bounce })
+        })
+    };
+    let connected =
+        py.detach(|| change.connect(&mut ranks, || gpu(device), (address as u64, nbytes), begin));
+    match connected.map_err(|error| exception(py, error, ranks.raised.or(refused)))? {
+        Connection::Mapped(rank) => Ok(Bound::new(py, Mapped(Mutex::new(Some(*rank))))?.into_any()),
+        Connection::Messages(why) => Ok(why.into_pyobject(py)?.into_any()),
     }
-    py.detach(|| run(&stages.local[1])).map_err(|error| lost(error.to_string()))
+}
+
+#[pymethods]
+impl Mapped {
+    /// Queues a run on the stream. All ranks call it. Buffer and workspace are addresses and bytes.
+    /// If the ranks have not just `agreed`, they compare the buffers first.
+    #[pyo3(signature = (exchange, buffer, stream, workspace, agreed, /))]
+    fn run(
+        &self,
+        exchange: Bound<'_, PyAny>,
+        buffer: (usize, usize),
+        stream: usize,
+        workspace: (usize, usize),
+        agreed: bool,
+    ) -> PyResult<()> {
+        let (py, mut ranks) = (exchange.py(), Ranks::new(exchange)?);
+        let (buffer, beside) = ((buffer.0 as u64, buffer.1), Span::new(workspace.0, workspace.1)?);
+        let beside = (beside.address() as u64, beside.bytes());
+        let done = py.detach(|| {
+            let mapped = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let stream = handle(stream);
+            // SAFETY: buffer, workspace and stream belong to this device and its primary context,
+            // as PyTorch reported. The package keeps the buffer alive until all ranks have closed
+            // their mappings, and PyTorch does not reuse freed memory before the stream is done.
+            mapped.as_ref().map(|mapped| unsafe {
+                match agreed {
+                    true => mapped.run_confirmed(&mut ranks, stream, beside, transfer),
+                    false => mapped.run(&mut ranks, buffer, stream, beside, transfer),
+                }
+            })
+        });
+        let done = done.ok_or_else(|| PyValueError::new_err("the mappings are closed"))?;
+        done.map_err(|error| exception(py, error, ranks.raised))
+    }
+
+    /// Unmaps the memory of other ranks and waits until all ranks have done so.
+    fn close(&self, exchange: Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, mut ranks) = (exchange.py(), Ranks::new(exchange)?);
+        let closed = py.detach(|| {
+            let mapped = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            mapped.map_or(Ok(()), |mapped| mapped.close(&mut ranks))
+        });
+        closed.map_err(|error| exception(py, error, ranks.raised))
+    }
+
+    fn __str__(&self) -> PyResult<String> {
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(mapped) => Ok(mapped.to_string()),
+            None => value("the mappings are closed"),
+        }
+    }
 }

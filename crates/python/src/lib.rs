@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::distributed::{LostError, RefusedError, redistribute};
     #[pymodule_export]
-    use crate::distributed_gpu::redistribute_on_gpu;
+    use crate::distributed_gpu::{Mapped, connect_on_gpu, redistribute_on_gpu};
     #[pymodule_export]
     use crate::dlpack::Dlpack;
     #[pymodule_export]

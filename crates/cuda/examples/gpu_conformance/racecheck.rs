@@ -8,13 +8,9 @@
 use turntile_cuda::Work;
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::SYNCHRONISED;
-<<<<<<< HEAD
 use turntile_perm::{
-    AlignedSlots, AxisPermutation, Elementary, LayoutChange, RecordSchema, RowSlide,
+    AlignedSlots, AxisPermutation, Elementary, FlippedAxes, LayoutChange, RecordSchema, RowSlide,
 };
-=======
-use turntile_perm::{AlignedSlots, AxisPermutation, Elementary, FlippedAxes, RowSlide};
->>>>>>> gpuflips
 use turntile_plan::{Direction, StageMap};
 
 use crate::cases::Suite;
@@ -26,11 +22,7 @@ const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
 /// Kernels, in addition to [`SYNCHRONISED`], whose threads wait for each other within a block or by
 /// flags.
-<<<<<<< HEAD
-const WITHIN: [&str; 32] = [
-=======
-const WITHIN: [&str; 34] = [
->>>>>>> gpuflips
+const WITHIN: [&str; 35] = [
     "barrier_block",
     "barrier_micro",
     "barrier_few",
@@ -143,13 +135,12 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
             all.extend([1, 2, 4, 8, 12, 16].map(|elem| (StageMap::Axes(axes), elem, way)));
         }
     }
-<<<<<<< HEAD
     let fields = RecordSchema::new(60, &[3, 1, 2]).expect("counted");
     for (from, to) in [(1, 20), (20, 1)] {
         let change = LayoutChange::new(fields.clone(), from, to);
         let way = Strategy::Pieces { piece: 64 };
         all.extend([1, 2, 4, 8, 16, 100].map(|elem| (change.clone().into(), elem, way)));
-=======
+    }
     // Flips of long and short runs, and quarter turns.
     for (extents, order, flipped) in [
         (&[3, 31, 700][..], &[0, 1, 2][..], &[true, false, false][..]),
@@ -162,7 +153,6 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         for way in [Strategy::Flip, Strategy::Turn] {
             all.extend(words.map(|elem| (axes.into(), elem, way)));
         }
->>>>>>> gpuflips
     }
     // Two shapes of many blocks, which take these tools the longest.
     for (extents, order) in

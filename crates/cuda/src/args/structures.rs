@@ -131,11 +131,11 @@ mirror! {
         u32: side, across, pairs, mid, group, pad;
         Factor: factor;
     }
-    /// Swaps of the squares of a block with those of its mirror block, which may be on another GPU.
+    /// Swaps of a block with its mirror block, which may be on another GPU: squares, a rectangle, or a run.
     ApartArgs, in "peer_squares.cu" {
         Address: block, mirror;
         u64: pitch;
-        u32: side, across, squares, pairs, first, end, word, pad;
+        u32: rows, cols, across, squares, pairs, first, end, word, granule, pad;
     }
     /// Rotations of cube tiles, three at a time.
     CubeArgs, in "cube.cuh" {

@@ -299,6 +299,10 @@ pub(crate) trait Handle: Copy {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allocation(pub u64);
 
+/// Mapping of another process's allocation, by its first address here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mapped(pub u64);
+
 macro_rules! handles {
     ($($handle:ty, $destroy:ident;)*) => {
         $(impl Handle for $handle {
@@ -318,6 +322,13 @@ impl Handle for Allocation {
     unsafe fn destroy(self, driver: &functions::Functions) {
         // SAFETY: the caller vouches for the memory.
         let _ = unsafe { driver.cuMemFree(self.0) };
+    }
+}
+
+impl Handle for Mapped {
+    unsafe fn destroy(self, driver: &functions::Functions) {
+        // SAFETY: the caller vouches for the mapping.
+        let _ = unsafe { driver.cuIpcCloseMemHandle(self.0) };
     }
 }
 

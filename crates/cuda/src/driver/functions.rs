@@ -49,6 +49,11 @@ macro_rules! handles {
 }
 handles! { CUcontext CUevent CUfunction CUmodule CUstream }
 
+/// `CUipcMemHandle`: the name of an allocation, valid in other processes of the host.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct CUipcMemHandle(pub [u8; 64]);
+
 /// `CUdevResource` for multiprocessors.
 #[repr(C)]
 pub(crate) struct CUdevResource {
@@ -181,9 +186,13 @@ functions! {
     cuFuncSetAttribute(function: CUfunction, attribute: c_int, value: c_int);
     cuGetErrorString(code: c_int, text: *mut *const c_char);
     cuInit(flags: c_uint);
+    cuIpcCloseMemHandle(address: CUdeviceptr);
+    cuIpcGetMemHandle(handle: *mut CUipcMemHandle, address: CUdeviceptr);
+    cuIpcOpenMemHandle(address: *mut CUdeviceptr, handle: CUipcMemHandle, flags: c_uint);
     cuLaunchKernelEx(config: *const CUlaunchConfig, function: CUfunction, parameters: *const *const c_void, extra: *mut *mut c_void);
     cuMemAlloc(address: *mut CUdeviceptr, bytes: usize);
     cuMemFree(address: CUdeviceptr);
+    cuMemGetAddressRange(start: *mut CUdeviceptr, bytes: *mut usize, address: CUdeviceptr);
     cuMemcpyDtoDAsync(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpyDtoHAsync(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
     cuMemcpyHtoDAsync(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);

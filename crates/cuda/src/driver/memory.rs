@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Context;
-use super::context::{Allocation, Owned};
-use super::functions::{self, CUevent, CUstream};
+use super::context::{Allocation, Mapped, Owned};
+use super::functions::{self, CUevent, CUipcMemHandle, CUstream};
 use super::library::driver;
 use crate::error::CudaError;
 
@@ -73,6 +73,62 @@ impl Memory {
             need,
             have,
         })
+    }
+}
+
+/// An allocation as other processes of the host can map it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The driver's name of the allocation.
+    pub handle: [u8; 64],
+    /// Bytes from the start of the allocation to the exported address.
+    pub offset: u64,
+    /// Bytes from the exported address to the end of the allocation.
+    pub bytes: usize,
+}
+
+/// Returns the allocation that contains `address`, for other processes.
+pub(crate) fn export(context: &Context, address: u64) -> Result<Exported, CudaError> {
+    let driver = driver()?;
+    let _current = context.enter()?;
+    let (mut start, mut bytes, mut handle) = (0, 0, CUipcMemHandle([0; 64]));
+    // SAFETY: all results are writable; the driver compares the addresses and does not read them.
+    unsafe {
+        driver.cuMemGetAddressRange(&mut start, &mut bytes, address)?;
+        driver.cuIpcGetMemHandle(&mut handle, start)?;
+    }
+    let offset = address - start;
+    Ok(Exported { handle: handle.0, offset, bytes: bytes - offset as usize })
+}
+
+/// Returns the driver's number of the allocation that contains `address`. The driver does not reuse numbers.
+pub(crate) fn allocation_id(context: &Context, address: u64) -> Result<u64, CudaError> {
+    /// `CU_POINTER_ATTRIBUTE_BUFFER_ID`, an `unsigned long long`.
+    const BUFFER_ID: i32 = 7;
+    let _current = context.enter()?;
+    let mut id = 0u64;
+    // SAFETY: `id` is writable; the driver compares the address and does not read it.
+    unsafe { driver()?.cuPointerGetAttribute((&raw mut id).cast(), BUFFER_ID, address) }?;
+    Ok(id)
+}
+
+/// An allocation of another process, mapped until this value is dropped.
+pub(crate) type Mapping = Owned<Mapped>;
+
+impl Mapping {
+    /// Maps the allocation, with peer access to its GPU.
+    pub fn open(context: &Arc<Context>, handle: [u8; 64]) -> Result<Self, CudaError> {
+        /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
+        const LAZY_PEER_ACCESS: u32 = 1;
+        let (_current, mut start) = (context.enter()?, 0);
+        let handle = CUipcMemHandle(handle);
+        // SAFETY: `start` is writable; the driver rejects a handle that names no allocation.
+        unsafe { driver()?.cuIpcOpenMemHandle(&mut start, handle, LAZY_PEER_ACCESS) }?;
+        Ok(Owned { handle: Mapped(start), context: context.clone() })
+    }
+
+    pub fn address(&self) -> u64 {
+        self.handle.0
     }
 }
 
@@ -189,6 +245,16 @@ impl Event {
         let _current = self.context.enter()?;
         // SAFETY: event and stream are alive; the driver rejects a stream of another context.
         Ok(unsafe { driver()?.cuEventRecord(self.handle, stream.handle) }?)
+    }
+
+    /// Makes work that is queued on `stream` after this call wait for the event.
+    ///
+    /// # Safety
+    /// `stream` is a stream of the event's context, or null for its default stream.
+    pub unsafe fn hold(&self, stream: *mut c_void) -> Result<(), CudaError> {
+        let _current = self.context.enter()?;
+        // SAFETY: the event is alive, and the caller vouches for the stream; 0 are the default flags.
+        Ok(unsafe { driver()?.cuStreamWaitEvent(CUstream(stream), self.handle, 0) }?)
     }
 
     /// Returns the time from this event to `later`. Both must have occurred.

@@ -63,8 +63,8 @@ pub(crate) use pad::slide_block;
 pub(crate) use pitched::cut_places;
 pub use scale::{ScalarKind, Scaling};
 pub(crate) use scale::{scale, scaled_square};
-pub use tiles::Squares;
 pub(crate) use tiles::{LINE, apart, cube_tiles};
+pub use tiles::{PeerBlock, Squares};
 pub(crate) use wide::grid_register_bytes;
 
 /// Returns the launches that execute the stage `shape` by `strategy`, in order. Most stages take one launch.

@@ -120,34 +120,55 @@ const APART_ROW: usize = 16;
 const APART_HELD: usize = 4;
 const APART_BLOCKS: usize = 2;
 
-/// Square tiles of a block of a matrix.
+/// Bytes of a piece of a run in `square_swap_apart`.
+const APART_PIECE: usize = 16 << 10;
+
+/// Square tiles of a block of a matrix, or one rectangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Squares {
-    /// Number of elements along a side of a square.
-    pub side: usize,
+    /// Numbers of elements along the sides of a square, equal unless the block is one rectangle.
+    pub sides: [usize; 2],
     /// Numbers of rows and columns of squares in the block.
     pub across: [usize; 2],
     /// Number of elements from the start of a row of the matrix to the next.
     pub pitch: usize,
 }
 
-/// Returns three launches. Two swap a block of squares of words with its mirror block, half of the tile pairs each; the third
-/// transposes a block that is its own mirror block.
+/// A block that is swapped with its mirror block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerBlock {
+    /// Squares, each transposed; the mirror block of a rectangle is its transpose.
+    Squares(Squares),
+    /// Bytes in order.
+    Run(usize),
+}
+
+/// Returns three launches. Two swap a block with its mirror block, half of the tile pairs each; the third transposes a block that
+/// is its own mirror block.
 ///
-/// Rows must be whole granules, and both blocks aligned to granules. Several squares must each be at least a tile.
-pub fn apart(squares: Squares, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> {
-    let ((word, unit), side) = (at.words(1), squares.side);
+/// Several squares must each be at least a tile, with rows of whole granules. `at.alignment` is that of both blocks.
+pub fn apart(block: PeerBlock, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> {
+    let (Squares { sides: [rows, cols], across: [down, beside], pitch }, word) = match block {
+        PeerBlock::Squares(squares) => (squares, at.words(1).0),
+        PeerBlock::Run(bytes) => {
+            let word = if widest_word(&[at.alignment, bytes]) < GRANULE { 4 } else { GRANULE };
+            (Squares { sides: [bytes / word, 1], across: [1, 1], pitch: 1 }, word)
+        }
+    };
+    let (is_run, several) = (matches!(block, PeerBlock::Run(_)), down * beside > 1);
     let bytes = |words: usize| words.checked_mul(word).ok_or(LowerError::NoKernel);
-    let (row, pitch) = (bytes(side)?, bytes(squares.pitch)?);
-    if unit != 1 || word < 4 || widest_word(&[at.alignment, row, pitch]) < GRANULE {
+    let lengths = [at.alignment, bytes(rows)?, bytes(cols)?, bytes(pitch)?];
+    let granule = if is_run || widest_word(&lengths) < GRANULE { word } else { GRANULE };
+    let whole = match block {
+        PeerBlock::Squares(_) => word >= 4 && word == at.elem_bytes,
+        PeerBlock::Run(bytes) => bytes.is_multiple_of(word) && at.alignment >= word,
+    };
+    let tile = if is_run { APART_PIECE / word } else { APART_ROW * GRANULE / word };
+    if !whole || several && (rows != cols || rows < tile || granule < GRANULE) {
         return Err(LowerError::NoKernel);
     }
-    let (tile, [down, beside]) = (APART_ROW * GRANULE / word, squares.across);
-    if side < tile && down * beside > 1 {
-        return Err(LowerError::NoKernel);
-    }
-    let across = side.div_ceil(tile);
-    let shared_bytes = APART_HELD * APART_ROW * GRANULE * tile;
+    let across = cols.div_ceil(tile);
+    let shared_bytes = APART_HELD * if is_run { APART_PIECE } else { APART_ROW * GRANULE * tile };
     let part = |pairs: usize, part: fn(usize) -> Range<usize>| {
         let all = (down * beside).checked_mul(pairs).ok_or(LowerError::NoKernel)?;
         // The kernel steps pair numbers by the grid size, beyond the last pair.
@@ -156,20 +177,22 @@ pub fn apart(squares: Squares, at: TargetParams) -> Lowered<[CheckedLaunch; 3]> 
         let blocks = (end - start).clamp(1, at.limits.units * APART_BLOCKS);
         let size = Size { blocks, threads: 256, shared_bytes };
         let params = ApartArgs {
-            pitch: pitch as u64,
-            side: field(side)?,
+            pitch: bytes(pitch)? as u64,
+            rows: field(rows)?,
+            cols: field(cols)?,
             across: field(across)?,
             squares: field(beside)?,
             pairs: field(pairs)?,
             first: field(start)?,
             end: field(end)?,
-            word: word as u32,
+            word: if is_run { 0 } else { word as u32 },
+            granule: granule as u32,
             ..zeroed()
         };
         Ok(at.launch((Family::PeerSquares, word, "square_swap_apart"), size)?.with(params))
     };
-    let [all, own] = [across.checked_mul(across), across.checked_mul(across + 1)];
-    let [all, own] = [all.ok_or(LowerError::NoKernel)?, own.ok_or(LowerError::NoKernel)? / 2];
+    let all = rows.div_ceil(tile).checked_mul(across).ok_or(LowerError::NoKernel)?;
+    let own = across.checked_mul(across + 1).ok_or(LowerError::NoKernel)? / 2;
     Ok([part(all, |all| 0..all / 2)?, part(all, |all| all / 2..all)?, part(own, |all| 0..all)?])
 }
 

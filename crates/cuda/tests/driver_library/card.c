@@ -16,7 +16,7 @@ enum { ALL_UNITS = 132, SHARED = 232448, DEFAULT_SHARED = 49152 };
 
 static int context, module, capturing, event;
 /* Per stream, the null stream first: 1 if work was queued since the last synchronisation. */
-static char queued[64];
+static char queued[256];
 #ifdef REFUSED
 static int launches;
 #endif
@@ -167,6 +167,34 @@ int cuMemFree(unsigned long address) {
     }
     return 0;
 }
+/* Allocations of the caller have 1 << 36 bytes and start at multiples of that. Those from 1 << 40 on cannot be exported.
+   A handle is an address. A mapping has the address of the allocation. */
+struct handle { unsigned long address, rest[7]; };
+static int mappings;
+int cuMemGetAddressRange(unsigned long *start, unsigned long *bytes, unsigned long address) {
+    *bytes = 1ul << 36;
+    *start = address & -*bytes;
+    return 0;
+}
+int cuIpcGetMemHandle(struct handle *handle, unsigned long address) {
+    handle->address = address;
+    return address >> 40 ? INVALID : 0;
+}
+int cuIpcOpenMemHandle(unsigned long *address, struct handle handle, unsigned flags) {
+    __atomic_fetch_add(&mappings, 1, __ATOMIC_SEQ_CST);
+    *address = handle.address;
+    return flags == 1 ? 0 : INVALID;
+}
+int cuIpcCloseMemHandle(unsigned long address) {
+    (void)address;
+    if (__atomic_fetch_sub(&mappings, 1, __ATOMIC_SEQ_CST) == 0) __builtin_trap();
+    return 0;
+}
+int cuPointerGetAttribute(unsigned long *value, int which, unsigned long address) {
+    if (which != 7) return INVALID;
+    *value = address >> 36;
+    return 0;
+}
 static unsigned long cleared[2];
 int cuMemsetD8Async(unsigned long address, unsigned char value, unsigned long bytes, void *stream) {
     if (value) return INVALID;
@@ -242,6 +270,8 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, unsigned lo
         ROW(cuMemsetD8Async), ROW(cuMemcpyDtoDAsync), ROW(cuMemcpyHtoDAsync), ROW(cuMemcpyDtoHAsync),
         ROW(cuStreamCreate), ROW(cuStreamDestroy), ROW(cuStreamSynchronize), ROW(cuStreamBeginCapture),
         ROW(cuStreamEndCapture), ROW(cuStreamWaitEvent), ROW(cuEventCreate), ROW(cuEventDestroy), ROW(cuEventRecord),
+        ROW(cuMemGetAddressRange), ROW(cuIpcGetMemHandle), ROW(cuIpcOpenMemHandle), ROW(cuIpcCloseMemHandle),
+        ROW(cuPointerGetAttribute),
     };
     *status = 0;
     for (unsigned row = 0; row < sizeof table / sizeof *table; row++) {

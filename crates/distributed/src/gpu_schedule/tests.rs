@@ -15,9 +15,10 @@ use turntile_cuda::launch::DeviceLimits;
 use turntile_cuda::peers::Swap;
 
 use super::*;
-use crate::local::plan_stages;
+use crate::block_exchange::Message;
+use crate::local::{Alternatives, plan_stages};
 use crate::tile_choice::fastest_tiles;
-use crate::{Partition, Redistribution, thread_comm};
+use crate::{Communicator, Partition, Redistribution, thread_comm};
 
 /// Number of commands of each stream that are known to have finished.
 type Done = HashMap<(usize, bool), usize>;
@@ -143,65 +144,96 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
     }
 }
 
-/// Simulates the commands of [`tile_swaps`] on all ranks' data, by the parameters of their
-/// launches. Checks that every byte moves exactly once. Then runs the remaining local stages.
-fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
-    let (ranks, elem) = (data.len(), change.itemsize());
-    let launches = Swap::lower(squares.squares, elem, &DeviceLimits::H200).unwrap();
+/// Simulates the local stages of a rank in the order of a plan for a GPU.
+fn simulate_stages(stages: &[Alternatives], part: &mut [u8]) {
     let planner = turntile::plan::Planner::new(GpuDevice::h200());
-    let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
-    let blocks = change.stage_requests(0).unwrap().blocks.unwrap();
-    let commands = tile_swaps(&blocks, squares, elem);
-    assert_eq!(unordered(&commands), None);
-    let mut swaps = 0;
-    for command in commands {
-        match command {
-            GpuCommand::Swap { on, blocks, launch } => {
-                let blocks = blocks.map(|location| match location {
-                    Location::Data { rank, at } => (rank, at),
-                    Location::Bounce { .. } => panic!("{command:?}"),
-                });
-                let Args::Apart(a) = launches[launch as usize].params else {
-                    panic!("{launches:?}")
-                };
-                let rank = blocks[usize::from(launch == SwapHalf::Second)].0;
-                let kind =
-                    if launch == SwapHalf::Own { StreamKind::Local } else { StreamKind::Send };
-                assert_eq!((on, blocks[0] == blocks[1]), ((rank, kind), launch == SwapHalf::Own));
-                simulate_swap(&a, elem, blocks, data, &mut moved);
-                swaps += 1;
-            }
-            GpuCommand::Local { rank, step: 1 } => {
-                assert!(moved.iter().flatten().all(|&moved| moved));
-                let plan = |stage: &Transpose| {
-                    turntile::Transposer::<InPlace>::new(planner.plan(&stage.problem()?)?, 1)
-                };
-                for (range, stage) in plan_stages(&change.stages_after_swap(squares), plan).unwrap()
-                {
-                    stage.run(&mut RawElements(&mut data[rank][range])).unwrap();
-                }
-            }
-            GpuCommand::Record(_) | GpuCommand::Wait { .. } => {}
-            _ => panic!("{command:?}"),
-        }
+    let plan = |stage: &Transpose| {
+        turntile::Transposer::<InPlace>::new(planner.plan(&stage.problem()?)?, 1)
+    };
+    for (range, stage) in plan_stages(stages, plan).unwrap() {
+        stage.run(&mut RawElements(&mut part[range])).unwrap();
     }
-    assert!(moved.iter().flatten().all(|&moved| moved));
-    assert_eq!(swaps, ranks * ranks);
+}
+
+/// Simulates the swaps on all ranks' data, by the parameters of their launches. Checks that no byte
+/// moves twice. Returns the bytes that have moved.
+fn simulate_swaps(commands: &[GpuCommand], elem: usize, data: &mut [Vec<u8>]) -> usize {
+    let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
+    assert_eq!(unordered(commands), None);
+    for command in commands {
+        let GpuCommand::Swap { on, blocks, launch, block: (block, alignment) } = *command else {
+            assert!(!matches!(command, GpuCommand::Copy { .. }), "{command:?}");
+            continue;
+        };
+        let blocks = blocks.map(|location| match location {
+            Location::Data { rank, at } => (rank, at),
+            Location::Bounce { .. } => panic!("{command:?}"),
+        });
+        assert!(blocks.iter().all(|(_, at)| at % alignment == 0), "{command:?}");
+        let launches = Swap::lower(block, elem, alignment, &DeviceLimits::H200).unwrap();
+        let Args::Apart(a) = launches[launch as usize].params else { panic!("{launches:?}") };
+        let rank = blocks[usize::from(launch == SwapHalf::Second)].0;
+        let kind = if launch == SwapHalf::Own { StreamKind::Local } else { StreamKind::Send };
+        assert_eq!((on, blocks[0] == blocks[1]), ((rank, kind), launch == SwapHalf::Own));
+        simulate_swap(&a, blocks, data, &mut moved);
+    }
+    moved.iter().flatten().filter(|&&moved| moved).count()
+}
+
+/// Simulates [`tile_swaps`] and the remaining local stages. Checks that every byte moves.
+fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
+    let blocks = change.stage_requests(0).unwrap().blocks.unwrap();
+    let commands = tile_swaps(&blocks, squares, change.itemsize());
+    let all: usize = data.iter().map(Vec::len).sum();
+    assert_eq!(simulate_swaps(&commands, change.itemsize(), data), all);
+    for part in data {
+        simulate_stages(&change.stages_after_swap(squares), part);
+    }
+}
+
+/// Simulates [`byte_swaps`] between the local stages, followed by the messages that remain.
+fn simulate_byte_swaps(change: &Redistribution, chunk: usize, data: &mut [Vec<u8>]) {
+    let stages: Vec<_> = (0..data.len()).map(|r| change.stage_requests(r).unwrap()).collect();
+    let blocks = stages[0].blocks.as_ref().unwrap();
+    for (part, stages) in data.iter_mut().zip(&stages) {
+        simulate_stages(&stages.local[0], part);
+    }
+    simulate_swaps(&byte_swaps(blocks), change.itemsize(), data);
+    let sent = std::sync::Mutex::new(data.iter_mut().map(Some).collect::<Vec<_>>());
+    thread_comm::run(stages.len(), |mut comm| {
+        let rank = Communicator::rank(&comm);
+        let part = sent.lock().unwrap()[rank].take().unwrap();
+        for message in blocks.messages(rank, chunk) {
+            match message {
+                Message::Swap { .. } => Ok(()),
+                Message::Slide { from, to, bytes } => {
+                    part.copy_within(from..from + bytes, to);
+                    Ok(())
+                }
+                Message::Send { partner, at } => comm.exchange(partner, &part[at], &mut []),
+                Message::Receive { partner, at } => comm.exchange(partner, &[], &mut part[at]),
+            }
+            .unwrap();
+        }
+        simulate_stages(&stages[rank].local[1], part);
+    });
 }
 
 /// Simulates the kernel `square_swap_apart` on the host. The order of tile pairs in a block may
 /// differ from the kernel's.
 fn simulate_swap(
     a: &ApartArgs,
-    elem: usize,
     [block, mirror]: [(usize, usize); 2],
     data: &mut [Vec<u8>],
     moved: &mut [Vec<bool>],
 ) {
-    let (own, tile, side, pitch) = (block == mirror, 256 / elem, a.side as usize, a.pitch as usize);
+    let is_run = a.word == 0;
+    let word = if is_run { a.granule } else { a.word } as usize;
+    let tile = if is_run { (16 << 10) / word } else { 256 / word };
+    let (own, pitch) = (block == mirror, a.pitch as usize);
+    let [rows, cols, across] = [a.rows, a.cols, a.across].map(|count| count as usize);
     let pairs: Vec<(usize, usize)> = {
-        let across = a.across as usize;
-        let all = (0..across).flat_map(|i| (0..across).map(move |j| (i, j)));
+        let all = (0..rows.div_ceil(tile)).flat_map(|i| (0..across).map(move |j| (i, j)));
         all.filter(|(i, j)| !own || i <= j).collect()
     };
     assert_eq!(pairs.len(), a.pairs as usize);
@@ -209,15 +241,16 @@ fn simulate_swap(
         let (square, (i, j)) = (n / pairs.len(), pairs[n % pairs.len()]);
         let [square_row, square_col] = [square / a.squares as usize, square % a.squares as usize];
         let at =
-            |r: usize, c: usize| (square_row * side + r) * pitch + (square_col * side + c) * elem;
-        let tile = |k: usize| k * tile..side.min((k + 1) * tile);
-        for (r, c) in tile(i).flat_map(|r| tile(j).map(move |c| (r, c))) {
+            |r: usize, c: usize| (square_row * rows + r) * pitch + (square_col * cols + c) * word;
+        let tile = |k: usize, end: usize| k * tile..end.min((k + 1) * tile);
+        for (r, c) in tile(i, rows).flat_map(|r| tile(j, cols).map(move |c| (r, c))) {
             if own && i == j && r > c {
                 continue;
             }
-            let [(x, upper), (y, lower)] = [(block, at(r, c)), (mirror, at(c, r))]
-                .map(|((rank, begin), at)| (rank, begin + at));
-            for byte in 0..elem {
+            let image = if is_run { at(r, c) } else { at(c, r) };
+            let [(x, upper), (y, lower)] =
+                [(block, at(r, c)), (mirror, image)].map(|((rank, begin), at)| (rank, begin + at));
+            for byte in 0..word {
                 let [here, there] = [upper + byte, lower + byte];
                 assert!(!std::mem::replace(&mut moved[x][here], true));
                 assert!((x, here) == (y, there) || !std::mem::replace(&mut moved[y][there], true));
@@ -228,6 +261,13 @@ fn simulate_swap(
     }
 }
 
+/// Implementation of the exchange; copies by the last alternative of each stage, or by the first.
+enum Variant {
+    Copies(bool),
+    Bytes,
+    Tiles(PeerSquares),
+}
+
 fn check(change: &Redistribution, ranks: usize, chunk: usize) {
     let planned: Vec<_> = (0..ranks).map(|rank| change.plan(rank).unwrap()).collect();
     let byte = |rank: usize, at: usize| (at * 31 + rank * 7 + at / 251) as u8;
@@ -235,21 +275,34 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
         .map(|rank| (0..planned[rank].capacity()).map(|at| byte(rank, at)).collect())
         .collect();
     let want = thread_comm::run(ranks, |mut rank| {
-        let r = crate::Communicator::rank(&rank);
+        let r = Communicator::rank(&rank);
         let mut data = data[r].clone();
         planned[r].run(&mut rank, &mut data).unwrap();
         data.truncate(planned[r].len_after());
         data
     });
-    let lowers = |squares: &PeerSquares| {
-        Swap::lower(squares.squares, change.itemsize(), &DeviceLimits::H200).is_ok()
+    let elem = change.itemsize();
+    let lowers = |commands: &[GpuCommand]| {
+        commands.iter().all(|command| match *command {
+            GpuCommand::Swap { block: (block, alignment), .. } => {
+                Swap::lower(block, elem, alignment, &DeviceLimits::H200).is_ok()
+            }
+            _ => true,
+        })
     };
-    let squares = change.squares().filter(lowers).map(Ok);
-    for variant in [false, true].into_iter().map(Err).chain(squares) {
+    let blocks = change.stage_requests(0).unwrap().blocks;
+    let swaps = blocks.as_ref().is_some_and(|blocks| lowers(&byte_swaps(blocks)));
+    let tiles = |squares: &PeerSquares| {
+        blocks.as_ref().is_some_and(|blocks| lowers(&tile_swaps(blocks, squares, elem)))
+    };
+    let variants = [Variant::Copies(false), Variant::Copies(true)].into_iter();
+    let variants = variants.chain(swaps.then_some(Variant::Bytes));
+    for variant in variants.chain(change.squares().filter(tiles).map(Variant::Tiles)) {
         let mut data = data.clone();
         match variant {
-            Err(last) => simulate_copies(change, chunk, last, &mut data),
-            Ok(squares) => simulate_tile_swaps(change, &squares, &mut data),
+            Variant::Copies(last) => simulate_copies(change, chunk, last, &mut data),
+            Variant::Bytes => simulate_byte_swaps(change, chunk, &mut data),
+            Variant::Tiles(squares) => simulate_tile_swaps(change, &squares, &mut data),
         }
         for (r, want) in want.iter().enumerate() {
             assert!(data[r][..want.len()] == want[..], "rank {r} of {change:?}");
@@ -279,11 +332,26 @@ fn tiles_have_the_side_of_a_part_when_parts_are_square() {
         for elem in [4, 8, 16] {
             let change = Redistribution::transpose(parts.clone(), parts.clone(), elem).threads(1);
             assert_eq!(
-                fastest_tiles(&change, &[&GpuDevice::h200()]).map(|squares| squares.squares.side),
+                fastest_tiles(&change, &[&GpuDevice::h200()])
+                    .map(|squares| squares.squares.unwrap().sides[0]),
                 Some(side)
             );
             check(&change, ranks, 1 << 16);
         }
+    }
+}
+
+/// Checks squares whose rows and columns have the same parts, with rows and blocks of any alignment
+/// and with empty parts.
+#[test]
+fn tile_swaps_give_the_result_of_ranks_for_squares_in_equal_or_unequal_parts() {
+    let lists: [&[usize]; 6] =
+        [&[65, 64], &[1, 1, 1], &[0, 70, 3], &[66, 66, 66], &[129, 64, 0, 200, 1], &[10; 8]];
+    for (sizes, elem) in lists.into_iter().flat_map(|sizes| [4, 8, 16].map(|elem| (sizes, elem))) {
+        let parts = Partition::new(sizes).unwrap();
+        let change = Redistribution::transpose(parts.clone(), parts, elem).threads(1);
+        assert!(fastest_tiles(&change, &[&GpuDevice::h200()]).is_some(), "{sizes:?} {elem}");
+        check(&change, sizes.len(), 1 << 16);
     }
 }
 
@@ -306,11 +374,12 @@ fn tile_swaps_give_the_result_of_ranks_for_rectangles_in_equal_parts() {
 #[test]
 fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
     let parts = |extent, ranks| Partition::balanced(extent, ranks);
-    let side =
-        |change: &Redistribution| Some(fastest_tiles(change, &[&GpuDevice::h200()])?.squares.side);
+    let side = |change: &Redistribution| {
+        Some(fastest_tiles(change, &[&GpuDevice::h200()])?.squares?.sides[0])
+    };
     for (rows, cols) in [
         (parts(8, 1), parts(8, 1)),
-        (parts(9, 2), parts(9, 2)),
+        (parts(9, 2), parts(10, 2)),
         (parts(0, 2), parts(0, 2)),
         // Several squares per block, smaller than the kernel's tile.
         (parts(8, 2), parts(16, 2)),
@@ -335,7 +404,7 @@ fn tile_side_is_chosen_by_the_cost_of_the_remaining_local_stage() {
     let parts = |extent| Partition::balanced(extent, 2);
     for (m, n, least, most) in [(65_536, 32_768, 64, 8192), (49_152, 40_960, 64, 4096)] {
         let change = Redistribution::transpose(parts(m), parts(n), 4);
-        let side = fastest_tiles(&change, &[&GpuDevice::h200()]).unwrap().squares.side;
+        let side = fastest_tiles(&change, &[&GpuDevice::h200()]).unwrap().squares.unwrap().sides[0];
         assert!((least..=most).contains(&side), "{m} x {n}: {side}");
     }
 }

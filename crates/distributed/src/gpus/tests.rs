@@ -4,11 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
-use crate::Partition;
 use crate::gpu_schedule::StreamKind;
-
-#[path = "../../../cuda/tests/children.rs"]
-mod children;
+use crate::{Partition, children};
 
 fn planned() -> MultiGpu {
     let gpu = Gpu::primary(0).unwrap();

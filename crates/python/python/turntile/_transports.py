@@ -46,7 +46,7 @@ class Group:
         backends = str(distributed.get_backend_config(group))
         self.serves_host = "cpu:" in backends
         if "cuda:nccl" in backends:
-            self.exchange_tensors, self.gather_on = self._exchange_by_nccl, self._gather
+            self.exchange_tensors, self.gather_bytes_on = self._exchange_by_nccl, self._gather
 
     def _exchange_by_nccl(self, partner, send, receive):
         distributed, partner = (
@@ -73,16 +73,18 @@ class Group:
             work.wait()
 
     def gather(self, number):
-        return self._gather("cpu" if self.serves_host else "cuda", number)
+        return [int.from_bytes(one, "little") for one in self.gather_bytes(number.to_bytes(8, "little"))]
 
-    def _gather(self, device, number):
+    def gather_bytes(self, own):
+        return self._gather("cpu" if self.serves_host else "cuda", own)
+
+    def _gather(self, device, own):
         import torch
 
-        # Not every backend supports unsigned tensors.
-        own = torch.tensor([number - (number >> 63 << 64)], device=device)
+        own = torch.frombuffer(bytearray(own), dtype=torch.uint8).to(device)
         all = [torch.empty_like(own) for _ in range(self.ranks)]
         self.torch_distributed.all_gather(all, own, self.group)
-        return [value % (1 << 64) for value in torch.cat(all).tolist()]
+        return [bytes(one) for one in torch.stack(all).tolist()]
 
 
 def _tensor(view):
@@ -115,9 +117,25 @@ class OnGpu:
         self._part = part
 
     def gather(self, number):
-        # NCCL's first operation must involve all ranks, but some ranks may have no messages.
-        gather_on = getattr(self._ranks, "gather_on", None)
-        return gather_on(self._part.device, number) if gather_on else self._ranks.gather(number)
+        """Gathers numbers, after all work that the ranks have queued on their current streams."""
+        return [int.from_bytes(one, "little") for one in self.gather_bytes(number.to_bytes(8, "little"))]
+
+    def gather_bytes(self, own):
+        """Gathers bytes, a multiple of 8, in the same order."""
+        import torch
+
+        # NCCL works in the order of the stream. Its first operation must involve all ranks, but
+        # some ranks may have no messages.
+        gather_on = getattr(self._ranks, "gather_bytes_on", None)
+        if gather_on:
+            return gather_on(self._part.device, own)
+        torch.cuda.current_stream(self._part.device).synchronize()
+        gather = getattr(self._ranks, "gather_bytes", None)
+        if gather:
+            return gather(own)
+        words = [int.from_bytes(own[at : at + 8], "little") for at in range(0, len(own), 8)]
+        words = zip(*[self._ranks.gather(word) for word in words], strict=True)
+        return [b"".join(word.to_bytes(8, "little") for word in one) for one in words]
 
     def begin(self, workspace, bounce):
         self._workspace, self._bounce = (
@@ -125,6 +143,11 @@ class OnGpu:
             self._part.new_empty(bounce),
         )
         return self._workspace.data_ptr()
+
+    @property
+    def workspace(self):
+        """Address and bytes of the workspace."""
+        return self._workspace.data_ptr(), len(self._workspace)
 
     def swap(self, partner, begin, end):
         own, sent = self._part[begin:end], self._bounce[: end - begin]
@@ -162,3 +185,5 @@ class Communicator:
 
     def gather(self, number):
         return self.comm.allgather(number)
+
+    gather_bytes = gather

@@ -24,10 +24,21 @@ from ._device import NOWHERE
 from ._run import ALIGNMENT
 from ._transports import OnGpu, transport
 
-__all__ = ["LostError", "RefusedError", "capacity", "empty", "redistribute", "transpose"]
+__all__ = [
+    "LostError",
+    "Planned",
+    "RefusedError",
+    "capacity",
+    "empty",
+    "plan",
+    "redistribute",
+    "transpose",
+]
 
 #: Default size of a message between GPUs, in bytes.
 _MESSAGE = 16 << 20
+#: Average size of a part, in bytes, from which `transpose` maps the parts of other processes.
+_MAPPED = 32 << 20
 
 _Parts = str | tuple[Sequence[int], Sequence[int]]
 _Axes = Sequence[int] | None
@@ -90,18 +101,132 @@ def transpose(
     -----
     On a GPU the work is queued on PyTorch's current stream; messages that pass through the host
     wait for it. With NCCL, ``torch.cuda.set_device`` selects the GPU of a process, and NCCL reports
-    lost messages.
+    lost messages. Processes of one host map each other's large parts during the call, where `plan`
+    can: then the call returns after all ranks have read and written them.
     """
     ranks = transport(group, comm)
+    limits = dict(threads=threads, workspace_limit=workspace_limit, message=message)
+    part, change, limits, maps = _prepared(ranks, local, (shape, axes, parts, cut), limits, _MAPPED)
+    if part.device is None:
+        what = (change.shape, change.axes, part.itemsize, change.cut, *change.parts)
+        _core.redistribute(ranks, what, part.address, part.room, *limits)
+        return part.result(change.local(ranks.rank, before=False))
+    with Planned(ranks, part, change, limits, maps) as planned:
+        return planned._run(agreed=True)
+
+
+def plan(
+    local: Any,
+    shape: Sequence[int],
+    axes: _Axes = None,
+    *,
+    parts: _Parts = "balanced",
+    cut: tuple[int, int] = (0, 0),
+    group: Any = None,
+    comm: Any = None,
+    workspace_limit: int | None = None,
+    message: int | None = None,
+) -> "Planned":
+    """Plans `transpose` of a tensor on a GPU, to be run any number of times.
+
+    Arguments are those of `transpose`. Processes of one host map each other's tensors, if all can,
+    until the result is closed; otherwise they exchange messages. The result keeps the tensor alive.
+    """
+    ranks = transport(group, comm)
+    limits = dict(threads=None, workspace_limit=workspace_limit, message=message)
+    made = _prepared(ranks, local, (shape, axes, parts, cut), limits, 0)
+    if made[0].device is None:
+        raise TypeError("the part is on the host: call transpose")
+    return Planned(ranks, *made)
+
+
+class Planned:
+    """Transposition of one tensor per rank, made by `plan`. All calls are collective.
+
+    ``str`` prints how ranks exchange data, and why if it is by messages. Use it in a ``with``
+    statement, or call `close` on all ranks before the tensor's memory is freed.
+    """
+
+    def __init__(self, ranks, part, change, limits, maps):
+        self._ranks, self._part, self._change, self._limits = ranks, part, change, limits[1:]
+        self._what = (change.shape, change.axes, part.itemsize, change.cut, *change.parts)
+        self._on_gpu = OnGpu(ranks, part.flat())
+        self._mapped, self._why = None, "parts are small"
+        if maps:
+            with part.found.stream(None):
+                made = _core.connect_on_gpu(*self._arguments())
+            self._mapped, self._why = (None, made) if isinstance(made, str) else (made, None)
+
+    def _arguments(self, *stream):
+        part, (cap, message) = self._part, self._limits
+        what = (self._on_gpu, self._what, part.device, *part.place(), *stream)
+        return *what, cap, message or _MESSAGE
+
+    @property
+    def mapped(self) -> bool:
+        """Whether ranks read and write each other's memory; if not, they exchange messages."""
+        return self._mapped is not None
+
+    def __str__(self) -> str:
+        return str(self._mapped) if self.mapped else f"messages: {self._why}"
+
+    def run(self) -> Any:
+        """Transposes the tensor and returns this rank's part of the result, in its memory."""
+        if self._on_gpu is None:
+            raise ValueError("the plan is closed")
+        return self._run(agreed=False)
+
+    def _run(self, agreed):
+        part, on_gpu = self._part, self._on_gpu
+        try:
+            _check_capture(part)
+        except _core.CaptureError:
+            # Other ranks return an error, unless their gather would be captured too.
+            if not hasattr(self._ranks, "gather_bytes_on"):
+                self._ranks.gather(0)
+            raise
+        with part.found.stream(None) as stream:
+            if self._mapped:
+                self._mapped.run(on_gpu, part.place(), stream, on_gpu.workspace, agreed)
+            else:
+                _core.redistribute_on_gpu(*self._arguments(stream))
+        return part.result(self._change.local(self._ranks.rank, before=False))
+
+    def close(self) -> None:
+        """Unmaps the memory of the other ranks, and waits until they have done so too."""
+        mapped, on_gpu = self._mapped, self._on_gpu
+        self._mapped = self._on_gpu = None
+        if mapped:
+            mapped.close(on_gpu)
+
+    def __enter__(self) -> "Planned":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        try:
+            self.close()
+        except Exception:
+            if error is None:
+                raise
+
+
+def _check_capture(part):
+    with part.found.stream(None) as stream:
+        if _core.is_capturing(stream):
+            raise _core.CaptureError(
+                "a CUDA graph is being captured, but the ranks must agree first"
+            )
+
+
+def _prepared(ranks, local, what, limits, maps_from):
+    """Returns the part, the change, the limits and whether to map parts, checked on all ranks."""
 
     def prepare():
-        change = _Change(shape, axes, parts, cut, ranks.ranks)
-        limits = (
-            ("threads", threads, 1),
-            ("workspace_limit", workspace_limit, 0),
-            ("message", message, 1),
-        )
-        limits = [_arguments.count(*limit) for limit in limits]
+        change = _Change(*what, ranks.ranks)
+        checked = [
+            _arguments.count(name, limit, int(name != "workspace_limit"))
+            for name, limit in limits.items()
+        ]
         # Last, since what has run before may change the array.
         part = _part(local, change.local(ranks.rank, before=True))
         if part.device is None and not getattr(ranks, "serves_host", True):
@@ -109,32 +234,13 @@ def transpose(
                 "the part is on the host, but the group has only nccl: use 'cpu:gloo,cuda:nccl'"
             )
         if part.device is not None:
-            if threads is not None:
+            if limits["threads"] is not None:
                 raise ValueError("threads is given, but the part is not on the host")
-            with part.found.stream(None) as stream:
-                if _core.is_capturing(stream):
-                    raise _core.CaptureError(
-                        "a CUDA graph is being captured, but the ranks must agree first"
-                    )
-        return part, change, limits
+            _check_capture(part)
+        maps = prod(change.shape) * part.itemsize // ranks.ranks >= maps_from
+        return part, change, checked, maps
 
-    part, change, limits = _agreed(ranks, prepare)
-    what = (change.shape, change.axes, part.itemsize, change.cut, *change.parts)
-    if part.device is None:
-        _core.redistribute(ranks, what, part.address, part.room, *limits)
-    else:
-        with part.found.stream(None) as stream:
-            limits = limits[1], limits[2] or _MESSAGE
-            _core.redistribute_on_gpu(
-                OnGpu(ranks, part.flat()),
-                what,
-                part.device,
-                part.address,
-                part.room,
-                stream,
-                *limits,
-            )
-    return part.result(change.local(ranks.rank, before=False))
+    return _agreed(ranks, prepare)
 
 
 def redistribute(
@@ -268,9 +374,10 @@ def _agreed(ranks, prepare):
     prepared, error, word = None, None, 0
     try:
         prepared = prepare()
-        # Elements of another dtype with the same size would be misread.
-        part = prepared[0]
-        word = 1 + zlib.crc32(f"{part.kind} {part.device is None}".encode())
+        # Elements of another dtype with the same size would be misread. Ranks that map parts and
+        # ranks that do not would wait for each other.
+        part, maps = prepared[0], prepared[-1]
+        word = 1 + zlib.crc32(f"{part.kind} {part.device is None} {maps}".encode())
     except Exception as raised:
         error = raised
     try:
@@ -286,7 +393,7 @@ def _agreed(ranks, prepare):
             raise RefusedError(f"rank {rank} could not begin: see its error")
         if other != words[0]:
             raise RefusedError(
-                f"rank {rank} has another dtype than rank 0, or another kind of memory"
+                f"rank {rank} has another dtype than rank 0, or another kind or size of memory"
             )
     return prepared
 
@@ -352,9 +459,14 @@ class _Tensor:
             found.device,
         )
         self.kind = str(self.tensor.dtype).removeprefix("torch.")
-        storage, self.start = self.tensor.untyped_storage(), self.tensor.storage_offset()
-        self.room = max(0, storage.nbytes() - self.start * self.itemsize)
-        self.address = storage.data_ptr() + self.start * self.itemsize if self.room else 0
+        self.start = self.tensor.storage_offset()
+        self.address, self.room = self.place()
+
+    def place(self):
+        """Returns the current address and the bytes from there to the end of the storage."""
+        storage, start = self.tensor.untyped_storage(), self.start * self.itemsize
+        room = max(0, storage.nbytes() - start)
+        return storage.data_ptr() + start if room else 0, room
 
     def flat(self):
         """Returns the whole room as bytes."""

@@ -1,0 +1,394 @@
+//! A GPU as a rank, next to ranks of other processes of its host whose memory it maps.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::panic::{self, AssertUnwindSafe};
+use std::{fmt, fs};
+
+use turntile::gpu::{CudaError, Gpu, GpuTransposer};
+use turntile_cuda::peers::{Mapping, Mark, Queue, Swap};
+
+use crate::block_exchange::Message;
+use crate::communicator::{CommError, Communicator};
+use crate::error::Error;
+use crate::gpu_schedule::{self, AlignedBlock, GpuCommand, Location};
+use crate::gpus::{MESSAGE_BYTES, write_swaps};
+use crate::local::{OnBytes, plan_stages};
+use crate::processes::{self, Exported, Offer};
+use crate::rank_plan::hash;
+use crate::redistribution::{Redistribution, StageRequests};
+use crate::tile_choice::fastest_tiles;
+
+/// A [`Redistribution`] planned for one buffer of this process's GPU, with the buffers of all other
+/// ranks mapped. The ranks are processes of one host.
+///
+/// All ranks drop it only after all have finished their last run: see [`close`](Self::close). Each
+/// rank's buffer must not be freed before all ranks have dropped theirs.
+#[derive(Debug)]
+pub struct MappedRank {
+    /// Number that is equal on all ranks.
+    request: u64,
+    rank: usize,
+    gpu: Gpu,
+    /// Buffer of this rank: address, length in bytes, and the driver's number of its allocation.
+    buffer: (u64, usize, u64),
+    /// Address of each rank's buffer in this process.
+    addresses: Vec<u64>,
+    _mappings: Vec<Mapping>,
+    work: Work,
+}
+
+/// Result of [`Redistribution::connect`], of the same kind on all ranks.
+#[derive(Debug)]
+pub enum Connection {
+    /// All ranks map the memory of all others.
+    Mapped(Box<MappedRank>),
+    /// Memory cannot be mapped, for this reason.
+    Messages(String),
+}
+
+/// Work of this rank.
+#[derive(Debug)]
+struct Work {
+    /// One stream for blocks that stay, and one for blocks that ranks swap.
+    queues: [Queue; 2],
+    ends: [Mark; 2],
+    /// The rank's commands of the schedule, all of them swaps.
+    commands: Vec<GpuCommand>,
+    swaps: Vec<(AlignedBlock, Swap)>,
+    /// Local stages before and after the swaps and messages.
+    local: [Vec<OnBytes<GpuTransposer>>; 2],
+    /// Messages after the swaps.
+    messages: Vec<Message>,
+    /// Bytes of the largest message that overlapping slides are cut to.
+    bounce_bytes: usize,
+}
+
+impl Work {
+    /// Returns the work of a rank and a number that identifies its tiles, or the reason why ranks
+    /// exchange messages.
+    fn plan(
+        change: &Redistribution,
+        rank: usize,
+        gpu: &Gpu,
+    ) -> Result<Result<(Self, usize), &'static str>, Error> {
+        let StageRequests { mut local, blocks, .. } = change.stage_requests(rank)?;
+        let Some(blocks) = blocks.filter(|blocks| blocks.ranks() > 1) else {
+            return Ok(Err("no data cross"));
+        };
+        let (tiles, itemsize) = (fastest_tiles(change, &[gpu.device()]), change.itemsize());
+        let mut commands = match &tiles {
+            Some(tiles) => gpu_schedule::tile_swaps(&blocks, tiles, itemsize),
+            None => gpu_schedule::byte_swaps(&blocks),
+        };
+        let max_message = change.requested_message_bytes().unwrap_or(MESSAGE_BYTES);
+        let mut messages = Vec::new();
+        if let Some(tiles) = &tiles {
+            local = [Vec::new(), change.stages_after_swap(tiles)];
+        } else {
+            let after = |message: &Message| !matches!(message, Message::Swap { .. });
+            messages = blocks.messages(rank, max_message).filter(after).collect();
+        }
+        let limits = gpu.device().limits();
+        let lowers = |command: &GpuCommand| match *command {
+            GpuCommand::Swap { block: (block, alignment), .. } => {
+                Swap::lower(block, itemsize, alignment, limits).is_ok()
+            }
+            _ => true,
+        };
+        if !commands.iter().all(lowers) {
+            return Ok(Err("blocks are not multiples of 4 bytes"));
+        }
+        commands.retain(|command| matches!(command, GpuCommand::Swap { on, .. } if on.0 == rank));
+        let slides = messages.iter().any(|message| matches!(message, Message::Slide { .. }));
+        let bounce_bytes =
+            if slides { blocks.bounce_bytes_with_slides(rank, max_message) } else { 0 };
+        let [first, last] = local.map(|stages| plan_stages(&stages, |stage| stage.plan_on(gpu)));
+        let local = [first?, last?];
+        let load = || -> Result<_, CudaError> {
+            let queues = [Queue::new(gpu)?, Queue::new(gpu)?];
+            let ends = [Mark::new(gpu)?, Mark::new(gpu)?];
+            let swaps = gpu_schedule::load_swaps(gpu, rank, &commands, itemsize)?;
+            Ok(Work { queues, ends, commands, swaps, local, messages, bounce_bytes })
+        };
+        // Blocks of one rectangle have no side.
+        let side = tiles.map_or(0, |tiles| tiles.squares.map_or(1, |squares| squares.sides[0]));
+        Ok(Ok((load().map_err(turntile::Error::from)?, side)))
+    }
+
+    fn workspace_bytes(&self) -> usize {
+        let stages = self.local.iter().flatten();
+        stages.map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0)
+    }
+}
+
+impl Redistribution {
+    /// Plans the redistribution for the GPU of this process, and maps the memory of all other ranks
+    /// if they are processes of this host. Collective: all ranks call it.
+    ///
+    /// `buffer` is the address, a multiple of 16, and the length in bytes of this rank's buffer. All
+    /// work on it must have finished, and it must stay allocated until all ranks have dropped the
+    /// result. `begin` is called with the bytes of workspace that runs need, and of the buffer that
+    /// the caller needs for overlapping slides.
+    ///
+    /// # Errors
+    /// Returns the errors of [`agree`](Self::agree), `gpu` and `begin`. No data have moved.
+    ///
+    /// # Panics
+    /// Panics if planning panics, after the other ranks have been notified.
+    pub fn connect(
+        &self,
+        comm: &mut impl Communicator,
+        gpu: impl FnOnce() -> Result<Gpu, turntile::Error>,
+        buffer: (u64, usize),
+        begin: impl FnOnce(usize, usize) -> Result<(), turntile::Error>,
+    ) -> Result<Connection, Error> {
+        let (rank, got) = (comm.rank(), comm.size());
+        let planned = self.ranks();
+        let prepare = || match planned == got {
+            true => Ready::new(self, rank, gpu()?, buffer, begin),
+            false => Err(Error::Communicator { planned, got }),
+        };
+        // Other ranks wait for this rank's offer, even if planning panics.
+        let ready = panic::catch_unwind(AssertUnwindSafe(prepare));
+        let made = ready.as_ref().ok().and_then(|ready| ready.as_ref().ok());
+        let request = hash(&self.signature());
+        let own = Offer {
+            request,
+            bytes: [made.map_or(0, |ready| ready.need as u64), buffer.1 as u64],
+            host: host(),
+            side: made.map_or(0, |ready| ready.side as u64),
+            memory: made.map(|ready| match &ready.memory {
+                Ok((exported, ..)) => Ok(*exported),
+                Err(why) => Err(why.clone()),
+            }),
+        };
+        let connected = processes::connect(comm, &own, |_, (handle, offset)| {
+            let gpu = &made.ok_or("this rank has no GPU")?.gpu;
+            let mapping = Mapping::open(gpu, handle).map_err(|error| error.to_string())?;
+            Ok((mapping.address() + offset, mapping))
+        });
+        let Ready { gpu, memory, .. } =
+            ready.unwrap_or_else(|panic| panic::resume_unwind(panic))?;
+        let (mapped, id, work) = match (connected?, memory) {
+            (Ok(mapped), Ok((_, id, work))) => (mapped, id, work),
+            (Err(why), _) | (_, Err(why)) => return Ok(Connection::Messages(why)),
+        };
+        let address = |mapped: &Option<(u64, Mapping)>| {
+            mapped.as_ref().map_or(buffer.0, |(address, _)| *address)
+        };
+        Ok(Connection::Mapped(Box::new(MappedRank {
+            request,
+            rank,
+            gpu,
+            buffer: (buffer.0, buffer.1, id),
+            addresses: mapped.iter().map(address).collect(),
+            _mappings: mapped.into_iter().flatten().map(|(_, mapping)| mapping).collect(),
+            work,
+        })))
+    }
+}
+
+/// A rank that has planned its work.
+struct Ready {
+    gpu: Gpu,
+    /// Required bytes of the buffer.
+    need: usize,
+    /// Number that identifies the tiles, equal on all ranks.
+    side: usize,
+    /// The buffer as others map it, the number of its allocation, and the work on it; or the reason
+    /// why ranks exchange messages.
+    memory: Result<(Exported, u64, Work), String>,
+}
+
+impl Ready {
+    fn new(
+        change: &Redistribution,
+        rank: usize,
+        gpu: Gpu,
+        buffer: (u64, usize),
+        begin: impl FnOnce(usize, usize) -> Result<(), turntile::Error>,
+    ) -> Result<Self, Error> {
+        let [before, after] = change.stage_requests(rank)?.bytes;
+        let need = before.max(after);
+        let (work, side) = match Work::plan(change, rank, &gpu)? {
+            Ok(work) => work,
+            Err(why) => return Ok(Ready { gpu, need, side: 0, memory: Err(why.into()) }),
+        };
+        begin(work.workspace_bytes(), work.bounce_bytes)?;
+        if need == 0 {
+            return Ok(Ready { gpu, need, side, memory: Ok((([0; 64], 0), 0, work)) });
+        }
+        let export = || -> Result<_, CudaError> {
+            Ok((gpu.export(buffer.0)?, gpu.allocation_id(buffer.0)?))
+        };
+        let memory = match export() {
+            Err(error) => Err(error.to_string()),
+            Ok((exported, _)) if exported.bytes < need => {
+                Err(format!("the buffer needs {need} bytes of one allocation"))
+            }
+            Ok((exported, id)) => Ok(((exported.handle, exported.offset), id, work)),
+        };
+        Ok(Ready { gpu, need, side, memory })
+    }
+}
+
+/// Returns a number that identifies this host until it restarts.
+fn host() -> u64 {
+    let id = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    hash(&id.iter().map(|&byte| usize::from(byte)).collect::<Vec<_>>())
+}
+
+impl MappedRank {
+    /// Runs the redistribution on this rank's buffer. Collective: all ranks call it.
+    ///
+    /// `comm` returns from its calls only after all work that was queued on `stream` before, on all
+    /// ranks. `transfer` runs or queues one message on this rank's buffer. The result is complete in
+    /// the order of `stream`.
+    ///
+    /// # Errors
+    /// Moves no data and returns an error on all ranks if the buffer of one is another than the one
+    /// that was mapped, or if ranks run different plans. After [`Error::Lost`] the data are
+    /// incomplete.
+    ///
+    /// # Safety
+    /// `stream` and `workspace` (address and bytes) belong to the primary context of this rank's
+    /// GPU. Nothing else uses buffer and workspace until the stream's work has finished.
+    pub unsafe fn run<C: Communicator>(
+        &self,
+        comm: &mut C,
+        buffer: (u64, usize),
+        stream: *mut c_void,
+        workspace: (u64, usize),
+        transfer: impl FnMut(&mut C, &Message) -> Result<(), CommError>,
+    ) -> Result<(), Error> {
+        processes::confirm(comm, self.request, self.check(buffer))?;
+        // SAFETY: all ranks have a buffer that is still the one that was mapped.
+        unsafe { self.run_confirmed(comm, stream, workspace, transfer) }
+    }
+
+    /// Runs like [`run`](Self::run), without the comparison of requests and buffers. Call it at most
+    /// once, right after [`Redistribution::connect`].
+    ///
+    /// # Errors
+    /// [`Error::Lost`].
+    ///
+    /// # Safety
+    /// Those of [`run`](Self::run), on all ranks.
+    pub unsafe fn run_confirmed<C: Communicator>(
+        &self,
+        comm: &mut C,
+        stream: *mut c_void,
+        workspace: (u64, usize),
+        mut transfer: impl FnMut(&mut C, &Message) -> Result<(), CommError>,
+    ) -> Result<(), Error> {
+        let local = |stages: &[OnBytes<GpuTransposer>]| {
+            stages.iter().try_for_each(|(range, stage)| {
+                let part = (self.buffer.0 + range.start as u64, range.len());
+                // SAFETY: the caller vouches for stream and workspace. Before the first and after
+                // the last `finish` only this rank uses its buffer.
+                unsafe { stage.run_with(part, stream, workspace) }
+            })
+        };
+        let [first, last] = &self.work.local;
+        if !first.is_empty() {
+            processes::finish(comm, local(first).map_err(|error| error.to_string()))?;
+        }
+        // SAFETY: all ranks have agreed and have finished their first stages.
+        let queued = unsafe { self.queue(stream) };
+        if queued.is_err() {
+            self.wait();
+        }
+        processes::finish(comm, queued.map_err(|error| error.to_string()))?;
+        let mut messages = self.work.messages.iter();
+        messages.try_for_each(|message| transfer(comm, message)).map_err(Error::Lost)?;
+        let rank = self.rank;
+        local(last).map_err(|error| {
+            Error::Lost(CommError { rank, partner: rank, message: error.to_string() })
+        })
+    }
+
+    /// Queues this rank's swaps, and makes `stream` wait for them.
+    ///
+    /// # Safety
+    /// Those of [`run`](Self::run). No rank's buffer is used otherwise until the swaps have ended.
+    unsafe fn queue(&self, stream: *mut c_void) -> Result<(), CudaError> {
+        let Work { queues, ends, commands, swaps, .. } = &self.work;
+        for command in commands {
+            let GpuCommand::Swap { on, blocks, launch, block } = command else { continue };
+            let Some((_, swap)) = swaps.iter().find(|(loaded, _)| loaded == block) else {
+                continue;
+            };
+            let blocks = blocks.map(|block| match block {
+                Location::Data { rank, at } => self.addresses[rank] + at as u64,
+                // Swaps use no bounce buffer.
+                Location::Bounce { .. } => 0,
+            });
+            // SAFETY: blocks are inside the buffers, at multiples of 16 bytes, and have the swap's
+            // alignment there. Exactly one launch of all ranks moves each byte (tested in
+            // `gpu_schedule`).
+            unsafe { queues[on.1 as usize].swap(swap, *launch, blocks)? };
+        }
+        for (queue, end) in queues.iter().zip(ends) {
+            queue.record(end)?;
+            // SAFETY: the caller vouches for the stream.
+            unsafe { end.hold(stream)? };
+        }
+        Ok(())
+    }
+
+    fn check(&self, (address, bytes): (u64, usize)) -> Result<(), Error> {
+        // An empty part has no allocation.
+        let id = self.gpu.allocation_id(address).unwrap_or(0);
+        let same = (address, bytes, id) == self.buffer;
+        if same { Ok(()) } else { Err(Error::OtherBuffer { rank: self.rank, address }) }
+    }
+
+    fn wait(&self) {
+        for queue in &self.work.queues {
+            // An error means that the work has ended.
+            let _ = queue.wait();
+        }
+    }
+
+    /// Unmaps the memory of the other ranks, and waits until all ranks have done so. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`]: other ranks may still map this rank's buffer.
+    pub fn close(self, comm: &mut impl Communicator) -> Result<(), Error> {
+        let request = !self.request;
+        drop(self);
+        processes::confirm(comm, request, Ok(()))
+    }
+
+    /// Returns the bytes of workspace that a run needs.
+    pub fn workspace_bytes(&self) -> usize {
+        self.work.workspace_bytes()
+    }
+}
+
+impl Drop for MappedRank {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
+impl fmt::Display for MappedRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}: memory of all ranks is mapped", self.rank)?;
+        let local = |f: &mut fmt::Formatter<'_>, stages: &[OnBytes<GpuTransposer>]| {
+            stages.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))
+        };
+        let Work { swaps, local: [first, last], messages, .. } = &self.work;
+        local(f, first)?;
+        f.write_str("\n  ")?;
+        write_swaps(swaps, f)?;
+        if !messages.is_empty() {
+            write!(f, ", then {} messages", messages.len())?;
+        }
+        local(f, last)
+    }
+}
+
+#[cfg(all(test, feature = "cuda", target_os = "linux"))]
+mod tests;

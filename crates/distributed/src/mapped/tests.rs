@@ -1,0 +1,116 @@
+//! Tests with threads as ranks on a simulated card whose launches do nothing
+//! (`crates/cuda/tests/driver_library/card.c`). Each runs in a separate process.
+
+use std::ptr;
+
+use super::*;
+use crate::{Partition, children, thread_comm};
+
+/// Connects ranks, rank `r` with a buffer at `address(r)`, and runs `work` on all.
+fn on_ranks<T: Send>(
+    change: &Redistribution,
+    address: impl Fn(usize) -> u64 + Sync,
+    work: impl Fn(&mut thread_comm::ThreadComm, Connection, (u64, usize)) -> T + Sync,
+) -> Vec<T> {
+    let gpu = Gpu::primary(0).unwrap();
+    // The card finds functions for one thread at a time.
+    (0..change.ranks()).for_each(|rank| drop(Work::plan(change, rank, &gpu)));
+    thread_comm::run(change.ranks(), |mut comm| {
+        let rank = comm.rank();
+        let bytes = change.stage_requests(rank).unwrap().bytes.into_iter().max().unwrap();
+        let buffer = (address(rank), bytes);
+        let connected = change.connect(&mut comm, || Ok(gpu.clone()), buffer, |_, _| Ok(()));
+        work(&mut comm, connected.unwrap(), buffer)
+    })
+}
+
+/// Runs a plan with a buffer that moves no bytes in messages. Returns the number of messages.
+fn run(
+    mapped: &MappedRank,
+    comm: &mut thread_comm::ThreadComm,
+    buffer: (u64, usize),
+) -> Result<usize, Error> {
+    let (mut messages, workspace) = (0, (1 << 35, mapped.work.workspace_bytes()));
+    let transfer = |_: &mut thread_comm::ThreadComm, _: &Message| {
+        messages += 1;
+        Ok(())
+    };
+    // SAFETY: launches on this card access no memory.
+    unsafe { mapped.run(comm, buffer, ptr::null_mut(), workspace, transfer)? };
+    Ok(messages)
+}
+
+fn mapped(connection: Connection) -> MappedRank {
+    match connection {
+        Connection::Mapped(mapped) => *mapped,
+        Connection::Messages(why) => panic!("{why}"),
+    }
+}
+
+#[test]
+fn ranks_run_while_their_buffers_are_those_that_were_mapped() {
+    children::runs_on("mapped::tests", "buffers", "card.c", &[]);
+}
+
+#[test]
+#[ignore = "run by `ranks_run_while_their_buffers_are_those_that_were_mapped`"]
+fn child_buffers() {
+    let address = |rank: usize| (rank as u64 + 1) << 36;
+    // Shape, the swaps of each rank, and whether messages follow.
+    for (ranks, shape, swaps, sent) in [
+        (2, [3000, 3000], 2, false),
+        (3, [3001, 3001], 3, false),
+        (2, [4096, 8192], 2, false),
+        (3, [3001, 2003], 2, true),
+    ] {
+        let [rows, cols] = shape.map(|extent| Partition::balanced(extent, ranks));
+        let change = Redistribution::transpose(rows, cols, 4);
+        let all = on_ranks(&change, address, |comm, connection, buffer| {
+            let mapped = mapped(connection);
+            let rank = comm.rank();
+            assert_eq!(mapped.work.commands.len(), swaps);
+            assert!(mapped.to_string().contains("swaps of "), "{mapped}");
+            for _ in 0..2 {
+                assert_eq!(run(&mapped, comm, buffer).unwrap() > 0, sent);
+            }
+            let freed = (buffer.0 + (u64::from(rank == 1) << 36), buffer.1);
+            let result = run(&mapped, comm, freed);
+            mapped.close(comm).unwrap();
+            result
+        });
+        for (rank, result) in all.into_iter().enumerate() {
+            let other = Error::OtherBuffer { rank: 1, address: 3 << 36 };
+            let want = if rank == 1 { other } else { Error::PeerFailed { rank: 1 } };
+            assert_eq!(result, Err(want));
+        }
+        let pool = |rank: usize| if rank == 1 { 1 << 40 } else { address(rank) };
+        for why in on_ranks(&change, pool, |_, connection, _| connection) {
+            let Connection::Messages(why) = why else { panic!("{why:?}") };
+            assert!(why.starts_with("rank 1: ") && why.contains("cuIpcGetMemHandle"), "{why}");
+        }
+    }
+}
+
+/// Checks that all ranks report an error if the launch of one of them is rejected.
+#[test]
+fn all_ranks_lose_the_data_when_a_launch_is_rejected() {
+    children::runs_on("mapped::tests", "launch", "card.c", &["-DREFUSED=7"]);
+}
+
+#[test]
+#[ignore = "run by `all_ranks_lose_the_data_when_a_launch_is_rejected`"]
+fn child_launch() {
+    let parts = Partition::balanced(3000, 3);
+    let change = Redistribution::transpose(parts.clone(), parts, 4);
+    let all = on_ranks(
+        &change,
+        |rank| (rank as u64 + 1) << 36,
+        |comm, connection, buffer| {
+            let result = run(&mapped(connection), comm, buffer);
+            comm.all_gather(0).unwrap();
+            result
+        },
+    );
+    let lost = |result: &Result<usize, Error>| matches!(result, Err(Error::Lost(_)));
+    assert!(all.iter().all(lost), "{all:?}");
+}
