@@ -18,6 +18,7 @@ mod owners;
 mod plans;
 mod public;
 mod races;
+mod reference;
 mod several;
 #[cfg(unix)]
 mod signals;
