@@ -10,6 +10,8 @@ use tempfile::TempDir;
 mod archives;
 mod errors;
 mod files;
+#[cfg(target_os = "linux")]
+mod guarantees;
 mod large;
 #[cfg(unix)]
 mod limits;

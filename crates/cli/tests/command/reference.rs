@@ -56,7 +56,7 @@ fn the_page_lists_all_options_of_the_help() {
         let files = &COMMANDS[..5];
         let of = match commands.len() {
             8 => "all".to_string(),
-            5 if commands == files => "those that write files".to_string(),
+            5 if commands == files => "subcommands that write files".to_string(),
             _ => commands.join(", "),
         };
         table += &format!("| `{option}` | {of} | {} |\n", text.replace('|', "\\|"));
