@@ -84,7 +84,7 @@ def written(dtype, shape, fortran, version, data=b""):
     file, header = io.BytesIO(), {"descr": npy.dtype_to_descr(dtype), "fortran_order": fortran, "shape": shape}
     try:
         write_header(file, header, version)
-    except (UnicodeEncodeError, ValueError):  # names that version 3.0 alone can store
+    except (UnicodeEncodeError, ValueError):  # names that only version 3.0 can store
         return written(dtype, shape, fortran, (3, 0), data)
     return file.getvalue() + data
 
