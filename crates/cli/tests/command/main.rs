@@ -10,6 +10,8 @@ use tempfile::TempDir;
 mod archives;
 mod errors;
 mod files;
+#[cfg(target_os = "linux")]
+mod guarantees;
 mod large;
 #[cfg(unix)]
 mod limits;
@@ -18,6 +20,7 @@ mod owners;
 mod plans;
 mod public;
 mod races;
+mod reference;
 mod several;
 #[cfg(unix)]
 mod signals;
