@@ -1,9 +1,10 @@
 //! Checks every kernel against the index maps, element by element, on a GPU.
 //!
 //! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | cubes | huge | errors |
-//! graph | into | into_full | axes | flips | into_axes | records | leading | leading_full | sound | parts |
-//! racecheck | racecheck_axes | racecheck_leading]...` runs these sections, by default all. `axes 5`,
-//! `flips 5`, `into_axes 5` and `records 5` run kernels that fill the chip, and the planner's choices, five times.
+//! graph | into | into_full | axes | flips | into_axes | records | leading | leading_full | sound |
+//! parts | racecheck | racecheck_axes | racecheck_leading]...` runs these sections, by default all.
+//! `axes 5`, `flips 5`, `into_axes 5` and `records 5` run kernels that fill the chip, and the
+//! planner's choices, five times.
 //!
 //! `racecheck` runs within minutes under tools that slow execution:
 //! `compute-sanitizer --tool racecheck gpu_conformance racecheck` (or its part `racecheck_axes`), and
