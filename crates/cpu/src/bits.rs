@@ -114,32 +114,51 @@ fn copy(to: &mut [u8], from: &[u8]) {
 }
 
 /// Turns the micro-blocks of a tile: byte `j` of all lines is one.
-///
-/// Quadrants off the diagonal are swapped, at half the size each time: the high half of a byte with
-/// the low half of the byte `step` rows below, or above for [`BitOrder::Big`].
 #[inline(always)]
 fn turn<const P: usize>(tile: &mut [[u8; TILE]; P], order: BitOrder) {
-    let (lines, _) = tile.as_flattened().as_chunks::<8>();
-    let mut words: [[u64; TILE / 8]; P] =
-        array::from_fn(|r| array::from_fn(|w| u64::from_ne_bytes(lines[r * TILE / 8 + w])));
-    let (mut step, mut shift) = (P / 2, 4);
-    while step > 0 {
-        let mask = u64::MAX / ((1 << shift) + 1);
-        for row in (0..P).filter(|row| row & step == 0) {
-            let (high, low) = match order {
-                BitOrder::Big => (row + step, row),
-                BitOrder::Little => (row, row + step),
-            };
-            for word in 0..TILE / 8 {
-                let swapped = ((words[high][word] >> shift) ^ words[low][word]) & mask;
-                words[low][word] ^= swapped;
-                words[high][word] ^= swapped << shift;
+    match order {
+        BitOrder::Big => turn_as::<P, true>(tile),
+        BitOrder::Little => turn_as::<P, false>(tile),
+    }
+}
+
+/// Turns a tile in strips whose rows fit the registers: all indices of rows are constant.
+#[inline(always)]
+fn turn_as<const P: usize, const BIG: bool>(tile: &mut [[u8; TILE]; P]) {
+    for at in (0..TILE).step_by(16) {
+        let word = |line: &[u8; TILE], at: usize| {
+            u64::from_ne_bytes(*line[at..].first_chunk().expect("8 bytes of a line"))
+        };
+        let mut rows: [[u64; 2]; P] =
+            array::from_fn(|r| [word(&tile[r], at), word(&tile[r], at + 8)]);
+        swap_quadrants::<P, BIG>(&mut rows, P / 2, 4);
+        swap_quadrants::<P, BIG>(&mut rows, P / 4, 2);
+        swap_quadrants::<P, BIG>(&mut rows, P / 8, 1);
+        for (line, row) in tile.iter_mut().zip(rows) {
+            line[at..at + 8].copy_from_slice(&row[0].to_ne_bytes());
+            line[at + 8..at + 16].copy_from_slice(&row[1].to_ne_bytes());
+        }
+    }
+}
+
+/// Swaps quadrants off the diagonal of blocks of `2 * step` rows: the high part, of `shift` bits, of
+/// a row with the low part of the row `step` below, or above if `BIG`. Does nothing if `step` is 0.
+#[inline(always)]
+fn swap_quadrants<const P: usize, const BIG: bool>(
+    rows: &mut [[u64; 2]; P],
+    step: usize,
+    shift: u32,
+) {
+    let mask = u64::MAX / ((1 << shift) + 1);
+    for row in 0..P {
+        if row & step == 0 && step > 0 {
+            let (high, low) = if BIG { (row + step, row) } else { (row, row + step) };
+            for word in 0..2 {
+                let swapped = ((rows[high][word] >> shift) ^ rows[low][word]) & mask;
+                rows[low][word] ^= swapped;
+                rows[high][word] ^= swapped << shift;
             }
         }
-        (step, shift) = (step / 2, shift / 2);
-    }
-    for (line, words) in tile.iter_mut().zip(words) {
-        *line = array::from_fn(|at| words[at / 8].to_ne_bytes()[at % 8]);
     }
 }
 
@@ -213,6 +232,7 @@ fn strip_into<const P: usize>(
     let [from_row, to_row] = [cols, rows].map(|side| side.div_ceil(P));
     let width = TILE.min(from_row - start);
     let mut tiles = [[[0; TILE]; P]; TILE];
+    let mut result = [[0; TILE]; TILE];
     for at in (0..to_row).step_by(TILE) {
         let count = TILE.min(to_row - at);
         for (n, tile) in tiles[..count].iter_mut().enumerate() {
@@ -229,9 +249,11 @@ fn strip_into<const P: usize>(
         let lines = tiles.as_flattened().as_flattened();
         for k in 0..P.min(cols - start * P) {
             let cols = (cols - start * P - k).div_ceil(P).min(width);
-            let block =
-                BlockShape { rows: count, cols, from_pitch: P * TILE, to_pitch: P * to_row };
-            simd::transpose_bytes(&lines[k * TILE..], &mut to[k * to_row + at..], block);
+            let block = BlockShape { rows: count, cols, from_pitch: P * TILE, to_pitch: TILE };
+            simd::transpose_bytes(&lines[k * TILE..], result.as_flattened_mut(), block);
+            for (line, row) in result[..cols].iter().zip(to.chunks_mut(to_row).skip(k).step_by(P)) {
+                copy(&mut row[at..], &line[..count]);
+            }
         }
     }
 }

@@ -86,15 +86,20 @@ impl PackedMatrix {
     /// Transposes each matrix from `src` into `dst`.
     ///
     /// The sides may have any extents. The padding bits of `src` are ignored, those of `dst` become
-    /// 0. Needs no workspace.
+    /// 0. Each thread may allocate a buffer of at most 128 KiB.
     ///
     /// # Errors
     /// [`ErrorKind::Length`] if `src` does not have [`bytes`](Self::bytes) bytes, or `dst` not those
     /// of the [transposed](Self::transposed) matrices; [`ErrorKind::TooLarge`] if a number
-    /// overflows.
+    /// overflows, [`ErrorKind::OutOfMemory`] if the buffers cannot be allocated.
     pub fn transpose_into(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Error> {
         self.check(src)?;
         self.transposed().check(dst)?;
+        if let Ok([rows, cols]) = self.whole_sides() {
+            let p = self.bits.per_byte();
+            bytes::permute_into(src, dst, &[self.batch, rows, p, cols], &[0, 3, 2, 1], 1)?;
+            return self.transposed().turn_blocks(dst, pool::thread_count());
+        }
         let packing = (self.bits, self.order);
         turntile_cpu::transpose_bits_into(dst, src, self.sides, packing, pool::thread_count());
         Ok(())
@@ -106,18 +111,18 @@ impl PackedMatrix {
     /// [`ErrorKind::Shape`] if a side is not a multiple of the elements per byte.
     #[doc(hidden)]
     pub fn byte_permutation(&self) -> Result<Transpose, Error> {
-        self.check_sides()?;
-        let ([rows, cols], per_byte) = (self.sides, self.bits.per_byte());
-        let shape = [self.batch, rows / per_byte, per_byte, cols / per_byte];
+        let [rows, cols] = self.whole_sides()?;
+        let shape = [self.batch, rows, self.bits.per_byte(), cols];
         Ok(Transpose::permute::<u8>(&shape, &[0, 3, 2, 1]))
     }
 
-    fn check_sides(&self) -> Result<(), Error> {
+    /// Returns the sides in micro-blocks.
+    fn whole_sides(&self) -> Result<[usize; 2], Error> {
         let ([rows, cols], per_byte) = (self.sides, self.bits.per_byte());
         if !rows.is_multiple_of(per_byte) || !cols.is_multiple_of(per_byte) {
             return Err(Reason::PartialBytes { rows, cols, per_byte }.into());
         }
-        Ok(())
+        Ok([rows / per_byte, cols / per_byte])
     }
 
     /// Turns the micro-blocks of matrices whose rows are a multiple of the elements per byte, in
@@ -127,9 +132,8 @@ impl PackedMatrix {
     /// Those of [`transpose_in_place`](Self::transpose_in_place). The data are then unchanged.
     #[doc(hidden)]
     pub fn turn_blocks(&self, data: &mut [u8], threads: usize) -> Result<(), Error> {
-        self.check_sides()?;
+        let [_, row] = self.whole_sides()?;
         self.check(data)?;
-        let row = self.sides[1] / self.bits.per_byte();
         turntile_cpu::turn_blocks(data, row, (self.bits, self.order), threads.max(1));
         Ok(())
     }
