@@ -153,11 +153,13 @@ fn swap_quadrants<const P: usize, const BIG: bool>(
     for row in 0..P {
         if row & step == 0 && step > 0 {
             let (high, low) = if BIG { (row + step, row) } else { (row, row + step) };
-            for word in 0..2 {
-                let swapped = ((rows[high][word] >> shift) ^ rows[low][word]) & mask;
-                rows[low][word] ^= swapped;
-                rows[high][word] ^= swapped << shift;
+            let (mut from, mut to) = (rows[high], rows[low]);
+            for (from, to) in from.iter_mut().zip(&mut to) {
+                let swapped = ((*from >> shift) ^ *to) & mask;
+                *to ^= swapped;
+                *from ^= swapped << shift;
             }
+            (rows[high], rows[low]) = (from, to);
         }
     }
 }
