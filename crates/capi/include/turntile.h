@@ -154,6 +154,25 @@ TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_rot90(void *data, size_
 TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_transpose_copy(const void *src, void *dst, size_t rows, size_t cols,
                                                                         size_t itemsize);
 
+/** Values of `bitorder`: the first element of a byte is in its high bits (BIG) or low bits (LITTLE). */
+#define TURNTILE_BIG 0
+#define TURNTILE_LITTLE 1
+
+/**
+ * Transposes row-major matrices of elements of less than a byte, each row packed from a byte on as by
+ * numpy.packbits. In place (dst == src) both sides must be multiples of 8 / bits, and the workspace is
+ * that of turntile_transpose(). Into another buffer any sides are valid; padding bits of `src` are
+ * ignored, those of `dst` become 0, and there is no workspace.
+ * @param src batch * rows * ceil(cols * bits / 8) bytes
+ * @param dst `src`, or batch * cols * ceil(rows * bits / 8) bytes that do not overlap `src`
+ * @param batch number of contiguous matrices
+ * @param rows, cols shape of each matrix of `src` in elements; 0 and 1 are valid
+ * @param bits bits per element: 1, 2 or 4
+ * @param bitorder TURNTILE_BIG or TURNTILE_LITTLE
+ */
+TURNTILE_NODISCARD TURNTILE_API turntile_status turntile_transpose_bits(const void *src, void *dst, size_t batch, size_t rows,
+                                                                        size_t cols, int bits, int bitorder);
+
 /* ---- Plans -------------------------------------------------------------------------------------- */
 
 #define TURNTILE_MAX_NDIM 64

@@ -3,6 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use turntile::bits::{BitOrder, Bits, PackedMatrix};
 use turntile::plan::Problem;
 use turntile::{Transpose, bytes};
 
@@ -11,6 +12,9 @@ use crate::last_error::answer;
 use crate::memory::{self, RawMemory};
 use crate::status::{Failure, Status};
 use crate::version::Version;
+
+pub const BIG: c_int = 0;
+pub const LITTLE: c_int = 1;
 
 /// Returns the version of the library.
 #[unsafe(no_mangle)]
@@ -156,5 +160,41 @@ pub unsafe extern "C" fn turntile_transpose_copy(
         // SAFETY: the caller guarantees the bytes; they fit the address space and do not overlap.
         let (src, dst) = unsafe { (src.to_read(), dst.to_write()) };
         Ok(bytes::transpose_into(src, dst, rows, cols, itemsize)?)
+    })
+}
+
+/// Transposes row-major matrices of elements of less than a byte, in place if `dst` is `src`.
+///
+/// # Safety
+/// `src` and `dst` must have the bytes of the matrices before and after. During the call nothing else
+/// may use `dst` or write to `src`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turntile_transpose_bits(
+    src: *const c_void,
+    dst: *mut c_void,
+    batch: usize,
+    rows: usize,
+    cols: usize,
+    bits: c_int,
+    bitorder: c_int,
+) -> Status {
+    answer(|| {
+        let found = usize::try_from(bits).ok().and_then(Bits::new);
+        let found = found.ok_or_else(|| Failure::field("bits", bits, "expected 1, 2 or 4"))?;
+        let order = match bitorder {
+            BIG => BitOrder::Big,
+            LITTLE => BitOrder::Little,
+            _ => return Err(Failure::field("bitorder", bitorder, "unknown order of bits")),
+        };
+        let matrix = PackedMatrix::new(rows, cols, found, order).batch(batch);
+        let from = RawMemory::new("src", src, matrix.bytes()?)?;
+        if src == dst.cast_const() {
+            // SAFETY: the caller guarantees the bytes; they fit the address space.
+            return Ok(matrix.transpose_in_place(unsafe { from.to_write() })?);
+        }
+        let to = RawMemory::new("dst", dst, matrix.transposed().bytes()?)?.apart_from(from)?;
+        // SAFETY: the caller guarantees the bytes; they fit the address space and do not overlap.
+        let (from, to) = unsafe { (from.to_read(), to.to_write()) };
+        Ok(matrix.transpose_into(from, to)?)
     })
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::calls::{
-    turntile_flip, turntile_permute, turntile_rot90, turntile_status_name, turntile_strerror,
-    turntile_transpose, turntile_transpose_copy, turntile_version,
+    self, turntile_flip, turntile_permute, turntile_rot90, turntile_status_name, turntile_strerror,
+    turntile_transpose, turntile_transpose_bits, turntile_transpose_copy, turntile_version,
 };
 use crate::desc::{self, Desc};
 use crate::last_error::{turntile_last_error, turntile_set_last_error};
@@ -65,6 +65,8 @@ fn assertions() -> String {
         ("CUDA", desc::CUDA.into()),
         ("CUDA_CURRENT", desc::CUDA_CURRENT.into()),
         ("OUT_OF_PLACE", desc::OUT_OF_PLACE.into()),
+        ("BIG", calls::BIG.into()),
+        ("LITTLE", calls::LITTLE.into()),
         ("MAX_NDIM", crate::memory::MAX_NDIM as i64),
     ] {
         assert(format!("TURNTILE_{name} == {value}"));
@@ -100,6 +102,7 @@ fn assertions() -> String {
         raw turntile_flip(*mut void, size_t, *const size_t, uint64_t, size_t) -> turntile_status;
         raw turntile_rot90(*mut void, size_t, *const size_t, int, size_t, size_t, size_t) -> turntile_status;
         raw turntile_transpose_copy(*const void, *mut void, size_t, size_t, size_t) -> turntile_status;
+        raw turntile_transpose_bits(*const void, *mut void, size_t, size_t, size_t, int, int) -> turntile_status;
         raw turntile_plan_create(*const turntile_desc, *mut *mut turntile_plan) -> turntile_status;
         raw turntile_plan_destroy(*mut turntile_plan);
         raw turntile_plan_workspace(*const turntile_plan) -> size_t;

@@ -312,6 +312,40 @@ static void flips(size_t rows, size_t cols, size_t itemsize) {
     free(before), free(want), free(data);
 }
 
+/* Returns element `at` of a packed row, 0 beyond its end. */
+static unsigned element(const unsigned char *row, size_t at, size_t end, int bits, int bitorder) {
+    size_t per_byte = (size_t)(8 / bits), place = at % per_byte;
+    size_t shift = (bitorder == TURNTILE_LITTLE ? place : per_byte - 1 - place) * (size_t)bits;
+    return at < end ? row[at / per_byte] >> shift & ((1u << bits) - 1) : 0;
+}
+
+/* Compares transpositions of packed matrices with their elements, into another buffer and in place. */
+static void packed(size_t batch, size_t rows, size_t cols, int bits, int bitorder) {
+    size_t per_byte = (size_t)(8 / bits), row = (cols + per_byte - 1) / per_byte, after = (rows + per_byte - 1) / per_byte;
+    size_t bytes = batch * rows * row, after_bytes = batch * cols * after, wrong = 0;
+    unsigned char *src = numbered(bytes, 1), *dst = malloc(after_bytes + 1), *data = malloc(bytes + 1);
+    for (size_t i = 0; i < bytes; i++)
+        data[i] = src[i] = (unsigned char)(src[i] * 167 + i / 251);
+    CHECK(turntile_transpose_bits(src, dst, batch, rows, cols, bits, bitorder) == TURNTILE_SUCCESS);
+    for (size_t n = 0; n < batch; n++)
+        for (size_t j = 0; j < cols; j++)
+            for (size_t i = 0; i < after * per_byte; i++) {
+                unsigned want = i < rows ? element(src + (n * rows + i) * row, j, cols, bits, bitorder) : 0;
+                wrong += element(dst + (n * cols + j) * after, i, after * per_byte, bits, bitorder) != want;
+            }
+    CHECK(wrong == 0);
+    if (rows % per_byte == 0 && cols % per_byte == 0) {
+        CHECK(turntile_transpose_bits(data, data, batch, rows, cols, bits, bitorder) == TURNTILE_SUCCESS);
+        CHECK(memcmp(data, dst, bytes) == 0);
+    } else {
+        SAID(turntile_transpose_bits(data, data, batch, rows, cols, bits, bitorder), TURNTILE_ERROR_ARGUMENT, "multiples of");
+    }
+    SAID(turntile_transpose_bits(src, dst, batch, rows, cols, 3, bitorder), TURNTILE_ERROR_ARGUMENT, "bits is 3");
+    SAID(turntile_transpose_bits(src, dst, batch, rows, cols, bits, 2), TURNTILE_ERROR_ARGUMENT, "bitorder is 2");
+    SAID(turntile_transpose_bits(src, src + 1, batch, rows, cols, bits, bitorder), TURNTILE_ERROR_OVERLAP, "overlap");
+    free(src), free(dst), free(data);
+}
+
 static void calls(void) {
     size_t shape[2] = {300, 200}, bytes = 240000;
     unsigned char *before = numbered(60000, 4), *data = numbered(60000, 4), *other = malloc(bytes);
@@ -519,6 +553,12 @@ int main(int argc, char **argv) {
     flips(7, 5, 4);
     flips(64, 64, 3);
     flips(300, 200, 8);
+    for (int bits = 1; bits <= 4; bits *= 2)
+        for (int bitorder = TURNTILE_BIG; bitorder <= TURNTILE_LITTLE; bitorder++) {
+            packed(1, 24, 40, bits, bitorder);
+            packed(3, 7, 13, bits, bitorder);
+            packed(2, 400, 640, bits, bitorder);
+        }
     calls();
     threads();
     forks();

@@ -9,6 +9,7 @@ use anyhow::bail;
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use turntile::Transpose;
+use turntile::bits::{BitOrder, Bits};
 use turntile::mode::Mode;
 use turntile::plan::{Route, TileRule, Wisdom};
 use turntile_plan::ROUTES;
@@ -256,7 +257,23 @@ pub struct TransposeArgs {
     #[arg(long, value_name = "ORDER", ignore_case = true)]
     pub order: Option<AxisOrder>,
     #[command(flatten)]
+    pub packed: PackedArgs,
+    #[command(flatten)]
     pub files: Files,
+}
+
+/// Elements of less than a byte.
+#[derive(Debug, Args)]
+pub struct PackedArgs {
+    /// Bits per element, 1, 2 or 4: each byte of the array holds several, and the last two axes are swapped
+    #[arg(long, value_name = "N", value_parser = crate::values::bits, conflicts_with_all = ["axes", "matrices", "flip", "order"])]
+    pub bits: Option<Bits>,
+    /// Order of the elements in a byte, as numpy.packbits: the first is in the high (big) or low (little) bits [default: big]
+    #[arg(long, value_name = "ORDER", value_parser = crate::values::bit_order(), requires = "bits")]
+    pub bitorder: Option<BitOrder>,
+    /// Elements per row, if the last byte of a row is not full
+    #[arg(long, value_name = "N", requires = "bits")]
+    pub cols: Option<usize>,
 }
 
 #[derive(Debug, Args)]

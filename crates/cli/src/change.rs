@@ -1,6 +1,7 @@
 //! A change of a file, as data.
 
 use turntile::Transpose;
+use turntile::bits::PackedMatrix;
 
 /// A change of a file: new bytes in place of its header, and a permutation of the data. Everything else stays.
 #[derive(Debug)]
@@ -17,6 +18,11 @@ pub struct Change {
     pub tail: u64,
     /// The permutation of the data, if an element moves.
     pub step: Option<Transpose>,
+    /// Matrices of elements of less than a byte. Before `step`, micro-blocks are turned; without it, the matrices are
+    /// transposed in a second buffer.
+    pub packed: Option<PackedMatrix>,
+    /// Bytes of the data in the result: differs from `bytes` if padding bits do.
+    pub new_bytes: usize,
 }
 
 impl Change {
@@ -27,6 +33,6 @@ impl Change {
 
     /// Offset of the end of the data in the result.
     pub fn end(&self) -> u64 {
-        self.new_start() + self.bytes as u64
+        self.new_start() + self.new_bytes as u64
     }
 }

@@ -94,7 +94,8 @@ Examples:
   turntile transpose --axes 0,2,3,1 images.npy -i     # NCHW to NHWC, in place
   turntile transpose --axes 0,1 --flip 0 image.npy -i # rows in reverse order
   turntile transpose --raw --dtype f4 --shape 7200x1800 --offset 352 x.img -i
-  turntile transpose --tensor w.0 model.safetensors -i"
+  turntile transpose --tensor w.0 model.safetensors -i
+  turntile transpose --bits 4 --bitorder little codes.npy -i"
     )]
     Transpose(TransposeArgs),
     /// Rotate an array by quarter turns, as numpy.rot90

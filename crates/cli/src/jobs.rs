@@ -169,16 +169,24 @@ fn change(
         shown(&job.output)
     );
     let found = StoredArray::find(&mut source, place, operation.raw_order())?;
-    let (after, step) = operation.of(&found.array)?;
+    let (after, step, packed) = match operation.packed(&found.array)? {
+        Some((after, matrix)) => (after, matrix.byte_permutation().ok(), Some(matrix)),
+        None => {
+            let (after, step) = operation.of(&found.array)?;
+            (after, moves(&step)?.then_some(step), None)
+        }
+    };
     let (header, replaced) = found.rewritten(&after)?;
-    let moves = found.bytes > 0 && moves(&step)?;
+    let moves = found.bytes > 0 && (step.is_some() || packed.is_some());
     let change = Change {
         header,
         replaced,
         start: found.start,
         bytes: found.bytes,
         tail: found.tail,
-        step: Some(step).filter(|_| moves),
+        step: step.filter(|_| moves),
+        packed: packed.filter(|_| moves),
+        new_bytes: after.bytes()?,
     };
     let before = found.array;
     let unchanged = before == after && !moves && job.input == job.output && !is_dash(&job.input);

@@ -58,6 +58,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use clap::CommandFactory;
+use turntile::bits::BitOrder;
 
 use crate::command::{Cli, Command};
 use crate::error::{FAILED, PIPE};
@@ -76,8 +77,15 @@ pub fn run(words: &[OsString]) -> u8 {
     }
     let (json, printed) = match &mut cli.command {
         Command::Transpose(args) => {
-            let axes =
-                if args.matrices { Axes::Matrices } else { Axes::Transpose(args.axes.as_deref()) };
+            let axes = match args.packed.bits {
+                Some(bits) => Axes::Packed {
+                    bits,
+                    order: args.packed.bitorder.unwrap_or(BitOrder::Big),
+                    cols: args.packed.cols,
+                },
+                None if args.matrices => Axes::Matrices,
+                None => Axes::Transpose(args.axes.as_deref()),
+            };
             return jobs::run(
                 &mut args.files,
                 Operation {

@@ -2,9 +2,10 @@
 
 use anyhow::{Result, anyhow, bail, ensure};
 use turntile::Transpose;
+use turntile::bits::{BitOrder, Bits, PackedMatrix};
 use turntile::layout::Rearrangement;
 
-use crate::array::{Array, AxisOrder};
+use crate::array::{Array, AxisOrder, volume};
 use crate::values::{PatternArg, distinct, joined, permutation};
 
 /// Change of the axes of an array.
@@ -22,6 +23,15 @@ pub enum Axes<'a> {
     Rearrange(PatternArg<'a>),
     /// They stay.
     Keep,
+    /// The last two are swapped, of elements of less than a byte.
+    Packed {
+        /// Bits per element.
+        bits: Bits,
+        /// Order of the elements in a byte.
+        order: BitOrder,
+        /// Elements per row; `None` if the last byte of a row is full.
+        cols: Option<usize>,
+    },
 }
 
 /// Operation on an array.
@@ -50,7 +60,7 @@ impl Operation<'_> {
         let ndim = shape.len();
         let mut order: Vec<usize> = (0..ndim).collect();
         match self.axes {
-            Axes::Keep => {}
+            Axes::Keep | Axes::Packed { .. } => {}
             Axes::Transpose(Some(axes)) => {
                 order = permutation(axes, ndim).map_err(|what| anyhow!(what))?
             }
@@ -96,6 +106,32 @@ impl Operation<'_> {
             2 => vec![from, to],
             _ => vec![to],
         })
+    }
+
+    /// Returns the result and the matrices of a transposition of elements of less than a byte; `None` for other operations.
+    pub fn packed(&self, array: &Array) -> Result<Option<(Array, PackedMatrix)>> {
+        let Axes::Packed { bits, order, cols } = self.axes else { return Ok(None) };
+        let [batch @ .., rows, row] = &array.shape[..] else {
+            bail!("--bits needs at least 2 axes, the array has {}", array.shape.len())
+        };
+        let per_byte = bits.per_byte();
+        ensure!(
+            array.itemsize == 1,
+            "--bits needs elements of 1 byte, {} has {}",
+            array.dtype,
+            array.itemsize
+        );
+        ensure!(array.order == AxisOrder::C, "--bits needs an array in C order");
+        let cols = cols.unwrap_or(row.saturating_mul(per_byte));
+        ensure!(
+            cols.div_ceil(per_byte) == *row,
+            "--cols {cols} has {} bytes per row, the array has {row}",
+            cols.div_ceil(per_byte)
+        );
+        let count = volume(batch).ok_or_else(|| anyhow!("the array has too many axes"))?;
+        let shape = [batch, &[cols, rows.div_ceil(per_byte)]].concat();
+        let matrix = PackedMatrix::new(*rows, cols, bits, order).batch(count);
+        Ok(Some((Array { shape, ..array.clone() }, matrix)))
     }
 
     /// Returns the result, and the permutation of the data in memory.

@@ -52,20 +52,20 @@ impl Sink {
         data: &mut dyn BufRead,
         progress: &Progress,
     ) -> Result<()> {
-        progress.bytes("writing", change.bytes);
+        progress.bytes("writing", change.new_bytes);
         match &self.0 {
             Some(new) => {
                 let mut to = new.file();
                 put_before(source, change, &mut to)
                     .map_err(|error| unwritten(error, new.path()))?;
-                copy(data, &mut to, change.bytes, progress).on("write the new", new.path())?;
+                copy(data, &mut to, change.new_bytes, progress).on("write the new", new.path())?;
                 put_after(source, change, &mut to).map_err(|error| unwritten(error, new.path()))
             }
             None => {
                 let mut to = io::stdout().lock();
                 let name = Path::new("standard output");
                 put_before(source, change, &mut to).map_err(|error| unwritten(error, name))?;
-                let copied = copy(data, &mut to, change.bytes, progress);
+                let copied = copy(data, &mut to, change.new_bytes, progress);
                 copied.map_err(|error| unwritten(error.into(), name))?;
                 put_after(source, change, &mut to).map_err(|error| unwritten(error, name))?;
                 to.flush().map_err(|error| unwritten(error.into(), name))

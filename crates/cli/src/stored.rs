@@ -144,6 +144,12 @@ impl StoredArray {
             Head::Tensor(header) => {
                 let what = "a .safetensors file stores arrays in C order only";
                 ensure!(result.order == AxisOrder::C, "{what}");
+                let bytes = result.bytes()?;
+                ensure!(
+                    bytes == self.bytes,
+                    "the tensor has {} bytes, the result {bytes}: write it to a .npy file",
+                    self.bytes
+                );
                 Ok((header.rewritten(&result.shape), header.bytes()))
             }
         }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use turntile::bits::{BitOrder, Bits};
 use turntile::layout::{PatternError, Rearrangement};
 
 use crate::dtype;
@@ -91,6 +93,20 @@ pub fn raw_shape(text: &str) -> Result<RawShape, String> {
         0 | 1 => Ok(shape),
         several => Err(format!("{several} extents are -1, at most one can be computed")),
     }
+}
+
+/// Parses the bits of an element of less than a byte.
+pub fn bits(text: &str) -> Result<Bits, String> {
+    let found = text.parse().ok().and_then(Bits::new);
+    found.ok_or_else(|| format!("invalid number of bits '{text}': expected 1, 2 or 4"))
+}
+
+/// Parses the order of the elements in a byte.
+pub fn bit_order() -> impl TypedValueParser<Value = BitOrder> {
+    PossibleValuesParser::new(["big", "little"]).map(|name| match &*name {
+        "big" => BitOrder::Big,
+        _ => BitOrder::Little,
+    })
 }
 
 /// Parses a permutation of axes, `2,0,1`.

@@ -117,12 +117,18 @@ fn planned(
         Some(_) if bytes <= memory || settings.route.is_some() => Some(transpose.plan()?),
         _ => None,
     };
-    let workspace = plan.as_ref().map_or(0, Transposer::workspace_bytes);
+    let mut workspace = plan.as_ref().map_or(0, Transposer::workspace_bytes);
+    if change.packed.is_some() && change.step.is_none() {
+        workspace = change.new_bytes;
+    }
     if bytes.saturating_add(workspace) <= room || bytes == 0 {
         return Ok((plan, None));
     }
     if settings.route.is_some() {
         return Err(too_large(path, "--route needs the data", (bytes, workspace), memory));
+    }
+    if change.packed.is_some() {
+        return Err(too_large(path, "--bits needs the data", (bytes, workspace), memory));
     }
     let through_files = change.step.clone().unwrap_or_else(unmoved);
     Ok((None, Some(settings.on_threads(through_files).stored(room)?)))
@@ -165,7 +171,15 @@ fn in_memory(
     done.read = start.elapsed();
 
     let start = Instant::now();
+    let mut second = None;
+    if let (Some(matrix), None) = (&change.packed, plan) {
+        let to = second.insert(AnonymousMap::new(change.new_bytes, Pages::Huge)?);
+        matrix.transpose_into(data, &mut to.bytes()[..change.new_bytes])?;
+    }
     if let Some(plan) = plan {
+        if let Some(matrix) = &change.packed {
+            matrix.turn_blocks(data, plan.threads())?;
+        }
         progress.passes("transposing", plan.plan().passes());
         let mut passed = |passes| progress.set(passes);
         plan.run_with(&mut RawElements(&mut *data), RunOptions::new().progress(&mut passed))?;
@@ -173,7 +187,11 @@ fn in_memory(
     done.transpose = start.elapsed();
 
     let start = Instant::now();
-    sink.put(source, change, &mut &*data, progress)?;
+    let result = match &mut second {
+        Some(to) => &to.bytes()[..change.new_bytes],
+        None => &*data,
+    };
+    sink.put(source, change, &mut &*result, progress)?;
     done.write = start.elapsed();
     Ok(())
 }

@@ -25,6 +25,7 @@
 //! | `leading` | matrices with leading dimensions: in place or through workspace; saves gaps |
 //! | `gap_swap` | rows, by swaps with their gaps |
 //! | `out_of_place` | tiles to another buffer; copies rows and columns |
+//! | `bits` | elements of 1, 2 or 4 bits: micro-blocks in place, matrices to another buffer |
 //!
 //! | module for kernels | contents |
 //! |---|---|
@@ -58,6 +59,7 @@
 
 mod band_tiling;
 mod banded_gather;
+mod bits;
 mod blocks;
 mod cells;
 mod chunk_gather;
@@ -98,6 +100,7 @@ mod turn;
 mod views;
 mod workspace;
 
+pub use bits::{BitOrder, Bits, transpose_bits_into, turn_blocks};
 pub use device::CpuDevice;
 pub use epilogue::Epilogue;
 pub use executor::Executor;

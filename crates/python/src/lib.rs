@@ -7,6 +7,7 @@
 //! | `dlpack` | memory of arrays on any device |
 //! | `host` | plans for the host, and their workspace |
 //! | `file` | the command, and arrays in files |
+//! | `bits` | matrices of elements of less than a byte |
 //! | `records` | record conversions |
 //! | `gpu` | plans for a GPU |
 //! | `distributed`, `distributed_gpu` | sharded arrays, whose ranks Python objects connect |
@@ -19,6 +20,7 @@
 //! the objects. Shapes, sizes and lengths are checked here again. Addresses are trusted.
 
 mod array_struct;
+mod bits;
 mod distributed;
 mod distributed_gpu;
 mod dlpack;
@@ -40,6 +42,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::array_struct::address_of;
+    #[pymodule_export]
+    use crate::bits::BitPlan;
     #[pymodule_export]
     use crate::distributed::{LostError, RefusedError, redistribute};
     #[pymodule_export]

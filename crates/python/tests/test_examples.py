@@ -20,6 +20,13 @@ def test_memory_map():
     assert "(20, 3, 480, 640)" in done.stdout
 
 
+@pytest.mark.parametrize("name", ["plink_bed.py", "nvfp4_weight.py"])
+def test_packed(name):
+    done = run(name)
+    assert done.returncode == 0, done.stderr
+    assert "right" in done.stdout
+
+
 @pytest.mark.parametrize("name, library, words", [("moe_weight.py", "torch", "OutOfMemoryError"), ("cupy_fortran.py", "cupy", "strides (4, ")])
 def test_on_a_gpu(name, library, words):
     pytest.importorskip(library)

@@ -23,6 +23,17 @@ pub fn transpose(from: &[Byte], to: &mut [Byte], block: BlockShape, unit_bytes: 
     unsafe { transpose_raw(from.as_ptr(), to.as_mut_ptr(), block, unit_bytes) };
 }
 
+/// Transposes a block of bytes that are numbers, like [`transpose`].
+///
+/// # Panics
+/// If a buffer is shorter than the block requires.
+pub fn transpose_bytes(from: &[u8], to: &mut [u8], block: BlockShape) {
+    assert!(block.from_len() <= from.len() && block.to_len() <= to.len());
+    // SAFETY: the assertion compares the lengths with the block, and the two borrows cannot overlap.
+    // Every byte written is a byte of `from`, so `to` stays initialised.
+    unsafe { transpose_raw(from.as_ptr().cast(), to.as_mut_ptr().cast(), block, 1) };
+}
+
 /// Transposes a block between arrays whose other parts other threads may use:
 /// `to[j][i] = from[i][j]` for units of `unit_bytes` bytes.
 ///

@@ -54,7 +54,7 @@ mod vector;
 pub use block::{BlockShape, Byte, CACHE_LINE};
 pub use calls::{
     SquareSwap, copy_from_ring, copy_into_ring, copy_jobs_raw, swap_reversed_raw, transpose,
-    transpose_raw, turn_raw,
+    transpose_bytes, transpose_raw, turn_raw,
 };
 pub use copy::CopyJob;
 #[doc(hidden)]

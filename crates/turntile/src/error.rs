@@ -174,6 +174,18 @@ pub enum Reason {
         /// Bytes per element of the data.
         got: usize,
     },
+    /// Rows or columns of packed elements end within a byte.
+    #[error(
+        "in place, both sides of {rows} x {cols} elements must be multiples of {per_byte}, the elements per byte: transpose into another buffer"
+    )]
+    PartialBytes {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+        /// Elements per byte.
+        per_byte: usize,
+    },
     /// The batch or the thread count of [`Transpose`](crate::Transpose) was set to 0.
     #[error("{what}(0) is not valid: give at least 1, or omit it")]
     Zero {
@@ -233,6 +245,7 @@ impl Reason {
                 ErrorKind::ElementSize { expected: *expected, got: *got }
             }
             Reason::Zero { .. } | Reason::Stored { .. } => ErrorKind::Options,
+            Reason::PartialBytes { .. } => ErrorKind::Shape,
             Reason::Gaps => ErrorKind::NotContiguous,
             Reason::Problem(error) => problem_kind(error),
             Reason::Pattern(_) => ErrorKind::Pattern,

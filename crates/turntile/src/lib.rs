@@ -29,6 +29,7 @@
 //! | transpose a matrix once | in place [`transpose_in_place`], into another buffer [`transpose_into`] |
 //! | permute the axes of an array once | [`permute_in_place`], [`permute_into`]; for ndarray's `Array`, with feature `ndarray`, `ndarray::permute` |
 //! | reverse axes, or rotate by quarter turns, once | [`flip_in_place`], [`rot90_in_place`] |
+//! | transpose matrices of 1, 2 or 4 bits per element | [`bits::PackedMatrix`] |
 //! | split, permute and join axes by a pattern, once | [`rearrange`](rearrange()), [`rearrange_into`]; for ndarray's `Array`, `ndarray::rearrange` |
 //! | transpose, scale and conjugate a matrix with leading dimensions once, like BLAS's `imatcopy` extension | [`blas::imatcopy`] |
 //! | convert records between layouts (AoS, SoA, ASTA) | [`layout::Records`] for typed records, [`layout::RecordConversion`] for bytes |
@@ -90,6 +91,7 @@
 //! GB/s always means `2 · rows · cols · element bytes / time`: each byte is read once and written
 //! once, as in a copy.
 
+pub mod bits;
 pub mod blas;
 pub mod bytes;
 mod columns;

@@ -2,6 +2,7 @@
 
 use std::env;
 
+mod bits;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../../cuda/tests/children.rs"]
 mod children;

@@ -17,6 +17,7 @@ mod large;
 mod limits;
 #[cfg(target_os = "linux")]
 mod owners;
+mod packed;
 mod plans;
 mod public;
 mod races;

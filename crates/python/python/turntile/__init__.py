@@ -23,6 +23,7 @@ from ._api import (
     rot90,
     transpose,
 )
+from ._bits import transpose_bits
 from ._core import CaptureError, CudaError, PlanError, Workspace, __version__
 from ._npy import transpose_file
 from ._plan import Plan
@@ -49,6 +50,7 @@ __all__ = [
     "relayout",
     "rot90",
     "transpose",
+    "transpose_bits",
     "transpose_file",
 ]
 

@@ -1,6 +1,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any, Protocol, SupportsIndex, TypeVar, overload
+from typing import Any, Literal, Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,7 @@ _AnyArray = np.ndarray[Any, Any] | _Dlpack | _CudaArray | _Exporter
 _Out = TypeVar("_Out", bound=_AnyArray)
 _Path = str | bytes | PathLike[str] | PathLike[bytes]
 _Axes = SupportsIndex | Sequence[SupportsIndex] | None
+_BitOrder = Literal["big", "little"]
 _Count = SupportsIndex | None
 _Workspace = Workspace | _AnyArray | None
 _Stream = SupportsIndex | _CudaStream | _TorchStream | _CupyStream | None
@@ -152,6 +153,18 @@ def matrix_transpose(  # type: ignore[overload-overlap]
 @overload
 def matrix_transpose(
     a: _Exporter, /, *, out: None = None, threads: _Count = None, workspace: Workspace | None = None
+) -> npt.NDArray[Any]: ...
+@overload
+def transpose_bits(
+    a: _AnyArray, /, *, bits: SupportsIndex, bitorder: _BitOrder = "big", out: _Out
+) -> _Out: ...
+@overload
+def transpose_bits(  # type: ignore[overload-overlap]
+    a: _Array, /, *, bits: SupportsIndex, bitorder: _BitOrder = "big", out: None = None
+) -> _Array: ...
+@overload
+def transpose_bits(
+    a: _Exporter, /, *, bits: SupportsIndex, bitorder: _BitOrder = "big", out: None = None
 ) -> npt.NDArray[Any]: ...
 @overload
 def flip(  # type: ignore[overload-overlap]

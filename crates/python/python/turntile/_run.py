@@ -189,7 +189,7 @@ def copy_into(out, a, axes_of, threads, workspace, stream):
         raise ValueError(f"out has shape {to.shape}, but the result has shape {shape}")
     if (_dlpack.dtype_of(to) if mixed else to.dtype) != array.dtype:
         raise TypeError(f"out has dtype {to.dtype}, but a has dtype {array.dtype}")
-    if to.nbytes and device != NOWHERE and _overlap(to, array):
+    if to.nbytes and device != NOWHERE and overlap(to, array):
         raise ValueError("out overlaps a")
     if workspace is not None:
         raise ValueError("workspace is given, but a copy to out uses none")
@@ -245,7 +245,7 @@ class _Memory:
         }
 
 
-def _overlap(to, array):
+def overlap(to, array):
     """Returns whether two arrays share an element, or may, if that takes long to find out."""
     if to.strides is array.strides is None:
         first, second = sorted([to, array], key=lambda each: each.address)

@@ -1,0 +1,92 @@
+"""Matrices of elements of less than a byte."""
+
+import math
+
+from . import _core
+from ._arguments import size
+from ._arrays import adapt, found
+from ._npy import refuse_map
+from ._run import move, overlap
+
+
+def transpose_bits(a, /, *, bits, bitorder="big", out=None):
+    """Transposes matrices of 1, 2 or 4 bits per element; use the result, `a` may be stale.
+
+    `a` has shape ``(..., M, B)``: rows of ``B`` bytes, packed as by ``numpy.packbits`` along the
+    last axis. In place the result has shape ``(..., N, M * bits // 8)`` with ``N = B * 8 // bits``,
+    and uses the memory of `a`. Both `M` and `N` must then be multiples of ``8 // bits``.
+
+    Parameters
+    ----------
+    a : array
+        C-contiguous array on the host, with elements of 1 byte and at least two dimensions.
+    bits : int
+        Bits per element: 1, 2 or 4.
+    bitorder : {'big', 'little'}, optional
+        Whether the first element of a byte is in its high or low bits, as in ``numpy.packbits``.
+    out : array, optional
+        C-contiguous array for the result, which does not overlap `a`. It has shape ``(..., N, C)``
+        for any `M` and `N` that have `B` and `C` bytes per row. The padding bits of `a` are
+        ignored, those of `out` become 0.
+
+    Returns
+    -------
+    array
+        View of the memory of `a`, or `out`.
+
+    See Also
+    --------
+    matrix_transpose
+
+    Examples
+    --------
+    >>> import numpy as np, turntile
+    >>> a = np.packbits([[1, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0]], axis=1)
+    >>> out = turntile.transpose_bits(a, bits=1, out=np.empty((4, 1), np.uint8))
+    >>> np.unpackbits(out, axis=1, count=3)
+    array([[1, 0, 0],
+           [1, 0, 0],
+           [1, 1, 0],
+           [0, 0, 0]], dtype=uint8)
+    """
+    bits = size("bits", bits, 1)
+    if bits not in (1, 2, 4):
+        raise ValueError(f"bits is {bits}: expected 1, 2 or 4")
+    source = found(a, write=out is None)
+    dest = None if out is None else found(out)
+    array = source()
+    *batch, rows, row = _packed("a", array)
+    per_byte = 8 // bits
+    count = math.prod(batch)
+    if dest is None:
+        refuse_map(array)
+        cols = row * per_byte
+        plan = _core.BitPlan(count, rows, cols, bits, bitorder, False)
+        result = array.contiguous(None, (*batch, cols, rows // per_byte))
+        return move(array, result, plan if array.nbytes else None, None, None, _core.Moved())
+    to = dest()
+    *to_batch, cols, to_row = _packed("out", to)
+    if (to_batch, to_row, row) != (batch, -(-rows // per_byte), -(-cols // per_byte)):
+        raise ValueError(
+            f"out has shape {to.shape}, but a has shape {array.shape} with {per_byte} elements per "
+            "byte"
+        )
+    if to.nbytes and overlap(to, array):
+        raise ValueError("out overlaps a")
+    plan = _core.BitPlan(count, rows, cols, bits, bitorder, True)
+    plan.run_into(to.address, array.address, array.nbytes)
+    to.changed()
+    return out
+
+
+def _packed(name, array):
+    """Returns the shape of an array of packed rows, after checking that bits can be moved in it."""
+    if array.device is not None:
+        raise TypeError(f"{name} is on a GPU: transpose_bits is for arrays on the host")
+    if array.itemsize != 1:
+        raise TypeError(f"{name} has dtype {array.dtype}, expected elements of 1 byte")
+    if len(array.shape) < 2:
+        raise ValueError(f"{name} must be at least 2-dimensional, but it is {len(array.shape)}")
+    if array.strides is not None:
+        raise ValueError(f"{name} is not C-contiguous")
+    return array.shape
