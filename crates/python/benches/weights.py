@@ -41,10 +41,10 @@ CASES = [
     ("experts transposed", "transpose", {}, torch.bfloat16, (64, 7168, 2048), viewed(lambda n, k: (n, k), (0, 2, 1))),
     ("FP8 experts transposed", "transpose", {}, torch.uint8, (256, 2048, 7168), viewed(lambda n, k: (n, k), (0, 2, 1))),
     ("one matrix transposed", "transpose", {}, torch.bfloat16, (1, 28672, 8192), viewed(lambda n, k: (n, k), (0, 2, 1))),
-    ("experts, columns in blocks", "block_major_k", {"block": 64}, torch.bfloat16, (128, 2816, 704), viewed(lambda m, k: (m, k // 64, 64), (0, 2, 1, 3))),
-    ("gate and up swapped", "swap_halves", {}, torch.bfloat16, (32, 4096, 7168), halves),
+    ("experts, columns in blocks", "block_major_k", {"block": 128}, torch.uint8, (128, 1472, 5888), viewed(lambda m, k: (m, k // 128, 128), (0, 2, 1, 3))),
+    ("gate and up swapped", "swap_halves", {}, torch.bfloat16, (64, 5760, 1440), halves),
     ("gate and up interleaved", "interleave_rows", {}, torch.bfloat16, (32, 5760, 2880), viewed(lambda m, k: (2, m // 2, k), (0, 2, 1, 3))),
-    ("scale factors", "scales_128x4", {}, torch.uint8, (128, 5888, 368), viewed(lambda m, k: (m // 128, 4, 32, k // 4, 4), (0, 1, 4, 3, 2, 5))),
+    ("scale factors", "scales_128x4", {}, torch.uint8, (1, 16384, 448), viewed(lambda m, k: (m // 128, 4, 32, k // 4, 4), (0, 1, 4, 3, 2, 5))),
     ("query, key and value split", "split_qkv", {"heads": 64, "kv_heads": 8}, torch.bfloat16, (1, 10240, 8192), qkv),
     ("rotary rows to halves", "rotary_halves", {"heads": 64}, torch.bfloat16, (1, 8192, 8192), viewed(lambda m, k: (64, m // 128, 2, k), (0, 1, 3, 2, 4))),
 ]  # fmt: skip

@@ -94,7 +94,7 @@ def transposes(torch, device, rank, ranks, cases):
 
 def compared(found, ranks_map):
     """Checks the results of `transposes`, and that `ranks_map(number)` says whether parts are mapped, the same on all ranks."""
-    assert all(isinstance(rank, list) for rank in found), found
+    assert all(isinstance(rank, list) for rank in found), "\n".join(map(str, found))
     for number, results in enumerate(zip(*found, strict=True)):
         assert not any(isinstance(one, str) for one in results), results
         assert len({mapped for mapped, _ in results}) == 1 and ranks_map(number) in (None, results[0][0]), results
@@ -103,7 +103,7 @@ def compared(found, ranks_map):
 #: Sides that 2 to 5 and 8 divide, in rows of whole 16 bytes.
 SQUARES = [((840 * side, 840 * side), dtype) for side, dtype in [(4, "float32"), (2, "float64"), (8, "int32"), (8, "complex64")]]
 EQUAL = [((840 * 4, 840 * 8), "float32"), ((840 * 16, 840 * 4), "float64")]
-#: Unequal and empty parts, rows of any alignment; of the last some blocks are not whole 4 bytes.
+#: Unequal and empty parts, rows of any alignment; of the last some blocks are not whole 4 bytes if there are more than 2 ranks.
 UNEVEN = [
     *[((side, side), dtype) for side in (1, 5, 1001, 2003) for dtype in ("float32", "float64", "complex128")],
     *[((5, 3), "int32"), ((3001, 2003), "float32"), ((999, 1001), "complex64"), ((50000, 8), "float32"), ((7, 9001), "float64")],
@@ -122,14 +122,14 @@ def several():
 @pytest.mark.parametrize("backend", ["gloo", "nccl", "cpu:gloo,cuda:nccl"])
 def test_two_gpus_map_each_other(tmp_path, backend):
     several()
-    compared(on_processes(transposes, tmp_path, 2, ALL, backend=backend), lambda number: number < len(ALL) - 1)
+    compared(on_processes(transposes, tmp_path, 2, ALL, backend=backend), lambda number: True)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 5, 8])
 def test_ranks_share_gpus(tmp_path, ranks):
     """With one GPU too: its processes map each other's memory."""
     pytest.importorskip("torch")
-    compared(on_processes(transposes, tmp_path, ranks, ALL), lambda number: number < len(ALL) - 1)
+    compared(on_processes(transposes, tmp_path, ranks, ALL), lambda number: number < len(ALL) - 1 or ranks == 2)
 
 
 def changes_shards(torch, device, rank, ranks):
