@@ -56,7 +56,10 @@ struct Work {
     /// The rank's commands of the schedule, all of them swaps.
     commands: Vec<GpuCommand>,
     swaps: Vec<(AlignedBlock, Swap)>,
-    /// Local stages before and after the swaps and messages.
+    /// `true` if ranks have stages before the swaps; the same on all ranks.
+    stages_first: bool,
+    /// Local stages before and after the swaps and messages. A rank with one row or none may have
+    /// none of the former.
     local: [Vec<OnBytes<GpuTransposer>>; 2],
     /// Messages after the swaps.
     messages: Vec<Message>,
@@ -105,11 +108,12 @@ impl Work {
             if slides { blocks.bounce_bytes_with_slides(rank, max_message) } else { 0 };
         let [first, last] = local.map(|stages| plan_stages(&stages, |stage| stage.plan_on(gpu)));
         let local = [first?, last?];
+        let stages_first = tiles.is_none();
         let load = || -> Result<_, CudaError> {
             let queues = [Queue::new(gpu)?, Queue::new(gpu)?];
             let ends = [Mark::new(gpu)?, Mark::new(gpu)?];
             let swaps = gpu_schedule::load_swaps(gpu, rank, &commands, itemsize)?;
-            Ok(Work { queues, ends, commands, swaps, local, messages, bounce_bytes })
+            Ok(Work { queues, ends, commands, swaps, stages_first, local, messages, bounce_bytes })
         };
         // Blocks of one rectangle have no side.
         let side = tiles.map_or(0, |tiles| tiles.squares.map_or(1, |squares| squares.sides[0]));
@@ -291,7 +295,7 @@ impl MappedRank {
             })
         };
         let [first, last] = &self.work.local;
-        if !first.is_empty() {
+        if self.work.stages_first {
             processes::finish(comm, local(first).map_err(|error| error.to_string()))?;
         }
         // SAFETY: all ranks have agreed and have finished their first stages.

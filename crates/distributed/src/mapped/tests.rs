@@ -91,6 +91,30 @@ fn child_buffers() {
     }
 }
 
+/// Runs ranks with parts of one row, which have no local stages, next to ranks that have some.
+#[test]
+fn ranks_without_local_stages_run_with_the_others() {
+    children::runs_on("mapped::tests", "one_row", "card.c", &[]);
+}
+
+#[test]
+#[ignore = "run by `ranks_without_local_stages_run_with_the_others`"]
+fn child_one_row() {
+    for (ranks, shape) in [(4, [7, 9001]), (5, [7, 9001]), (4, [9001, 7]), (4, [5, 3])] {
+        let [rows, cols] = shape.map(|extent| Partition::balanced(extent, ranks));
+        let change = Redistribution::transpose(rows, cols, 4);
+        let address = |rank: usize| (rank as u64 + 1) << 36;
+        let all = on_ranks(&change, address, |comm, connection, buffer| match connection {
+            Connection::Mapped(mapped) => {
+                let result = run(&mapped, comm, buffer).map(drop);
+                mapped.close(comm).and(result)
+            }
+            Connection::Messages(_) => Ok(()),
+        });
+        assert_eq!(all, vec![Ok(()); ranks], "{shape:?} on {ranks}");
+    }
+}
+
 /// Checks that all ranks report an error if the launch of one of them is rejected.
 #[test]
 fn all_ranks_lose_the_data_when_a_launch_is_rejected() {

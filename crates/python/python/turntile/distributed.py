@@ -37,8 +37,9 @@ __all__ = [
 
 #: Default size of a message between GPUs, in bytes.
 _MESSAGE = 16 << 20
-#: Average size of a part, in bytes, from which `transpose` maps the parts of other processes.
-_MAPPED = 32 << 20
+#: Average size of a part, in bytes, from which `transpose` maps the parts of other processes. Two processes map and unmap in 22 ms,
+#: four in 45 ms: (60000, 40000) floats took 34 ms mapped and 32 by messages on two H200s, (65536, 65536) 37 and 51.
+_MAPPED = 6 << 30
 
 _Parts = str | tuple[Sequence[int], Sequence[int]]
 _Axes = Sequence[int] | None
