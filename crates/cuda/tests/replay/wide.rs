@@ -78,7 +78,7 @@ fn rectangle(
     need(high * (block_cols * unit / granule) <= held && high <= low, || format!("{a:?}"))?;
     if micro {
         // Swaths of 2^pitch rows of micro-blocks, one slot per row of each.
-        aligned(vector / word << pitch, &[block_rows])?;
+        aligned((vector / word) << pitch, &[block_rows])?;
         aligned(granule, &[column, block_rows * unit])?;
         on_chip(call, block_rows * block_cols * word)?;
     } else {
