@@ -372,10 +372,9 @@ fn kernel_and_resources(
                 if threads > 1 { units_held.saturating_mul(unit_bytes) } else { unit_bytes };
             Some((CpuKernel::Cycles, Resources { threads, flag_words, scratch_bytes, ..none }))
         }
-        // A record layout is permuted by elements, which have no pieces.
-        (Method::Pieces, StageMap::RecordTiles(_)) => None,
         (Method::Pieces, _) => {
-            let piece = bytes((PIECE_BYTES / elem_bytes).clamp(1, map.unit()));
+            let whole = bytes((PIECE_BYTES / elem_bytes).clamp(1, map.unit()));
+            let piece = whole.min(PIECE_BYTES);
             let pieces = batch.saturating_mul(unit_bytes.div_ceil(piece));
             let resources =
                 Resources { threads: threads_for(pieces), scratch_bytes: piece, ..none };

@@ -117,9 +117,11 @@ impl RecordPlanner<'_> {
             add(Route::ALIGNED_SLOTS, self.with_aligned_slots(retile));
         }
         if let Some((units, elems_per_unit)) = as_units(retile) {
-            let pieces = &[(units.clone().into(), MethodFilter::Pieces)];
-            found.extend(self.phase(Route::LONG_RUNS, pieces, elems_per_unit));
             let long = elems_per_unit * self.problem.itemsize() >= MIN_UNIT_BYTES;
+            if long {
+                let pieces = &[(units.clone().into(), MethodFilter::Pieces)];
+                found.extend(self.phase(Route::LONG_RUNS, pieces, elems_per_unit));
+            }
             let wanted = self.planner.rule == TileRule::Exhaustive || self.planner.route.is_some();
             if long || wanted || found.is_empty() {
                 let by_units = self.phase(

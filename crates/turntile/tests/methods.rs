@@ -57,9 +57,12 @@ fn backends_implement_the_methods_of_the_table() {
     let devices: [&dyn Device; 3] = [&CpuDevice::new(1), &CpuDevice::new(3), &GpuDevice::h200()];
     for map in maps() {
         let mut implemented = Vec::new();
-        for (device, out_of_place) in devices.into_iter().flat_map(|d| [(d, false), (d, true)]) {
+        let ways = devices
+            .into_iter()
+            .flat_map(|device| [(device, 4, false), (device, 4096, false), (device, 4, true)]);
+        for (device, elem_bytes, out_of_place) in ways {
             let (cap, methods) = (usize::MAX, MethodFilter::Any);
-            let request = StageRequest { elem_bytes: 4, alignment: 16, out_of_place, cap, methods };
+            let request = StageRequest { elem_bytes, alignment: 16, out_of_place, cap, methods };
             for one in device.implementations(&map, &request).unwrap_or_default() {
                 assert!(map.methods().contains(&one.method), "{map} {}", one.method);
                 assert!(request.accepts(one.method), "{map} {}", one.method);

@@ -109,19 +109,23 @@ def through_host(exchange):
 
 
 class OnGpu:
-    """Rank whose part is on a GPU. Its messages are tensors of bytes there."""
+    """Rank whose part is on a GPU. Its messages are tensors of bytes there.
 
-    def __init__(self, ranks, part):
+    With `fences`, gathers follow all work that the ranks have queued on their current streams.
+    """
+
+    def __init__(self, ranks, part, fences):
+        self.fences = fences
         self.rank, self.ranks, self._ranks = ranks.rank, ranks.ranks, ranks
         self._exchange = getattr(ranks, "exchange_tensors", None) or through_host(ranks.exchange)
         self._part = part
 
     def gather(self, number):
-        """Gathers numbers, after all work that the ranks have queued on their current streams."""
+        """Gathers numbers."""
         return [int.from_bytes(one, "little") for one in self.gather_bytes(number.to_bytes(8, "little"))]
 
     def gather_bytes(self, own):
-        """Gathers bytes, a multiple of 8, in the same order."""
+        """Gathers bytes, a multiple of 8."""
         import torch
 
         # NCCL works in the order of the stream. Its first operation must involve all ranks, but
@@ -129,7 +133,8 @@ class OnGpu:
         gather_on = getattr(self._ranks, "gather_bytes_on", None)
         if gather_on:
             return gather_on(self._part.device, own)
-        torch.cuda.current_stream(self._part.device).synchronize()
+        if self.fences:
+            torch.cuda.current_stream(self._part.device).synchronize()
         gather = getattr(self._ranks, "gather_bytes", None)
         if gather:
             return gather(own)

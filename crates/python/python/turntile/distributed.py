@@ -151,12 +151,13 @@ class Planned:
     def __init__(self, ranks, part, change, limits, maps):
         self._ranks, self._part, self._change, self._limits = ranks, part, change, limits[1:]
         self._what = (change.shape, change.axes, part.itemsize, change.cut, *change.parts)
-        self._on_gpu = OnGpu(ranks, part.flat())
+        self._on_gpu = OnGpu(ranks, part.flat(), fences=maps)
         self._mapped, self._why = None, "parts are small"
         if maps:
             with part.found.stream(None):
                 made = _core.connect_on_gpu(*self._arguments())
             self._mapped, self._why = (None, made) if isinstance(made, str) else (made, None)
+            self._on_gpu.fences = self.mapped
 
     def _arguments(self, *stream):
         part, (cap, message) = self._part, self._limits
