@@ -191,10 +191,10 @@ fn matrices_into<const P: usize>(
     threads: usize,
 ) {
     let [from_row, to_row] = [cols, rows].map(|side| side.div_ceil(P));
-    let [from_matrix, to_matrix] = [rows * from_row, cols * to_row];
     if to.is_empty() {
         return;
     }
+    let [from_matrix, to_matrix] = [rows * from_row, cols * to_row];
     let batch = to.len() / to_matrix;
     assert_eq!([from.len(), to.len()], [batch * from_matrix, batch * to_matrix]);
     let threads = threads.min(to.len().div_ceil(MIN_BYTES_PER_THREAD));

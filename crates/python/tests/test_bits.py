@@ -87,6 +87,7 @@ def test_map_of_npy_file_is_refused(tmp_path):
         (lambda a: dict(a=a, bits=1, bitorder="msb"), ValueError, "'little' or 'big'"),
         (lambda a: dict(a=a[0], bits=1), ValueError, "2-dimensional, but it is 1"),
         (lambda a: dict(a=a.T, bits=1), ValueError, "not C-contiguous"),
+        (lambda a: dict(a=a.view("bool"), bits=1), TypeError, "a has dtype bool, not packed bits"),
         (lambda a: dict(a=a.view("u2"), bits=1), TypeError, "uint16, expected elements of 1 byte"),
         (lambda a: dict(a=a, bits=2, out=a), ValueError, "out has shape"),
         (lambda a: dict(a=a[:, :2], bits=4, out=a), ValueError, "a is not C-contiguous"),

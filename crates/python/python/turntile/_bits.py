@@ -85,8 +85,10 @@ def _packed(name, array):
         raise TypeError(f"{name} is on a GPU: transpose_bits is for arrays on the host")
     if array.itemsize != 1:
         raise TypeError(f"{name} has dtype {array.dtype}, expected elements of 1 byte")
+    if str(array.dtype).endswith("bool"):
+        raise TypeError(f"{name} has dtype {array.dtype}, not packed bits: numpy.packbits packs them")
     if len(array.shape) < 2:
         raise ValueError(f"{name} must be at least 2-dimensional, but it is {len(array.shape)}")
     if array.strides is not None:
-        raise ValueError(f"{name} is not C-contiguous")
+        raise ValueError(f"{name} is not C-contiguous: take a copy")
     return array.shape
