@@ -148,7 +148,7 @@ def _transposed(a, axes_of, out, options, ignore_header):
         return copy_into(out, a, axes_of, *options)
     array = adapt(a)
     ignore_header or refuse_map(array)
-    return permute(array, axes_of(len(array.shape)), *options)
+    return permute(array, axes_of(len(array.shape)), options)
 
 
 def flip(a, /, axis=None, *, threads=None, workspace=None, stream=None):
@@ -238,7 +238,7 @@ def _flipped(array, order, reverses, options):
     if array.strides is not None or tuple(order) != tuple(range(len(order))):
         refuse_map(array)
     axes = tuple([~axis if to in reverses else axis for to, axis in enumerate(order)])
-    return permute(array, axes, *options)
+    return permute(array, axes, options)
 
 
 #: Patterns of the last calls.
@@ -310,7 +310,7 @@ def rearrange(a, pattern, /, *, threads=None, workspace=None, stream=None, **siz
         raise ValueError(
             f"{error}: {taken} is an option of rearrange, so rename the axis to give it a size"
         ) from None
-    return permute(array, axes, *options)
+    return permute(array, axes, options)
 
 
 def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None):
@@ -352,7 +352,7 @@ def ascontiguousarray(a, /, *, threads=None, workspace=None, stream=None):
     if array.strides is None:
         return array.array if array.shape else array.contiguous(None, array.least_shape)
     refuse_map(array)
-    return permute(array, tuple(range(len(array.shape))), *options)
+    return permute(array, tuple(range(len(array.shape))), options)
 
 
 def asfortranarray(a, /, *, threads=None, workspace=None, stream=None):
@@ -392,7 +392,7 @@ def asfortranarray(a, /, *, threads=None, workspace=None, stream=None):
     if not array.shape:
         return array.contiguous(None, array.least_shape)
     refuse_map(array)
-    return permute(array, tuple(range(len(array.shape) - 1, -1, -1)), *options, reverse=True)
+    return permute(array, tuple(range(len(array.shape) - 1, -1, -1)), options, reverse=True)
 
 
 def cuda_available():

@@ -51,11 +51,14 @@ def interrupted(raised, result):
     return error
 
 
-def permute(array, axes, threads=None, workspace=None, stream=None, reverse=False):
+def permute(array, axes, options, reverse=False):
     """Permutes `array` in place by `axes`, a permutation or a pattern, and returns the result.
 
-    With `reverse`, the axes of the returned view are reversed.
+    `options` are threads, workspace and stream. With `reverse`, the axes of the returned view are
+    reversed. Callers pass the tuple: in Python 3.11 a signal after a call with unpacked arguments
+    raises before the result is returned.
     """
+    threads, workspace, stream = options
     device = array.device
     if device is None and 0 < array.nbytes <= SMALL and threads is workspace is stream is None:
         moved = _core.Moved()

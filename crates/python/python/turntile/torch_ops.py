@@ -43,7 +43,7 @@ def _permute_(x, shape, axes):
     array = adapt(x if shape is None else x.view(shape), True)
     if array.strides is not None:
         raise ValueError("turntile::permute_ needs a C-contiguous tensor: pass x.contiguous()")
-    permute(array, normal(axes, len(array.shape)))
+    permute(array, normal(axes, len(array.shape)), (None, None, None))
 
 
 def _refuse_grad(tensor):
