@@ -181,10 +181,12 @@ impl Mapped {
         closed.map_err(|error| exception(py, error, ranks.raised))
     }
 
-    fn __str__(&self) -> PyResult<String> {
-        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(mapped) => Ok(mapped.to_string()),
-            None => value("the mappings are closed"),
-        }
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        // A run on another thread has the lock while its gathers wait for the interpreter.
+        let text = py.detach(|| {
+            let mapped = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            mapped.as_ref().map(ToString::to_string)
+        });
+        text.map_or_else(|| value("the mappings are closed"), Ok)
     }
 }

@@ -151,7 +151,13 @@ class OnGpu:
 
     @property
     def workspace(self):
-        """Address and bytes of the workspace."""
+        """Address and bytes of the workspace, for work on the current stream."""
+        import torch
+
+        # A run may use another stream than the one on which `begin` allocated.
+        stream = torch.cuda.current_stream(self._part.device)
+        self._workspace.record_stream(stream)
+        self._bounce.record_stream(stream)
         return self._workspace.data_ptr(), len(self._workspace)
 
     def swap(self, partner, begin, end):

@@ -191,6 +191,9 @@ class Planned:
             if self._mapped:
                 self._mapped.run(on_gpu, part.place(), stream, on_gpu.workspace, agreed)
             else:
+                # The tensor may have other storage than when the plan was made.
+                part.address, part.room = part.place()
+                self._on_gpu = OnGpu(self._ranks, part.flat(), fences=False)
                 _core.redistribute_on_gpu(*self._arguments(stream))
         return part.result(self._change.local(self._ranks.rank, before=False))
 
