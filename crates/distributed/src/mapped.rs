@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{fmt, fs};
 
 use turntile::gpu::{CudaError, Gpu, GpuTransposer};
@@ -36,6 +37,8 @@ pub struct MappedRank {
     addresses: Vec<u64>,
     _mappings: Vec<Mapping>,
     work: Work,
+    /// `true` after a failed message, for which another rank may wait.
+    lost_message: AtomicBool,
 }
 
 /// Result of [`Redistribution::connect`], of the same kind on all ranks.
@@ -189,6 +192,7 @@ impl Redistribution {
             addresses: mapped.iter().map(address).collect(),
             _mappings: mapped.into_iter().flatten().map(|(_, mapping)| mapping).collect(),
             work,
+            lost_message: AtomicBool::new(false),
         })))
     }
 }
@@ -221,7 +225,9 @@ impl Ready {
         };
         begin(work.workspace_bytes(), work.bounce_bytes)?;
         if need == 0 {
-            return Ok(Ready { gpu, need, side, memory: Ok((([0; 64], 0), 0, work)) });
+            // An empty part may be in an allocation, which no rank maps.
+            let id = gpu.allocation_id(buffer.0).unwrap_or(0);
+            return Ok(Ready { memory: Ok((([0; 64], 0), id, work)), gpu, need, side });
         }
         let export = || -> Result<_, CudaError> {
             Ok((gpu.export(buffer.0)?, gpu.allocation_id(buffer.0)?))
@@ -305,7 +311,10 @@ impl MappedRank {
         }
         processes::finish(comm, queued.map_err(|error| error.to_string()))?;
         let mut messages = self.work.messages.iter();
-        messages.try_for_each(|message| transfer(comm, message)).map_err(Error::Lost)?;
+        messages.try_for_each(|message| transfer(comm, message)).map_err(|error| {
+            self.lost_message.store(true, Ordering::Relaxed);
+            Error::Lost(error)
+        })?;
         let rank = self.rank;
         local(last).map_err(|error| {
             Error::Lost(CommError { rank, partner: rank, message: error.to_string() })
@@ -357,12 +366,19 @@ impl MappedRank {
 
     /// Unmaps the memory of the other ranks, and waits until all ranks have done so. Collective.
     ///
+    /// After a message has failed, it waits for no rank, since another one may wait for the message.
+    /// Messages come after all use of mapped memory.
+    ///
     /// # Errors
-    /// [`Error::Unreachable`]: other ranks may still map this rank's buffer.
+    /// [`Error::Lost`]: other ranks may still map this rank's buffer.
     pub fn close(self, comm: &mut impl Communicator) -> Result<(), Error> {
-        let request = !self.request;
+        let (request, waits) = (!self.request, !self.lost_message.load(Ordering::Relaxed));
         drop(self);
-        processes::confirm(comm, request, Ok(()))
+        let all = if waits { processes::confirm(comm, request, Ok(())) } else { Ok(()) };
+        all.map_err(|error| match error {
+            Error::Unreachable(error) => Error::Lost(error),
+            error => error,
+        })
     }
 
     /// Returns the bytes of workspace that a run needs.

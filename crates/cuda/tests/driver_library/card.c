@@ -138,7 +138,7 @@ static void queue(void *stream) {
 }
 static int launched(struct function *function, unsigned shared, void *stream) {
 #ifdef REFUSED
-    if (++launches == REFUSED) return NO_RESOURCES;
+    if (__atomic_add_fetch(&launches, 1, __ATOMIC_SEQ_CST) == REFUSED) return NO_RESOURCES;
 #endif
     if (shared > (unsigned)function->shared) return INVALID;
     queue(stream);
@@ -234,8 +234,9 @@ int cuMemcpyDtoHAsync(void *to, unsigned long from, unsigned long bytes, void *s
 int cuStreamCreate(void **stream, unsigned flags) {
     static unsigned long streams;
     (void)flags;
-    if (++streams == sizeof queued) return NO_RESOURCES;
-    *stream = queued + streams;
+    const unsigned long number = __atomic_add_fetch(&streams, 1, __ATOMIC_SEQ_CST);
+    if (number >= sizeof queued) return NO_RESOURCES;
+    *stream = queued + number;
     return 0;
 }
 int cuStreamDestroy(void *stream) { (void)stream; return 0; }

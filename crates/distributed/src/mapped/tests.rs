@@ -100,7 +100,8 @@ fn ranks_without_local_stages_run_with_the_others() {
 #[test]
 #[ignore = "run by `ranks_without_local_stages_run_with_the_others`"]
 fn child_one_row() {
-    for (ranks, shape) in [(4, [7, 9001]), (5, [7, 9001]), (4, [9001, 7]), (4, [5, 3])] {
+    for (ranks, shape) in [(4, [7, 9001]), (5, [7, 9001]), (4, [9001, 7]), (4, [5, 3]), (5, [1, 1])]
+    {
         let [rows, cols] = shape.map(|extent| Partition::balanced(extent, ranks));
         let change = Redistribution::transpose(rows, cols, 4);
         let address = |rank: usize| (rank as u64 + 1) << 36;
@@ -113,6 +114,35 @@ fn child_one_row() {
         });
         assert_eq!(all, vec![Ok(()); ranks], "{shape:?} on {ranks}");
     }
+}
+
+/// Closes a rank whose message failed while other ranks do not call `close`.
+#[test]
+fn close_after_a_lost_message_waits_for_no_rank() {
+    children::runs_on("mapped::tests", "lost_message", "card.c", &[]);
+}
+
+#[test]
+#[ignore = "run by `close_after_a_lost_message_waits_for_no_rank`"]
+fn child_lost_message() {
+    let [rows, cols] = [3001, 2003].map(|extent| Partition::balanced(extent, 3));
+    let change = Redistribution::transpose(rows, cols, 4);
+    let address = |rank: usize| (rank as u64 + 1) << 36;
+    let all = on_ranks(&change, address, |comm, connection, buffer| {
+        let (mapped, rank) = (mapped(connection), comm.rank());
+        let error = CommError { rank, partner: 0, message: "out of memory".into() };
+        let transfer = |_: &mut thread_comm::ThreadComm, _: &Message| match rank {
+            1 => Err(error.clone()),
+            _ => Ok(()),
+        };
+        let workspace = (1 << 35, mapped.work.workspace_bytes());
+        // SAFETY: launches on this card access no memory.
+        let result = unsafe { mapped.run(comm, buffer, ptr::null_mut(), workspace, transfer) };
+        let want = if rank == 1 { Err(Error::Lost(error)) } else { Ok(()) };
+        assert_eq!(result, want);
+        if rank == 1 { mapped.close(comm) } else { Ok(()) }
+    });
+    assert_eq!(all, vec![Ok(()); 3]);
 }
 
 /// Checks that all ranks report an error if the launch of one of them is rejected.

@@ -133,8 +133,19 @@ class OnGpu:
         gather_on = getattr(self._ranks, "gather_bytes_on", None)
         if gather_on:
             return gather_on(self._part.device, own)
+        failure = None
         if self.fences:
-            torch.cuda.current_stream(self._part.device).synchronize()
+            try:
+                torch.cuda.current_stream(self._part.device).synchronize()
+            except BaseException as error:
+                # Zeros are an error to the other ranks, which wait in their gathers.
+                failure, own = error, bytes(len(own))
+        all = self._gathered(own)
+        if failure is not None:
+            raise failure
+        return all
+
+    def _gathered(self, own):
         gather = getattr(self._ranks, "gather_bytes", None)
         if gather:
             return gather(own)
@@ -195,6 +206,7 @@ class Communicator:
         self.comm.Sendrecv([send, MPI.BYTE], to, 0, [receive, MPI.BYTE], source, 0)
 
     def gather(self, number):
-        return self.comm.allgather(number)
+        return [int.from_bytes(one, "little") for one in self.gather_bytes(number.to_bytes(8, "little"))]
 
-    gather_bytes = gather
+    def gather_bytes(self, own):
+        return self.comm.allgather(own)
