@@ -1,5 +1,5 @@
 /* A program that calls imatcopy and knows nothing of who answers: OpenBLAS's names, or with -DMKL those of MKL. It is
- * compiled once and linked with that library; scripts/peers-imatcopy runs it as it is and with libturntile_imatcopy.so
+ * compiled once and linked with that library; benches/peers/imatcopy runs it as it is and with libturntile_imatcopy.so
  * preloaded.
  *
  *   imatcopy check FILE          small matrices of every type, order and operation, leading dimensions, factors; every

@@ -1,4 +1,4 @@
-//! docs/reference/command.md lists what the help says. `TURNTILE_BLESS=1` writes the page anew.
+//! docs/reference/command.md lists the options of the help, each once. `TURNTILE_BLESS=1` writes the page anew.
 
 use std::{env, fs};
 
@@ -45,7 +45,7 @@ fn the_page_lists_all_options_of_the_help() {
     let mut rows: Vec<(String, String, Vec<&str>)> = Vec::new();
     for command in COMMANDS {
         for (option, text) in options(&directory().good(&format!("{command} --help"))) {
-            match rows.iter_mut().find(|row| row.0 == option && row.1 == text) {
+            match rows.iter_mut().find(|row| row.0 == option) {
                 Some(row) => row.2.push(command),
                 None => rows.push((option, text, vec![command])),
             }

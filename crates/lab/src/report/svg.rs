@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 /// Why there is no picture, though nothing is wrong with the table.
 pub const NO_POINTS: &str = "picture: no row has numbers to draw";
 
-/// The look of every picture; `scripts/draw-pictures` has the same.
+/// The look of every picture; `docs/pictures/draw` has the same.
 const STYLE: &str = include_str!("style.css");
 
 /// Colours and marks of series; more cannot be distinguished.

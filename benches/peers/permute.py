@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """PyTorch and NumPy beside `turntile-lab bench --shapes permuted` on a host, on the same machine, one after the other.
 
-peers-permute TURNTILE.csv [OUT.csv]
+permute.py TURNTILE.csv [OUT.csv]
 
 For every row of the file, out of place: `dst.copy_(src.permute(axes))` by PyTorch with as many threads, NumPy's
-`copyto(dst, src.transpose(axes))`, and a copy; the median of 7 runs after two that are not counted. GPUs: peers-gpu.
+`copyto(dst, src.transpose(axes))`, and a copy; the median of 7 runs after two that are not counted. GPUs: gpu.py.
 """
 
 import csv

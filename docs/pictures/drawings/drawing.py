@@ -3,7 +3,7 @@
 import pathlib
 from xml.sax.saxutils import escape
 
-STYLE = pathlib.Path(__file__).resolve().parents[2] / "crates/lab/src/report/style.css"
+STYLE = pathlib.Path(__file__).resolve().parents[3] / "crates/lab/src/report/style.css"
 WIDTH = 860
 # Between groups of lines of a grid.
 GAP = 9

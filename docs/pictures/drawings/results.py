@@ -5,7 +5,7 @@ import pathlib
 
 from .drawing import Picture
 
-RECORDS = pathlib.Path(__file__).resolve().parents[2] / "benches/records/h200"
+RECORDS = pathlib.Path(__file__).resolve().parents[3] / "benches/records/h200"
 #: Name of a row, and its key in the record.
 MATRICES = [
     ("7200 x 1800", ("7200", "1800", "4", "1")),

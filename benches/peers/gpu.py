@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch, torch.compile, XLA and cuBLAS beside `turntile-lab bench --device cuda`, on the same GPU, one after the other.
 
-peers-gpu TURNTILE.csv [OUT.csv]
+gpu.py TURNTILE.csv [OUT.csv]
 
 For every problem of the file, matrices or axes, from one buffer into another: PyTorch's `dst.copy_(src.permute(axes))`,
 the same through torch.compile (Triton), jax.jit of a transpose (XLA), cuBLAS geam (f32, f64 and complex f64; it has no
