@@ -4,7 +4,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use turntile::plan::Route;
 use turntile_cli::memory::Pages;
 use turntile_cli::values::{byte_count, seconds};
@@ -43,6 +43,19 @@ pub enum Command {
     Steering(SteeringArgs),
 }
 
+/// What `turntile-lab bench --draw` draws.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum DrawClass {
+    /// Matrices, every third skinny.
+    Matrices,
+    /// Permutations of axes, none a transposition of matrices.
+    Axes,
+    /// Two axes exchanged before a long last one.
+    LongRuns,
+    /// Batches of matrices of 3.6 to 29 MB.
+    Batches,
+}
+
 /// Options of `turntile-lab bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
@@ -62,9 +75,10 @@ pub struct BenchArgs {
     /// As many problems drawn at random, beside or instead of --shapes
     #[arg(long, value_name = "COUNT")]
     pub draw: Option<usize>,
-    /// Draw permutations of three to five axes, of --elem-bytes or 4 bytes, in place of matrices
-    #[arg(long, requires = "draw")]
-    pub draw_axes: bool,
+    /// What to draw: matrices, of words of 1 to 16 bytes; or, of --elem-bytes or 4 bytes, permutations of three to five axes,
+    /// arrays of few long runs, or batches of matrices that a GPU holds on chip
+    #[arg(long, value_enum, default_value = "matrices", requires = "draw")]
+    pub draw_class: DrawClass,
     /// The draw's seed
     #[arg(long, value_name = "S", default_value = "1", requires = "draw")]
     pub seed: u64,

@@ -143,6 +143,7 @@ fn stages() -> Vec<(StageMap, Strategy, usize)> {
         (shape(64, 999, 1, 1003, 1), Strategy::Barrier(Scope::Team(75)), 4),
         (shape(64, 2048, 1, 2816, 1), Strategy::Barrier(Scope::Team(264)), 2),
         (shape(40, 1201, 1, 2999, 1), Strategy::Barrier(Scope::Team(132)), 1),
+        (shape(64, 4096, 1, 1024, 1), Strategy::Barrier(Scope::Team(132)), 1),
         (shape(1, 7200, 1, 1800, 1), Strategy::Barrier(Scope::Grid), 4),
         (shape(1, 3001, 1, 3989, 1), Strategy::Barrier(Scope::Grid), 4),
         (shape(1, 3001, 1, 7978, 1), Strategy::Barrier(Scope::Grid), 2),

@@ -27,8 +27,7 @@ pub fn random(seed: u64) -> impl FnMut() -> f64 {
 /// `count` permutations of three to five axes of `most` bytes or up to four times less, the same for the same seed, none a
 /// transposition of matrices. Extents are uniform in their logarithm, every third round to a multiple of 16.
 pub fn draw_axes(count: usize, seed: u64, most: usize, words: &[usize]) -> Vec<Task> {
-    let mut random = random(seed);
-    let words = if words.is_empty() { &[4][..] } else { words };
+    let (mut random, words) = (random(seed), words_or_four(words));
     let mut tasks = Vec::new();
     while tasks.len() < count {
         let rank = 3 + tasks.len() % 3;
@@ -52,6 +51,67 @@ pub fn draw_axes(count: usize, seed: u64, most: usize, words: &[usize]) -> Vec<T
     tasks
 }
 
+/// Returns `count` arrays of axes 1,0,2 whose last axis is long, every second a batch of such arrays, of at most `most` bytes
+/// and at least a quarter of that: 4 to 1200 runs, one length of a run to each remainder modulo 16.
+pub fn draw_long_runs(count: usize, seed: u64, most: usize, words: &[usize]) -> Vec<Task> {
+    let (mut random, words) = (random(seed), words_or_four(words));
+    let mut tasks = Vec::new();
+    while tasks.len() < count {
+        let word = words[tasks.len() % words.len()];
+        let bytes = (most as f64 / 4f64.powf(random())) as usize;
+        let (rows, cols) = (log_uniform(&mut random, (2, 40)), log_uniform(&mut random, (2, 30)));
+        let batch = if tasks.len() % 2 == 1 { log_uniform(&mut random, (2, 64)) } else { 1 };
+        let run = bytes / (word * batch * rows * cols) / 16 * 16 + tasks.len() % 16;
+        let extents = [batch, rows, cols, run];
+        if let Some(problem) = permuted("long-runs", &extents, &[0, 2, 1, 3], word, most) {
+            tasks.push(problem);
+        }
+    }
+    tasks
+}
+
+/// Returns `count` batches of matrices that a GPU's chip holds one of (3.6 to 29 MB), every third of images
+/// (N, C, H, W) to (N, H, W, C), of at most `most` bytes.
+pub fn draw_batches(count: usize, seed: u64, most: usize, words: &[usize]) -> Vec<Task> {
+    let (mut random, words) = (random(seed), words_or_four(words));
+    let mut tasks = Vec::new();
+    while tasks.len() < count {
+        let word = words[tasks.len() % words.len()];
+        let elements = log_uniform(&mut random, (3_600_000, 29_000_000)) / word;
+        let rows = log_uniform(&mut random, (64, 8192)).min(elements / 64);
+        let cols = elements / rows;
+        let batch = most / (rows * cols * word);
+        let side = cols.isqrt();
+        let task = match tasks.len() % 3 {
+            2 => permuted("batches", &[batch, rows, side, side], &[0, 2, 3, 1], word, most),
+            _ => permuted("batches", &[batch, rows, cols], &[0, 2, 1], word, most),
+        };
+        tasks.extend(task);
+    }
+    tasks
+}
+
+fn words_or_four(words: &[usize]) -> &[usize] {
+    if words.is_empty() { &[4] } else { words }
+}
+
+/// A number of the range, uniform in its logarithm.
+fn log_uniform(random: &mut impl FnMut() -> f64, (least, most): (usize, usize)) -> usize {
+    (least as f64 * (most as f64 / least as f64).powf(random())).round() as usize
+}
+
+/// The task, unless it is empty or larger than `most` bytes.
+fn permuted(
+    class: &'static str,
+    extents: &[usize],
+    axes: &[usize],
+    word: usize,
+    most: usize,
+) -> Option<Task> {
+    let problem = Problem::permuted(extents, axes, word).ok()?;
+    (1..=most).contains(&problem.bytes()).then_some(Task { class, problem })
+}
+
 /// `count` problems of at most `most` bytes, the same for the same seed: every third skinny, in
 /// either direction; sides uniform in their logarithm, words uniform. Refused where next to none drawn
 /// is as small.
@@ -61,9 +121,7 @@ pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>> {
     let mut too_large = 0;
     while tasks.len() < count {
         let tall = random() < 0.5;
-        let mut side = |(least, most): (usize, usize)| {
-            (least as f64 * (most as f64 / least as f64).powf(random())).round() as usize
-        };
+        let mut side = |range| log_uniform(&mut random, range);
         let (class, rows, cols) = if tasks.len() % 3 == 2 {
             let (short, long) = (side(SHORT), side(LONG));
             if tall { ("skinny", long, short) } else { ("skinny", short, long) }
@@ -86,6 +144,8 @@ pub fn draw(count: usize, seed: u64, most: usize) -> Result<Vec<Task>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -96,6 +156,23 @@ mod tests {
         for Task { problem, .. } in &drawn {
             assert!((25 << 20..=100 << 20).contains(&problem.bytes()), "{problem}");
             assert!(problem.matrices().is_none(), "{problem}");
+        }
+    }
+
+    #[test]
+    fn drawn_classes_are_what_they_are_called() {
+        let (words, most) = ([1, 2, 4, 8, 12], 1 << 30);
+        let runs = draw_long_runs(20, 7, most, &words);
+        assert_eq!(runs, draw_long_runs(20, 7, most, &words));
+        let remainders: BTreeSet<usize> =
+            runs.iter().map(|t| t.problem.extents().last().unwrap() % 16).collect();
+        assert_eq!(remainders.len(), 16);
+        for Task { problem, .. } in &runs {
+            assert!((most / 8..=most).contains(&problem.bytes()), "{problem}");
+        }
+        for Task { problem, .. } in &draw_batches(20, 7, most, &words) {
+            let one = problem.bytes() / problem.extents()[0];
+            assert!((3_000_000..=29_000_012).contains(&one), "{problem}");
         }
     }
 

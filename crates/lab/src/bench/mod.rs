@@ -16,7 +16,7 @@ use turntile_cli::device::BenchDevice;
 use turntile_cli::error::On as _;
 use turntile_cli::measure::{How, measure};
 
-use crate::command::{BenchArgs, Choice};
+use crate::command::{BenchArgs, Choice, DrawClass};
 use crate::shapes::{self, Task};
 
 #[derive(Serialize)]
@@ -81,9 +81,12 @@ fn tasks(args: &BenchArgs, device: &BenchDevice) -> Result<Vec<Task>> {
         (_, asked) => shapes::tasks(asked, every, &args.elem_bytes, args.batch)?,
     };
     if let Some(count) = args.draw {
-        tasks.extend(match args.draw_axes {
-            true => draws::draw_axes(count, args.seed, args.draw_most, &args.elem_bytes),
-            false => draws::draw(count, args.seed, args.draw_most)?,
+        let (seed, most, words) = (args.seed, args.draw_most, &args.elem_bytes);
+        tasks.extend(match args.draw_class {
+            DrawClass::Matrices => draws::draw(count, seed, most)?,
+            DrawClass::Axes => draws::draw_axes(count, seed, most, words),
+            DrawClass::LongRuns => draws::draw_long_runs(count, seed, most, words),
+            DrawClass::Batches => draws::draw_batches(count, seed, most, words),
         });
     }
     Ok(tasks)

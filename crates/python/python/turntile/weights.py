@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from math import gcd, prod
 from typing import Any
 
@@ -248,14 +249,20 @@ def _prepared(w, name, sizes, inverse, threads):
 
 
 def _of_pattern(layout, array, sizes, inverse):
-    pattern = layout.pattern
+    given = tuple(sizes.items())
+    order, asked, shape = _arranged(layout.pattern, array.shape, array.strides, array.itemsize, given, inverse)
+    return array.contiguous(order, shape), asked, (_core.HostPlan, _core.CudaPlan)
+
+
+@lru_cache(256)
+def _arranged(pattern, shape, strides, itemsize, sizes, inverse):
+    """Returns the order of the memory's axes, what is asked of a plan, and the shape of the result."""
+    fixed = {axis: int(extent) for axis, extent in re.findall(r"\b([a-z]+(\d+))\b", pattern)}
     if inverse:
         pattern = " -> ".join(reversed(pattern.split(" -> ")))
-    fixed = {axis: int(extent) for axis, extent in re.findall(r"\b([a-z]+(\d+))\b", pattern)}
-    axes = _core.Pattern(pattern, array.shape, tuple({**fixed, **sizes}.items()))
-    order, *asked, shape = _core.arrange(array.shape, array.strides, array.itemsize, axes)
-    makers = (_core.HostPlan, _core.CudaPlan)
-    return array.contiguous(order, shape), (*asked, array.itemsize), makers
+    axes = _core.Pattern(pattern, shape, tuple({**fixed, **dict(sizes)}.items()))
+    order, *asked, shape = _core.arrange(shape, strides, itemsize, axes)
+    return order, (*asked, itemsize), shape
 
 
 def _of_parts(layout, array, sizes, inverse):
