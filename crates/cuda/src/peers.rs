@@ -32,6 +32,19 @@ impl Gpu {
         driver::export(self.context(), address)
     }
 
+    /// Waits until all work queued on `stream` (`CUstream`) has ended.
+    ///
+    /// # Errors
+    /// [`CudaError::Driver`]: queued work failed.
+    ///
+    /// # Safety
+    /// `stream` is a stream of this GPU's context, or null for its default stream.
+    pub unsafe fn wait(&self, stream: *mut c_void) -> Result<(), CudaError> {
+        let _current = self.context().enter()?;
+        // SAFETY: the caller guarantees a valid stream, and its context is current.
+        unsafe { driver::wait(stream) }
+    }
+
     /// Returns the driver's number of the allocation that contains `address`. A number is not used again.
     ///
     /// # Errors
@@ -184,18 +197,6 @@ impl Mark {
     /// [`CudaError::Driver`].
     pub fn new(gpu: &Gpu) -> Result<Self, CudaError> {
         Event::new(gpu.context()).map(Mark)
-    }
-
-    /// Makes work that is queued on `stream` (`CUstream`) after this call wait for the last recording.
-    ///
-    /// # Errors
-    /// [`CudaError::Driver`].
-    ///
-    /// # Safety
-    /// `stream` is a stream of the mark's GPU, or null for its default stream.
-    pub unsafe fn hold(&self, stream: *mut c_void) -> Result<(), CudaError> {
-        // SAFETY: the caller vouches for the stream.
-        unsafe { self.0.hold(stream) }
     }
 }
 

@@ -212,8 +212,7 @@ impl Prepared {
     /// # Safety
     /// `stream` is a stream of the context of [`gpu`](Self::gpu), or null for its default stream.
     pub unsafe fn wait_raw(&self, stream: *mut c_void) -> Result<(), CudaError> {
-        let _current = self.gpu.context().enter()?;
-        // SAFETY: the caller guarantees a valid stream, and its context is current.
-        unsafe { driver::wait(stream) }
+        // SAFETY: the caller guarantees a stream of this context.
+        unsafe { self.gpu.wait(stream) }
     }
 }

@@ -1,5 +1,7 @@
 //! The interface to a transport, such as MPI or channels between threads.
 
+use std::time::Duration;
+
 /// An error of a transport or of a local stage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}, with rank {partner}: {message}")]
@@ -56,6 +58,17 @@ pub trait Communicator {
             }
         }
         Ok(all)
+    }
+
+    /// Called every few milliseconds while this rank waits in shared memory for other ranks, for
+    /// `waited` so far. An error ends the wait, for example after a time limit. The default is to
+    /// wait without a limit.
+    ///
+    /// # Errors
+    /// Returns an error if the rank must not wait longer.
+    fn keep_waiting(&mut self, waited: Duration) -> Result<(), CommError> {
+        let _ = waited;
+        Ok(())
     }
 
     /// Runs `stage`, the local stages before or after the exchange, and returns when they have

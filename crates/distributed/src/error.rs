@@ -95,6 +95,9 @@ pub enum Error {
         /// Its address.
         address: u64,
     },
+    /// The stream is being captured in a CUDA graph, but ranks must wait for each other.
+    #[error("a CUDA graph is being captured, but the ranks must agree first")]
+    Capturing,
     /// Another rank failed before the exchange. That rank returns the reason.
     #[error("rank {rank} failed before the exchange; see the error of that rank")]
     PeerFailed {

@@ -31,6 +31,7 @@
 //! [`Redistribution::plan_on`]. The algorithm is described in
 //! [`docs/how-to/several-memories.md`](https://github.com/turntile/turntile/blob/main/docs/how-to/several-memories.md).
 
+mod barrier;
 mod block_exchange;
 #[cfg(all(test, feature = "cuda", target_os = "linux"))]
 #[path = "../../cuda/tests/children.rs"]

@@ -3,12 +3,12 @@
 
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{fmt, fs};
+use std::{fmt, fs, mem};
 
-use turntile::gpu::{CudaError, Gpu, GpuTransposer};
-use turntile_cuda::peers::{Mapping, Mark, Queue, Swap};
+use turntile::gpu::{CudaError, Gpu, GpuTransposer, is_capturing};
+use turntile_cuda::peers::{Mapping, Queue, Swap};
 
+use crate::barrier::Barrier;
 use crate::block_exchange::Message;
 use crate::communicator::{CommError, Communicator};
 use crate::error::Error;
@@ -16,7 +16,7 @@ use crate::gpu_schedule::{self, AlignedBlock, GpuCommand, Location};
 use crate::gpus::{MESSAGE_BYTES, write_swaps};
 use crate::local::{OnBytes, plan_stages};
 use crate::processes::{self, Exported, Offer};
-use crate::rank_plan::hash;
+use crate::rank_plan::{gather, hash};
 use crate::redistribution::{Redistribution, StageRequests};
 use crate::tile_choice::fastest_tiles;
 
@@ -37,9 +37,15 @@ pub struct MappedRank {
     addresses: Vec<u64>,
     _mappings: Vec<Mapping>,
     work: Work,
+    /// Barrier of all ranks, or the reason why they wait for each other by `Communicator`. Declared
+    /// after the mappings, which are closed when a rank leaves the barrier.
+    barrier: Result<Barrier, String>,
     /// `true` after a failed message, for which another rank may wait.
-    lost_message: AtomicBool,
+    lost_message: bool,
 }
+
+/// Required alignment of buffers, in bytes.
+const ALIGNMENT: u64 = 16;
 
 /// Result of [`Redistribution::connect`], of the same kind on all ranks.
 #[derive(Debug)]
@@ -55,7 +61,6 @@ pub enum Connection {
 struct Work {
     /// One stream for blocks that stay, and one for blocks that ranks swap.
     queues: [Queue; 2],
-    ends: [Mark; 2],
     /// The rank's commands of the schedule, all of them swaps.
     commands: Vec<GpuCommand>,
     swaps: Vec<(AlignedBlock, Swap)>,
@@ -114,9 +119,8 @@ impl Work {
         let stages_first = tiles.is_none();
         let load = || -> Result<_, CudaError> {
             let queues = [Queue::new(gpu)?, Queue::new(gpu)?];
-            let ends = [Mark::new(gpu)?, Mark::new(gpu)?];
             let swaps = gpu_schedule::load_swaps(gpu, rank, &commands, itemsize)?;
-            Ok(Work { queues, ends, commands, swaps, stages_first, local, messages, bounce_bytes })
+            Ok(Work { queues, commands, swaps, stages_first, local, messages, bounce_bytes })
         };
         // Blocks of one rectangle have no side.
         let side = tiles.map_or(0, |tiles| tiles.squares.map_or(1, |squares| squares.sides[0]));
@@ -133,10 +137,10 @@ impl Redistribution {
     /// Plans the redistribution for the GPU of this process, and maps the memory of all other ranks
     /// if they are processes of this host. Collective: all ranks call it.
     ///
-    /// `buffer` is the address, a multiple of 16, and the length in bytes of this rank's buffer. All
-    /// work on it must have finished, and it must stay allocated until all ranks have dropped the
-    /// result. `begin` is called with the bytes of workspace that runs need, and of the buffer that
-    /// the caller needs for overlapping slides.
+    /// `buffer` is the address, a multiple of 16, and the length in bytes of this rank's buffer,
+    /// which must stay allocated until all ranks have dropped the result. `begin` is called with the
+    /// bytes of workspace that runs need, and of the buffer that the caller needs for overlapping
+    /// slides.
     ///
     /// # Errors
     /// Returns the errors of [`agree`](Self::agree), `gpu` and `begin`. No data have moved.
@@ -164,20 +168,21 @@ impl Redistribution {
             request,
             bytes: [made.map_or(0, |ready| ready.need as u64), buffer.1 as u64],
             host: host(),
+            page: 0,
             side: made.map_or(0, |ready| ready.side as u64),
             memory: made.map(|ready| match &ready.memory {
                 Ok((exported, ..)) => Ok(*exported),
                 Err(why) => Err(why.clone()),
             }),
         };
-        let connected = processes::connect(comm, &own, |_, (handle, offset)| {
+        let connected = processes::connect(comm, own, |_, (handle, offset)| {
             let gpu = &made.ok_or("this rank has no GPU")?.gpu;
             let mapping = Mapping::open(gpu, handle).map_err(|error| error.to_string())?;
             Ok((mapping.address() + offset, mapping))
         });
         let Ready { gpu, memory, .. } =
             ready.unwrap_or_else(|panic| panic::resume_unwind(panic))?;
-        let (mapped, id, work) = match (connected?, memory) {
+        let ((mapped, barrier), id, work) = match (connected?, memory) {
             (Ok(mapped), Ok((_, id, work))) => (mapped, id, work),
             (Err(why), _) | (_, Err(why)) => return Ok(Connection::Messages(why)),
         };
@@ -192,7 +197,8 @@ impl Redistribution {
             addresses: mapped.iter().map(address).collect(),
             _mappings: mapped.into_iter().flatten().map(|(_, mapping)| mapping).collect(),
             work,
-            lost_message: AtomicBool::new(false),
+            barrier,
+            lost_message: false,
         })))
     }
 }
@@ -223,6 +229,11 @@ impl Ready {
             Ok(work) => work,
             Err(why) => return Ok(Ready { gpu, need, side: 0, memory: Err(why.into()) }),
         };
+        if !buffer.0.is_multiple_of(ALIGNMENT) {
+            let (address, need) = (buffer.0, ALIGNMENT as usize);
+            let error = CudaError::Misaligned { what: "buffer", address, need };
+            return Err(turntile::Error::from(error).into());
+        }
         begin(work.workspace_bytes(), work.bounce_bytes)?;
         if need == 0 {
             // An empty part may be in an allocation, which no rank maps.
@@ -233,6 +244,7 @@ impl Ready {
             Ok((gpu.export(buffer.0)?, gpu.allocation_id(buffer.0)?))
         };
         let memory = match export() {
+            _ if host() == 0 => Err(format!("cannot read {BOOT_ID}")),
             Err(error) => Err(error.to_string()),
             Ok((exported, _)) if exported.bytes < need => {
                 Err(format!("the buffer needs {need} bytes of one allocation"))
@@ -243,51 +255,34 @@ impl Ready {
     }
 }
 
-/// Returns a number that identifies this host until it restarts.
+/// File with a random number of this host, until it restarts.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Returns a number that identifies this host until it restarts, or 0 if it is unknown.
 fn host() -> u64 {
-    let id = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    hash(&id.iter().map(|&byte| usize::from(byte)).collect::<Vec<_>>())
+    let number = |id: Vec<u8>| hash(&id.into_iter().map(usize::from).collect::<Vec<_>>());
+    fs::read(BOOT_ID).map_or(0, number)
 }
 
 impl MappedRank {
     /// Runs the redistribution on this rank's buffer. Collective: all ranks call it.
     ///
-    /// `comm` returns from its calls only after all work that was queued on `stream` before, on all
-    /// ranks. `transfer` runs or queues one message on this rank's buffer. The result is complete in
-    /// the order of `stream`.
+    /// `transfer` runs or queues one message on this rank's buffer. The result is complete in the
+    /// order of `stream`.
     ///
     /// # Errors
     /// Moves no data and returns an error on all ranks if the buffer of one is another than the one
-    /// that was mapped, or if ranks run different plans. After [`Error::Lost`] the data are
-    /// incomplete.
+    /// that was mapped, if its stream is captured, if it has dropped the plan, if its process has
+    /// ended, or if it does not run this plan before [`Communicator::keep_waiting`] returns an error
+    /// on another. After [`Error::Lost`] the data are incomplete.
     ///
     /// # Safety
     /// `stream` and `workspace` (address and bytes) belong to the primary context of this rank's
     /// GPU. Nothing else uses buffer and workspace until the stream's work has finished.
     pub unsafe fn run<C: Communicator>(
-        &self,
+        &mut self,
         comm: &mut C,
         buffer: (u64, usize),
-        stream: *mut c_void,
-        workspace: (u64, usize),
-        transfer: impl FnMut(&mut C, &Message) -> Result<(), CommError>,
-    ) -> Result<(), Error> {
-        processes::confirm(comm, self.request, self.check(buffer))?;
-        // SAFETY: all ranks have a buffer that is still the one that was mapped.
-        unsafe { self.run_confirmed(comm, stream, workspace, transfer) }
-    }
-
-    /// Runs like [`run`](Self::run), without the comparison of requests and buffers. Call it at most
-    /// once, right after [`Redistribution::connect`].
-    ///
-    /// # Errors
-    /// [`Error::Lost`].
-    ///
-    /// # Safety
-    /// Those of [`run`](Self::run), on all ranks.
-    pub unsafe fn run_confirmed<C: Communicator>(
-        &self,
-        comm: &mut C,
         stream: *mut c_void,
         workspace: (u64, usize),
         mut transfer: impl FnMut(&mut C, &Message) -> Result<(), CommError>,
@@ -300,33 +295,48 @@ impl MappedRank {
                 unsafe { stage.run_with(part, stream, workspace) }
             })
         };
-        let [first, last] = &self.work.local;
-        if self.work.stages_first {
-            processes::finish(comm, local(first).map_err(|error| error.to_string()))?;
+        let Work { local: [first, last], stages_first, messages, .. } = &self.work;
+        // SAFETY: the caller vouches for the stream.
+        let ended = || unsafe { self.gpu.wait(stream) }.map_err(turntile::Error::from);
+        // SAFETY: as above.
+        let ready = match unsafe { is_capturing(stream) } {
+            true => Err(Error::Capturing),
+            false => self.check(buffer),
+        };
+        let ready = ready.and_then(|()| if *stages_first { Ok(()) } else { Ok(ended()?) });
+        processes::confirm(|own| self.gather(comm, own), self.request, ready)?;
+        if *stages_first {
+            let done = local(first).and_then(|()| ended()).map_err(|error| error.to_string());
+            processes::finish(|own| self.gather(comm, own), self.rank, done)?;
         }
-        // SAFETY: all ranks have agreed and have finished their first stages.
-        let queued = unsafe { self.queue(stream) };
-        if queued.is_err() {
-            self.wait();
-        }
-        processes::finish(comm, queued.map_err(|error| error.to_string()))?;
-        let mut messages = self.work.messages.iter();
-        messages.try_for_each(|message| transfer(comm, message)).map_err(|error| {
-            self.lost_message.store(true, Ordering::Relaxed);
-            Error::Lost(error)
-        })?;
+        // SAFETY: all ranks have agreed, and have finished their work on the buffers.
+        let queued = unsafe { self.queue() };
+        let swapped = self.wait();
+        let done = queued.and(swapped).map_err(|error| error.to_string());
+        processes::finish(|own| self.gather(comm, own), self.rank, done)?;
+        let sent = messages.iter().try_for_each(|message| transfer(comm, message));
         let rank = self.rank;
-        local(last).map_err(|error| {
-            Error::Lost(CommError { rank, partner: rank, message: error.to_string() })
-        })
+        let lost = |message| CommError { rank, partner: rank, message };
+        let done = sent.map(|()| local(last).map_err(|error| lost(error.to_string())));
+        self.lost_message |= done.is_err();
+        done.flatten().map_err(Error::Lost)
     }
 
-    /// Queues this rank's swaps, and makes `stream` wait for them.
+    fn gather(&self, comm: &mut impl Communicator, own: u64) -> Result<Vec<u64>, Error> {
+        match &self.barrier {
+            Ok(barrier) => {
+                barrier.gather(own, |waited| comm.keep_waiting(waited)).map_err(Error::Unreachable)
+            }
+            Err(_) => gather(comm, own),
+        }
+    }
+
+    /// Queues this rank's swaps.
     ///
     /// # Safety
-    /// Those of [`run`](Self::run). No rank's buffer is used otherwise until the swaps have ended.
-    unsafe fn queue(&self, stream: *mut c_void) -> Result<(), CudaError> {
-        let Work { queues, ends, commands, swaps, .. } = &self.work;
+    /// No rank's buffer is used otherwise until the swaps of all ranks have ended.
+    unsafe fn queue(&self) -> Result<(), CudaError> {
+        let Work { queues, commands, swaps, .. } = &self.work;
         for command in commands {
             let GpuCommand::Swap { on, blocks, launch, block } = command else { continue };
             let Some((_, swap)) = swaps.iter().find(|(loaded, _)| loaded == block) else {
@@ -342,11 +352,6 @@ impl MappedRank {
             // `gpu_schedule`).
             unsafe { queues[on.1 as usize].swap(swap, *launch, blocks)? };
         }
-        for (queue, end) in queues.iter().zip(ends) {
-            queue.record(end)?;
-            // SAFETY: the caller vouches for the stream.
-            unsafe { end.hold(stream)? };
-        }
         Ok(())
     }
 
@@ -357,11 +362,9 @@ impl MappedRank {
         if same { Ok(()) } else { Err(Error::OtherBuffer { rank: self.rank, address }) }
     }
 
-    fn wait(&self) {
-        for queue in &self.work.queues {
-            // An error means that the work has ended.
-            let _ = queue.wait();
-        }
+    /// Waits for this rank's swaps. An error also means that they have ended.
+    fn wait(&self) -> Result<(), CudaError> {
+        self.work.queues.each_ref().map(Queue::wait).into_iter().collect()
     }
 
     /// Unmaps the memory of the other ranks, and waits until all ranks have done so. Collective.
@@ -371,14 +374,18 @@ impl MappedRank {
     ///
     /// # Errors
     /// [`Error::Lost`]: other ranks may still map this rank's buffer.
-    pub fn close(self, comm: &mut impl Communicator) -> Result<(), Error> {
-        let (request, waits) = (!self.request, !self.lost_message.load(Ordering::Relaxed));
+    pub fn close(mut self, comm: &mut impl Communicator) -> Result<(), Error> {
+        let (request, waits) = (!self.request, !self.lost_message);
+        let barrier = mem::replace(&mut self.barrier, Err(String::new()));
         drop(self);
-        let all = if waits { processes::confirm(comm, request, Ok(())) } else { Ok(()) };
-        all.map_err(|error| match error {
-            Error::Unreachable(error) => Error::Lost(error),
-            error => error,
-        })
+        match barrier {
+            _ if !waits => Ok(()),
+            Ok(barrier) => barrier.close(|waited| comm.keep_waiting(waited)).map_err(Error::Lost),
+            Err(_) => match processes::confirm(|own| gather(comm, own), request, Ok(())) {
+                Err(Error::Unreachable(error)) => Err(Error::Lost(error)),
+                closed => closed,
+            },
+        }
     }
 
     /// Returns the bytes of workspace that a run needs.
@@ -389,13 +396,16 @@ impl MappedRank {
 
 impl Drop for MappedRank {
     fn drop(&mut self) {
-        self.wait();
+        let _ = self.wait();
     }
 }
 
 impl fmt::Display for MappedRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {}: memory of all ranks is mapped", self.rank)?;
+        if let Err(why) = &self.barrier {
+            write!(f, "; they wait for each other by messages: {why}")?;
+        }
         let local = |f: &mut fmt::Formatter<'_>, stages: &[OnBytes<GpuTransposer>]| {
             stages.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))
         };

@@ -2,9 +2,9 @@
 //!
 //! No function uses a GPU: a closure maps memory.
 
+use crate::barrier::{Barrier, PageFile};
 use crate::communicator::{CommError, Communicator};
 use crate::error::Error;
-use crate::rank_plan::gather;
 
 /// Length in bytes of an [`Offer`] on the wire.
 const OFFER_BYTES: usize = 128;
@@ -23,6 +23,8 @@ pub struct Offer {
     pub host: u64,
     /// Side of the tiles that the rank swaps.
     pub side: u64,
+    /// Number of the page of memory that rank 0 shares, or 0.
+    pub page: u64,
     /// Memory of the rank, the reason why it cannot be mapped, or `None` after an error.
     pub memory: Option<Result<Exported, String>>,
 }
@@ -41,7 +43,7 @@ impl Offer {
         let [need, have] = self.bytes;
         let mut all = [0; OFFER_BYTES];
         all[..HANDLE_BYTES].copy_from_slice(&handle);
-        let words = [self.request, need, have, self.host, self.side, kind, offset];
+        let words = [self.request, need, have, self.host, self.side, kind, offset, self.page];
         for (at, word) in all[HANDLE_BYTES..].chunks_mut(8).zip(words) {
             at.copy_from_slice(&word.to_le_bytes());
         }
@@ -52,14 +54,14 @@ impl Offer {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (handle, words) = bytes.split_first_chunk::<HANDLE_BYTES>()?;
         let words = words.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-        let [request, need, have, host, side, kind, offset, _] =
+        let [request, need, have, host, side, kind, offset, page] =
             words.collect::<Vec<_>>().try_into().ok()?;
         let memory = match kind {
             0 => None,
             1 => Some(Ok((*handle, offset))),
             _ => Some(Err(text(handle))),
         };
-        Some(Offer { request, bytes: [need, have], host, side, memory })
+        Some(Offer { request, bytes: [need, have], host, side, page, memory })
     }
 }
 
@@ -99,21 +101,28 @@ pub fn reason_for_messages(offers: &[Offer]) -> Result<Option<String>, Error> {
         return Ok(Some(format!("ranks 0 and {rank} are on different hosts")));
     }
     let other = first(&|offer| offer.side != offers[0].side);
-    Ok(other.map(|rank| format!("ranks 0 and {rank} have different GPUs")))
+    let why = |rank| format!("the GPUs or workspace limits of ranks 0 and {rank} differ");
+    Ok(other.map(why))
 }
 
-/// Maps the memory of all other ranks by `open(rank, memory)`. Returns one mapping per rank, `None`
-/// for this rank and for empty parts, or the reason why ranks exchange messages. All ranks return
-/// mappings, or all return the same reason. Collective.
+/// Mappings of the memory of all ranks, `None` for this rank and for empty parts; and the barrier
+/// of all ranks, or the reason why they wait for each other by messages.
+pub type Mapped<M> = (Vec<Option<M>>, Result<Barrier, String>);
+
+/// Maps the memory of all other ranks by `open(rank, memory)`. Returns the mappings and the barrier,
+/// or the reason why ranks exchange messages. All ranks return values of the same kind. Collective.
 ///
 /// # Errors
 /// The errors of [`reason_for_messages`] and [`Error::Unreachable`].
 pub fn connect<M>(
     comm: &mut impl Communicator,
-    own: &Offer,
+    mut own: Offer,
     mut open: impl FnMut(usize, Exported) -> Result<M, String>,
-) -> Result<Result<Vec<Option<M>>, String>, Error> {
-    let rank = comm.rank();
+) -> Result<Result<Mapped<M>, String>, Error> {
+    let (rank, ranks) = (comm.rank(), comm.size());
+    // The file has a name until all ranks have opened it.
+    let file = (rank == 0).then(|| PageFile::create(ranks));
+    own.page = file.as_ref().and_then(|file| file.as_ref().ok()).map_or(0, |file| file.0);
     let encoded = gather_bytes(comm, &own.encode())?;
     let offers: Option<Vec<Offer>> = encoded.iter().map(|bytes| Offer::decode(bytes)).collect();
     let message = "a rank sent bytes that do not encode an offer of memory".into();
@@ -130,25 +139,37 @@ pub fn connect<M>(
     };
     let mapped: Result<Vec<Option<M>>, String> = offers.iter().enumerate().map(&mut map).collect();
     // Mappings are closed at once if another rank has none.
-    let failure = mapped.as_ref().err().map_or("", String::as_str);
-    let failures = gather_bytes(comm, &text_bytes(failure))?;
-    let failed = failures.iter().position(|failure| failure.first() != Some(&0));
-    Ok(match failed {
-        Some(rank) => Err(format!("rank {rank}: {}", text(&failures[rank]))),
-        None => mapped,
-    })
+    let barrier = match file {
+        Some(Err(error)) => Err(error),
+        _ => Barrier::open(offers[0].page, rank, ranks),
+    };
+    let barrier = barrier.map_err(|error| format!("no shared page: {error}"));
+    let own = [mapped.as_ref().err(), barrier.as_ref().err()];
+    let own = own.map(|why| text_bytes(why.map_or("", String::as_str)));
+    let failures = gather_bytes(comm, own.as_flattened())?;
+    let failed = |kind: usize| {
+        let why = |bytes: &Vec<u8>| text(bytes.chunks(HANDLE_BYTES).nth(kind).unwrap_or(&[]));
+        let mut all = failures.iter().map(why).enumerate().filter(|(_, why)| !why.is_empty());
+        all.next().map_or(Ok(()), |(rank, why)| Err(format!("rank {rank}: {why}")))
+    };
+    let barrier = failed(1).and(barrier).map(|mut barrier| {
+        barrier.watch();
+        barrier
+    });
+    Ok(failed(0).and(mapped).map(|mapped| (mapped, barrier)))
 }
 
-/// Compares `request` on all ranks, and whether `own` is an error on one of them. Collective.
+/// Compares `request` on all ranks by `gather`, and whether `own` is an error on one of them.
+/// Collective.
 ///
 /// # Errors
 /// `own` if it is an error, [`Error::PeerFailed`], [`Error::Disagree`] or [`Error::Unreachable`].
 pub fn confirm(
-    comm: &mut impl Communicator,
+    gather: impl FnOnce(u64) -> Result<Vec<u64>, Error>,
     request: u64,
     own: Result<(), Error>,
 ) -> Result<(), Error> {
-    let all = gather(comm, if own.is_ok() { request.max(1) } else { 0 });
+    let all = gather(if own.is_ok() { request.max(1) } else { 0 });
     own?;
     let all = all?;
     match (all.iter().position(|&word| word == 0), all.iter().position(|word| *word != all[0])) {
@@ -158,11 +179,15 @@ pub fn confirm(
     }
 }
 
-/// Waits for all ranks. If one passes an error, all ranks return [`Error::Lost`]. Collective.
-pub fn finish(comm: &mut impl Communicator, own: Result<(), String>) -> Result<(), Error> {
-    let rank = comm.rank();
+/// Waits for all ranks by `gather`. If one passes an error, all ranks return [`Error::Lost`].
+/// Collective.
+pub fn finish(
+    gather: impl FnOnce(u64) -> Result<Vec<u64>, Error>,
+    rank: usize,
+    own: Result<(), String>,
+) -> Result<(), Error> {
     let lost = |partner, message: String| Err(Error::Lost(CommError { rank, partner, message }));
-    let all = gather(comm, own.is_ok().into());
+    let all = gather(own.is_ok().into());
     if let Err(why) = own {
         return lost(rank, why);
     }

@@ -2,15 +2,18 @@
 #![allow(unsafe_code)]
 
 use std::os::raw::c_char;
+use std::time::Duration;
 
-use pyo3::exceptions::{PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{
+    PyBufferError, PyException, PyMemoryError, PyRuntimeError, PyTimeoutError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView};
 use pyo3::{create_exception, ffi};
 use turntile::ErrorKind;
 use turntile_distributed::{CommError, Communicator, Error, Partition, Redistribution};
 
-use crate::errors::{PlanError, value};
+use crate::errors::{CaptureError, PlanError, value};
 use crate::host;
 use crate::memory::Span;
 
@@ -100,6 +103,18 @@ impl Communicator for Ranks {
         self.call(rank, |object| {
             let own = PyBytes::new(object.py(), own);
             listed(object.call_method1("gather_bytes", (own,))?, ranks)
+        })
+    }
+
+    fn keep_waiting(&mut self, waited: Duration) -> Result<(), CommError> {
+        self.call(self.rank, |object| {
+            object.py().check_signals()?;
+            match object.getattr("timeout")?.extract::<Option<f64>>()? {
+                Some(seconds) if waited.as_secs_f64() >= seconds => {
+                    Err(PyTimeoutError::new_err(format!("no response in {seconds} seconds")))
+                }
+                _ => Ok(()),
+            }
         })
     }
 }
@@ -195,6 +210,7 @@ pub fn exception(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
     };
     let exception = match (error, kind) {
         (Error::Lost(_), _) => LostError::new_err(text),
+        (Error::Capturing, _) => CaptureError::new_err(text),
         (_, Some(ErrorKind::OutOfMemory { .. })) => PyMemoryError::new_err(text),
         (_, Some(ErrorKind::NoPlan)) => PlanError::new_err(text),
         _ => RefusedError::new_err(text),

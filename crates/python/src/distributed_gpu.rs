@@ -106,7 +106,8 @@ fn transfer(ranks: &mut Ranks, message: &Message) -> Result<(), CommError> {
 pub struct Mapped(Mutex<Option<MappedRank>>);
 
 /// Maps the memory of all ranks, or returns the reason why they exchange messages. All ranks call
-/// it. The object is as for `redistribute_on_gpu`; its gathers wait for the work queued before.
+/// it. The object is as for `redistribute_on_gpu`; its `timeout` is the number of seconds for which
+/// runs wait for other ranks, or None.
 #[pyfunction]
 #[pyo3(signature = (exchange, what, device, address, nbytes, cap, message, /))]
 pub fn connect_on_gpu<'py>(
@@ -138,37 +139,41 @@ pub fn connect_on_gpu<'py>(
     }
 }
 
+/// Returns the exception for an error, or one that a signal handler raised during a wait that was
+/// complete.
+fn finished(py: Python<'_>, result: Result<(), Error>, ranks: Ranks) -> PyResult<()> {
+    match (result, ranks.raised) {
+        (Err(error), raised) => Err(exception(py, error, raised)),
+        (Ok(()), raised) => raised.map_or(Ok(()), Err),
+    }
+}
+
 #[pymethods]
 impl Mapped {
     /// Queues a run on the stream. All ranks call it. Buffer and workspace are addresses and bytes.
-    /// If the ranks have not just `agreed`, they compare the buffers first.
-    #[pyo3(signature = (exchange, buffer, stream, workspace, agreed, /))]
+    #[pyo3(signature = (exchange, buffer, stream, workspace, /))]
     fn run(
         &self,
         exchange: Bound<'_, PyAny>,
         buffer: (usize, usize),
         stream: usize,
         workspace: (usize, usize),
-        agreed: bool,
     ) -> PyResult<()> {
         let (py, mut ranks) = (exchange.py(), Ranks::new(exchange)?);
         let (buffer, beside) = ((buffer.0 as u64, buffer.1), Span::new(workspace.0, workspace.1)?);
         let beside = (beside.address() as u64, beside.bytes());
         let done = py.detach(|| {
-            let mapped = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut mapped = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let stream = handle(stream);
             // SAFETY: buffer, workspace and stream belong to this device and its primary context,
             // as PyTorch reported. The package keeps the buffer alive until all ranks have closed
             // their mappings, and PyTorch does not reuse freed memory before the stream is done.
-            mapped.as_ref().map(|mapped| unsafe {
-                match agreed {
-                    true => mapped.run_confirmed(&mut ranks, stream, beside, transfer),
-                    false => mapped.run(&mut ranks, buffer, stream, beside, transfer),
-                }
-            })
+            mapped
+                .as_mut()
+                .map(|mapped| unsafe { mapped.run(&mut ranks, buffer, stream, beside, transfer) })
         });
         let done = done.ok_or_else(|| PyValueError::new_err("the mappings are closed"))?;
-        done.map_err(|error| exception(py, error, ranks.raised))
+        finished(py, done, ranks)
     }
 
     /// Unmaps the memory of other ranks and waits until all ranks have done so.
@@ -178,7 +183,7 @@ impl Mapped {
             let mapped = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
             mapped.map_or(Ok(()), |mapped| mapped.close(&mut ranks))
         });
-        closed.map_err(|error| exception(py, error, ranks.raised))
+        finished(py, closed, ranks)
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {

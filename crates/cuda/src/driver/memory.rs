@@ -247,16 +247,6 @@ impl Event {
         Ok(unsafe { driver()?.cuEventRecord(self.handle, stream.handle) }?)
     }
 
-    /// Makes work that is queued on `stream` after this call wait for the event.
-    ///
-    /// # Safety
-    /// `stream` is a stream of the event's context, or null for its default stream.
-    pub unsafe fn hold(&self, stream: *mut c_void) -> Result<(), CudaError> {
-        let _current = self.context.enter()?;
-        // SAFETY: the event is alive, and the caller vouches for the stream; 0 are the default flags.
-        Ok(unsafe { driver()?.cuStreamWaitEvent(CUstream(stream), self.handle, 0) }?)
-    }
-
     /// Returns the time from this event to `later`. Both must have occurred.
     pub fn until(&self, later: &Event) -> Result<Duration, CudaError> {
         let _current = self.context.enter()?;

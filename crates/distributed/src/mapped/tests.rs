@@ -26,7 +26,7 @@ fn on_ranks<T: Send>(
 
 /// Runs a plan with a buffer that moves no bytes in messages. Returns the number of messages.
 fn run(
-    mapped: &MappedRank,
+    mapped: &mut MappedRank,
     comm: &mut thread_comm::ThreadComm,
     buffer: (u64, usize),
 ) -> Result<usize, Error> {
@@ -56,25 +56,31 @@ fn ranks_run_while_their_buffers_are_those_that_were_mapped() {
 #[ignore = "run by `ranks_run_while_their_buffers_are_those_that_were_mapped`"]
 fn child_buffers() {
     let address = |rank: usize| (rank as u64 + 1) << 36;
-    // Shape, the swaps of each rank, and whether messages follow.
-    for (ranks, shape, swaps, sent) in [
-        (2, [3000, 3000], 2, false),
-        (3, [3001, 3001], 3, false),
-        (2, [4096, 8192], 2, false),
-        (3, [3001, 2003], 2, true),
+    // Shape, the swaps of each rank, whether messages follow, and whether ranks share a page.
+    for (ranks, shape, swaps, sent, shared) in [
+        (2, [3000, 3000], 2, false, true),
+        (3, [3001, 3001], 3, false, true),
+        (2, [4096, 8192], 2, false, true),
+        (3, [3001, 2003], 2, true, true),
+        (3, [3001, 2003], 2, true, false),
     ] {
         let [rows, cols] = shape.map(|extent| Partition::balanced(extent, ranks));
         let change = Redistribution::transpose(rows, cols, 4);
         let all = on_ranks(&change, address, |comm, connection, buffer| {
-            let mapped = mapped(connection);
+            let mut mapped = mapped(connection);
             let rank = comm.rank();
             assert_eq!(mapped.work.commands.len(), swaps);
             assert!(mapped.to_string().contains("swaps of "), "{mapped}");
+            assert!(!mapped.to_string().contains("wait for each other"), "{mapped}");
+            if !shared {
+                mapped.barrier = Err("rank 1: no shared page".into());
+                assert!(mapped.to_string().contains("by messages: rank 1: no"), "{mapped}");
+            }
             for _ in 0..2 {
-                assert_eq!(run(&mapped, comm, buffer).unwrap() > 0, sent);
+                assert_eq!(run(&mut mapped, comm, buffer).unwrap() > 0, sent);
             }
             let freed = (buffer.0 + (u64::from(rank == 1) << 36), buffer.1);
-            let result = run(&mapped, comm, freed);
+            let result = run(&mut mapped, comm, freed);
             mapped.close(comm).unwrap();
             result
         });
@@ -83,6 +89,13 @@ fn child_buffers() {
             let want = if rank == 1 { other } else { Error::PeerFailed { rank: 1 } };
             assert_eq!(result, Err(want));
         }
+        let gpu = Gpu::primary(0).unwrap();
+        let all = thread_comm::run(ranks, |mut comm| {
+            let buffer = (address(comm.rank()) + 8 * u64::from(comm.rank() == 1), 1 << 32);
+            change.connect(&mut comm, || Ok(gpu.clone()), buffer, |_, _| Ok(())).unwrap_err()
+        });
+        assert!(all[1].to_string().contains("16"), "{}", all[1]);
+        assert_eq!(all[0], Error::PeerFailed { rank: 1 });
         let pool = |rank: usize| if rank == 1 { 1 << 40 } else { address(rank) };
         for why in on_ranks(&change, pool, |_, connection, _| connection) {
             let Connection::Messages(why) = why else { panic!("{why:?}") };
@@ -106,13 +119,41 @@ fn child_one_row() {
         let change = Redistribution::transpose(rows, cols, 4);
         let address = |rank: usize| (rank as u64 + 1) << 36;
         let all = on_ranks(&change, address, |comm, connection, buffer| match connection {
-            Connection::Mapped(mapped) => {
-                let result = run(&mapped, comm, buffer).map(drop);
+            Connection::Mapped(mut mapped) => {
+                let result = run(&mut mapped, comm, buffer).map(drop);
                 mapped.close(comm).and(result)
             }
             Connection::Messages(_) => Ok(()),
         });
         assert_eq!(all, vec![Ok(()); ranks], "{shape:?} on {ranks}");
+    }
+}
+
+/// Drops the plan of rank 1 before or after a run, while the others run it.
+#[test]
+fn a_rank_that_leaves_is_an_error_of_the_others() {
+    children::runs_on("mapped::tests", "leaves", "card.c", &[]);
+}
+
+#[test]
+#[ignore = "run by `a_rank_that_leaves_is_an_error_of_the_others`"]
+fn child_leaves() {
+    let change =
+        Redistribution::transpose(Partition::balanced(3001, 3), Partition::balanced(2003, 3), 4);
+    for runs in [0, 2] {
+        let address = |rank: usize| (rank as u64 + 1) << 36;
+        let all = on_ranks(&change, address, |comm, connection, buffer| {
+            let (mut mapped, rank) = (mapped(connection), comm.rank());
+            (0..runs).for_each(|_| assert!(run(&mut mapped, comm, buffer).is_ok()));
+            if rank == 1 {
+                return;
+            }
+            let message = crate::barrier::Break::Left.to_string();
+            let left = Error::Unreachable(CommError { rank, partner: 1, message });
+            assert_eq!(run(&mut mapped, comm, buffer), Err(left));
+            assert_eq!(mapped.close(comm), Ok(()));
+        });
+        assert_eq!(all.len(), 3);
     }
 }
 
@@ -129,7 +170,7 @@ fn child_lost_message() {
     let change = Redistribution::transpose(rows, cols, 4);
     let address = |rank: usize| (rank as u64 + 1) << 36;
     let all = on_ranks(&change, address, |comm, connection, buffer| {
-        let (mapped, rank) = (mapped(connection), comm.rank());
+        let (mut mapped, rank) = (mapped(connection), comm.rank());
         let error = CommError { rank, partner: 0, message: "out of memory".into() };
         let transfer = |_: &mut thread_comm::ThreadComm, _: &Message| match rank {
             1 => Err(error.clone()),
@@ -160,7 +201,7 @@ fn child_launch() {
         &change,
         |rank| (rank as u64 + 1) << 36,
         |comm, connection, buffer| {
-            let result = run(&mapped(connection), comm, buffer);
+            let result = run(&mut mapped(connection), comm, buffer);
             comm.all_gather(0).unwrap();
             result
         },

@@ -3,19 +3,21 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::rank_plan::gather;
 use crate::thread_comm;
 
 /// Returns the offer of a rank whose handle repeats its number.
 fn offer(rank: usize) -> Offer {
     let memory = Some(Ok(([rank as u8; HANDLE_BYTES], rank as u64)));
-    Offer { request: 7, bytes: [100, 200], host: 1, side: 64, memory }
+    Offer { request: 7, bytes: [100, 200], host: 1, side: 64, page: 0, memory }
 }
 
 #[test]
 fn offers_are_read_as_they_were_sent() {
     let refused = Some(Err("cuIpcGetMemHandle: \u{e9}".to_owned()));
     for memory in [offer(9).memory, None, refused] {
-        let own = Offer { request: u64::MAX, bytes: [1 << 40, 3], host: 4, side: 5, memory };
+        let own =
+            Offer { request: u64::MAX, bytes: [1 << 40, 3], host: 4, side: 5, page: 6, memory };
         assert_eq!(Offer::decode(&own.encode()), Some(own));
     }
     let long = Offer { memory: Some(Err("x".repeat(100))), ..offer(0) };
@@ -47,7 +49,7 @@ fn connected(
         let rank = comm.rank();
         let mut own = offer(rank);
         change(rank, &mut own);
-        let connected = connect(&mut comm, &own, |other, (handle, offset)| {
+        let connected = connect(&mut comm, own, |other, (handle, offset)| {
             assert!(other != rank && handle == [other as u8; HANDLE_BYTES]);
             if broken(rank, other) {
                 return Err("no access".into());
@@ -55,7 +57,9 @@ fn connected(
             alive.fetch_add(1, Ordering::SeqCst);
             Ok(Mapping(&alive, offset))
         });
-        Ok(connected?.map(|all| {
+        Ok(connected?.map(|(all, barrier)| {
+            let gathered = barrier.unwrap().gather(3, |_| Ok(()));
+            assert_eq!(gathered, Ok(vec![3; ranks]));
             all.into_iter()
                 .map(|one| {
                     one.map(|one| {
@@ -98,7 +102,7 @@ fn ranks_return_the_same_reason_or_error_when_one_rank_differs() {
         (|own| own.bytes = [100, 99], Err(Error::Short { rank: 2, need: 100, have: 99 })),
         (|own| own.memory = Some(Err("a pool".into())), Ok("rank 2: a pool")),
         (|own| own.host = 2, Ok("ranks 0 and 2 are on different hosts")),
-        (|own| own.side = 32, Ok("ranks 0 and 2 have different GPUs")),
+        (|own| own.side = 32, Ok("the GPUs or workspace limits of ranks 0 and 2 differ")),
     ];
     for (ranks, (change, want)) in
         (3..=8).flat_map(|ranks| rows.iter().map(move |row| (ranks, row)))
@@ -124,10 +128,17 @@ fn one_rank_that_fails_fails_all() {
             let rank = comm.rank();
             let own =
                 |failed| if rank == failed { Err(Error::SameAxis { axis: 5 }) } else { Ok(()) };
-            let confirmed = confirm(&mut comm, 3, own(1));
-            let disagreed = confirm(&mut comm, 3 + u64::from(rank == 2), Ok(()));
-            let ended = finish(&mut comm, own(2).map_err(|error| error.to_string()));
-            (confirmed, disagreed, ended, confirm(&mut comm, 3, Ok(())), finish(&mut comm, Ok(())))
+            let mut all = |own| gather(&mut comm, own);
+            let confirmed = confirm(&mut all, 3, own(1));
+            let disagreed = confirm(&mut all, 3 + u64::from(rank == 2), Ok(()));
+            let ended = finish(&mut all, rank, own(2).map_err(|error| error.to_string()));
+            (
+                confirmed,
+                disagreed,
+                ended,
+                confirm(&mut all, 3, Ok(())),
+                finish(&mut all, rank, Ok(())),
+            )
         });
         for (rank, (confirmed, disagreed, ended, agreed, done)) in all.into_iter().enumerate() {
             let own =
@@ -148,9 +159,9 @@ fn a_rank_that_is_gone_is_an_error_of_the_others() {
         (comm.rank() != 1).then(|| {
             let rank = comm.rank();
             [
-                connect(&mut comm, &offer(rank), |_, _| Ok(())).map(|_| ()),
-                confirm(&mut comm, 3, Ok(())),
-                finish(&mut comm, Ok(())),
+                connect(&mut comm, offer(rank), |_, _| Ok(())).map(|_| ()),
+                confirm(|own| gather(&mut comm, own), 3, Ok(())),
+                finish(|own| gather(&mut comm, own), rank, Ok(())),
             ]
         })
     });

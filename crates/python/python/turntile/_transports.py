@@ -8,6 +8,9 @@ all ranks.
 Parts on GPUs are sent through host memory, unless the object has `exchange_tensors(partner, send,
 receive)`. It takes flat tensors of bytes on the GPU, which may be empty, and works in the order of
 the current stream, on which the caller uses them again.
+
+Processes of one host that map each other's parts wait for each other in shared memory, for `timeout`
+seconds if the object has it and it is not None.
 """
 
 import ctypes
@@ -47,6 +50,19 @@ class Group:
         self.serves_host = "cpu:" in backends
         if "cuda:nccl" in backends:
             self.exchange_tensors, self.gather_bytes_on = self._exchange_by_nccl, self._gather
+
+    @property
+    def timeout(self):
+        """Seconds for which the group waits for a rank."""
+        import torch
+
+        device = torch.device("cpu" if self.serves_host else "cuda")
+        try:
+            # No public function returns the limit.
+            limit = self.group._get_backend(device).options._timeout
+        except (AttributeError, RuntimeError):
+            limit = self.torch_distributed.distributed_c10d.default_pg_timeout
+        return limit.total_seconds()
 
     def _exchange_by_nccl(self, partner, send, receive):
         distributed, partner = (
@@ -109,16 +125,17 @@ def through_host(exchange):
 
 
 class OnGpu:
-    """Rank whose part is on a GPU. Its messages are tensors of bytes there.
+    """Rank whose part is on a GPU. Its messages are tensors of bytes there."""
 
-    With `fences`, gathers follow all work that the ranks have queued on their current streams.
-    """
-
-    def __init__(self, ranks, part, fences):
-        self.fences = fences
+    def __init__(self, ranks, part):
         self.rank, self.ranks, self._ranks = ranks.rank, ranks.ranks, ranks
         self._exchange = getattr(ranks, "exchange_tensors", None) or through_host(ranks.exchange)
         self._part = part
+
+    @property
+    def timeout(self):
+        """Seconds for which it waits for a rank in shared memory, or None."""
+        return getattr(self._ranks, "timeout", None)
 
     def gather(self, number):
         """Gathers numbers."""
@@ -126,26 +143,11 @@ class OnGpu:
 
     def gather_bytes(self, own):
         """Gathers bytes, a multiple of 8."""
-        import torch
-
         # NCCL works in the order of the stream. Its first operation must involve all ranks, but
         # some ranks may have no messages.
         gather_on = getattr(self._ranks, "gather_bytes_on", None)
         if gather_on:
             return gather_on(self._part.device, own)
-        failure = None
-        if self.fences:
-            try:
-                torch.cuda.current_stream(self._part.device).synchronize()
-            except BaseException as error:
-                # Zeros are an error to the other ranks, which wait in their gathers.
-                failure, own = error, bytes(len(own))
-        all = self._gathered(own)
-        if failure is not None:
-            raise failure
-        return all
-
-    def _gathered(self, own):
         gather = getattr(self._ranks, "gather_bytes", None)
         if gather:
             return gather(own)

@@ -113,7 +113,7 @@ def transpose(
         _core.redistribute(ranks, what, part.address, part.room, *limits)
         return part.result(change.local(ranks.rank, before=False))
     with Planned(ranks, part, change, limits, maps) as planned:
-        return planned._run(agreed=True)
+        return planned.run()
 
 
 def plan(
@@ -151,13 +151,12 @@ class Planned:
     def __init__(self, ranks, part, change, limits, maps):
         self._ranks, self._part, self._change, self._limits = ranks, part, change, limits[1:]
         self._what = (change.shape, change.axes, part.itemsize, change.cut, *change.parts)
-        self._on_gpu = OnGpu(ranks, part.flat(), fences=maps)
+        self._on_gpu = OnGpu(ranks, part.flat())
         self._mapped, self._why = None, "parts are small"
         if maps:
             with part.found.stream(None):
                 made = _core.connect_on_gpu(*self._arguments())
             self._mapped, self._why = (None, made) if isinstance(made, str) else (made, None)
-            self._on_gpu.fences = self.mapped
 
     def _arguments(self, *stream):
         part, (cap, message) = self._part, self._limits
@@ -170,30 +169,29 @@ class Planned:
         return self._mapped is not None
 
     def __str__(self) -> str:
+        if self._on_gpu is None:
+            return "closed"
         return str(self._mapped) if self.mapped else f"messages: {self._why}"
 
     def run(self) -> Any:
         """Transposes the tensor and returns this rank's part of the result, in its memory."""
         if self._on_gpu is None:
             raise ValueError("the plan is closed")
-        return self._run(agreed=False)
-
-    def _run(self, agreed):
         part, on_gpu = self._part, self._on_gpu
-        try:
-            _check_capture(part)
-        except _core.CaptureError:
-            # Other ranks return an error, unless their gather would be captured too.
-            if not hasattr(self._ranks, "gather_bytes_on"):
-                self._ranks.gather(0)
-            raise
         with part.found.stream(None) as stream:
             if self._mapped:
-                self._mapped.run(on_gpu, part.place(), stream, on_gpu.workspace, agreed)
+                self._mapped.run(on_gpu, part.place(), stream, on_gpu.workspace)
             else:
+                try:
+                    _check_capture(part)
+                except _core.CaptureError:
+                    # Other ranks return an error, unless their gather would be captured too.
+                    if not hasattr(self._ranks, "gather_bytes_on"):
+                        self._ranks.gather(0)
+                    raise
                 # The tensor may have other storage than when the plan was made.
                 part.address, part.room = part.place()
-                self._on_gpu = OnGpu(self._ranks, part.flat(), fences=False)
+                self._on_gpu = OnGpu(self._ranks, part.flat())
                 _core.redistribute_on_gpu(*self._arguments(stream))
         return part.result(self._change.local(self._ranks.rank, before=False))
 

@@ -194,38 +194,45 @@ def refused(torch, device, rank, ranks, fault):
     return error, unchanged
 
 
+@pytest.mark.parametrize("backend", ["gloo", "nccl"])
 @pytest.mark.parametrize("fault, errors", [("shape", ["RefusedError"] * 2), ("freed", ["RefusedError"] * 2), ("capture", ["RefusedError", "CaptureError"])])
-def test_nothing_moves_after_a_fault(tmp_path, fault, errors):
+def test_nothing_moves_after_a_fault(tmp_path, fault, errors, backend):
     several()
-    assert on_processes(refused, tmp_path, 2, fault) == [(error, True) for error in errors]
+    assert on_processes(refused, tmp_path, 2, fault, backend=backend) == [(error, True) for error in errors]
 
 
 def dies(torch, device, rank, ranks, when):
-    local, _ = filled(torch, device, rank, ranks, (8192, 8192), torch.float32)
-    planned = distributed.plan(local, (8192, 8192))
-    planned.run()
-    if when == "inside" and rank == 1:
-        # After the ranks have agreed, before they have heard of the end of the swaps.
-        gather, calls = planned._on_gpu.gather_bytes, []
-
-        def gather_bytes(own):
-            calls.append(own)
-            return os._exit(1) if len(calls) == 2 else gather(own)
-
-        planned._on_gpu.gather_bytes = gather_bytes
-    if when == "before" and rank == 1:
-        os._exit(1)
+    """Ends or leaves rank 1; returns the error of this rank, and whether it did not wait for the group's time limit."""
+    shape = (3001, 2003)
+    local, _ = filled(torch, device, rank, ranks, shape, torch.float32)
     begun = time.monotonic()
     try:
-        planned.run()
+        with distributed.plan(local, shape) as planned:
+            planned.run()
+            if rank == 1:
+                if when == "leaves":
+                    raise KeyError("an error of the caller")
+                if when == "inside":
+                    # Messages follow the swaps.
+                    for name in ["swap", "send", "receive", "slide"]:
+                        setattr(planned._on_gpu, name, lambda *_: os._exit(1))
+                    planned.run()
+                time.sleep(1 if when == "waited for" else 0)
+                os._exit(1)
+            planned.run()
     except Exception as error:
-        return type(error).__name__, time.monotonic() - begun < 3 * PATIENCE
+        return type(error).__name__, time.monotonic() - begun < PATIENCE / 2
 
 
-@pytest.mark.parametrize("when, error", [("before", "RefusedError"), ("inside", "LostError")])
+@pytest.mark.parametrize("when, error", [("before", "RefusedError"), ("waited for", "RefusedError"), ("inside", "LostError")])
 def test_a_process_that_dies_is_an_error_of_the_others(tmp_path, when, error):
     several()
     assert on_processes(dies, tmp_path, 2, when, answers=1) == [(error, True), None]
+
+
+def test_a_rank_that_leaves_is_an_error_of_the_others(tmp_path):
+    several()
+    assert on_processes(dies, tmp_path, 2, "leaves") == [("RefusedError", True), ("KeyError", True)]
 
 
 def test_closed_plans_and_parts_on_the_host(tmp_path):
@@ -243,6 +250,7 @@ def test_closed_plans_and_parts_on_the_host(tmp_path):
     assert planned.run().flatten().tolist() == [float(k % 3 * 4 + k // 3) for k in range(12)]
     planned.close()
     planned.close()
+    assert str(planned) == "closed"
     with pytest.raises(ValueError, match="closed"):
         planned.run()
     with pytest.raises(TypeError, match="on the host"):
