@@ -30,6 +30,7 @@ CASES = [
     ((30011, 20021), torch.float32, None),
     ((50000, 8), torch.float32, None),
     ((8192, 8192), torch.float32, None),
+    ((4096, 4096), torch.float32, None),
     ((32768, 32768), torch.bfloat16, (0, 1)),
     ((64, 4096, 7168), torch.bfloat16, (0, 1)),
 ]
