@@ -1,13 +1,14 @@
 """Times transpositions over processes of one host with a GPU each, compared with PyTorch.
 
-    torchrun --nproc-per-node 2 distributed.py [--runs N] [--output FILE.csv] [--small]
+    torchrun --nproc-per-node 2 distributed.py [--runs N] [--output FILE.csv] [--small | --gigabytes G,...]
 
 Prints a Markdown table: medians in milliseconds; GB/s of each rank to the others, in brackets; and the bytes that PyTorch's
 allocator had at the peak in addition to the part. Every result is compared, element by element.
 
 The ways: `planned`, a plan of `turntile.distributed` that keeps the parts mapped; `transpose`, which maps them in each call;
 `messages`, which never maps; `PyTorch`, a local transposition, `all_to_all_single` and a local permutation into new tensors, or
-DTensor's `redistribute`; `exchange`, only NCCL's `all_to_all_single` of the bytes that cross.
+DTensor's `redistribute`; `exchange`, only NCCL's `all_to_all_single` of the bytes that cross. A way that has no memory left is a row without times. `--gigabytes` measures square matrices with parts of
+so many GB each.
 """
 
 import argparse
@@ -33,7 +34,11 @@ CASES = [
     ((4096, 4096), torch.float32, None),
     ((32768, 32768), torch.bfloat16, (0, 1)),
     ((64, 4096, 7168), torch.bfloat16, (0, 1)),
+    ((1024, 1024, 1024), torch.complex64, (0, 1)),
+    ((2048, 2048, 2048), torch.complex64, (0, 1)),
 ]
+#: Bytes that are compared in one piece.
+PIECE = 1 << 30
 
 
 def bounds(extent, ranks, rank, blocks):
@@ -101,14 +106,50 @@ def ways(shape, cut, local):
     elif all(extent % ranks == 0 for extent in shape):
         yield "PyTorch", lambda: pytorch(local, shape), False
     if all(extent % ranks == 0 for extent in (shape if cut is None else [shape[axis] for axis in cut])):
-        other = torch.empty_like(local)
-        yield "exchange", lambda: dist.all_to_all_single(other.view(-1), local.view(-1)), None
+        other = local.new_empty(0)
+
+        def exchange():
+            nonlocal other
+            if not other.numel():
+                other = torch.empty_like(local)
+            dist.all_to_all_single(other.view(-1), local.view(-1))
+
+        yield "exchange", exchange, None
 
 
-def rows(runs, small):
+def same(result, want):
+    pieces = -(-result.nbytes // PIECE)
+    return result.shape == want.shape and all(torch.equal(a, b) for a, b in zip(result.chunk(pieces), want.chunk(pieces)))
+
+
+def squares(gigabytes):
+    """Returns the cases of square matrices with parts of so many GB; sides that 64 x ranks divides."""
+    ranks = dist.get_world_size()
+    sides = [int((gb * 1e9 * ranks / 4) ** 0.5) // (64 * ranks) * 64 * ranks for gb in gigabytes]
+    return [((side, side), torch.float32, None) for side in sides]
+
+
+def repeated(runs, run, in_place, fill, check):
+    """Returns the median in milliseconds and the bytes at the peak; nothing if memory runs out, which it does on every rank."""
+    found = []
+    for number in range(runs + 2):
+        if in_place or number == 0:
+            fill()
+        try:
+            ms, more, result = measured(run)
+        except torch.cuda.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            return "", ""
+        if number == 0 and in_place is not None:
+            check(result)
+        del result
+        found.append((ms, more))
+    return statistics.median(one for one, _ in found[2:]), int(max(one for _, one in found[2:]))
+
+
+def rows(runs, cases):
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    for shape, dtype, cut in CASES:
-        shape = tuple(max(1, extent // 8) for extent in shape) if small else shape
+    for shape, dtype, cut in cases:
         transposed, blocks = cut is None, cut is not None
         before, after = (0, 1) if transposed else cut
         place = bounds(shape[before], ranks, rank, blocks)
@@ -117,20 +158,12 @@ def rows(runs, small):
         fill = lambda: local.copy_(numbers(shape, before, *place, dtype))
         crossing = local.nbytes * (ranks - 1) / ranks
         for way, run, in_place in ways(shape, cut, local):
-            found = []
-            for number in range(runs + 2):
-                if in_place or number == 0:
-                    fill()
-                ms, more, result = measured(run)
-                if number == 0 and in_place is not None:
-                    want = numbers(shape, after, *bounds(shape[after], ranks, rank, blocks), dtype)
-                    want = want.t() if transposed else want
-                    assert torch.equal(result, want), (shape, way)
-                    del want
-                del result
-                found.append((ms, more))
-            ms = statistics.median(one for one, _ in found[2:])
-            more = max(one for _, one in found[2:])
+
+            def check(result):
+                want = numbers(shape, after, *bounds(shape[after], ranks, rank, blocks), dtype)
+                assert same(result, want.t() if transposed else want), (shape, way)
+
+            ms, more = repeated(runs, run, in_place, fill, check)
             torch.cuda.empty_cache()
             yield {
                 "shape": "x".join(map(str, shape)),
@@ -138,9 +171,9 @@ def rows(runs, small):
                 "shards": "transposed" if transposed else f"{before} to {after}",
                 "ranks": ranks,
                 "way": way,
-                "ms": round(ms, 4),
-                "gb_per_s": round(crossing / ms / 1e6, 1),
-                "extra_bytes": int(more),
+                "ms": ms and round(ms, 4),
+                "gb_per_s": ms and round(crossing / ms / 1e6, 1),
+                "extra_bytes": more,
             }
         del local
 
@@ -150,17 +183,22 @@ def main():
     options.add_argument("--runs", type=int, default=9)
     options.add_argument("--output")
     options.add_argument("--small", action="store_true", help="extents divided by 8")
+    options.add_argument("--gigabytes", type=lambda text: [float(one) for one in text.split(",")])
     given = options.parse_args()
     dist.init_process_group("cpu:gloo,cuda:nccl")
     torch.cuda.set_device(dist.get_rank() % torch.cuda.device_count())
     all_rows = []
     if dist.get_rank() == 0:
         print("| array | way | ms | GB/s | MB in addition |\n|---|---|---|---|---|")
-    for row in rows(given.runs, given.small):
+    cases = squares(given.gigabytes) if given.gigabytes else CASES
+    if given.small:
+        cases = [(tuple(max(1, extent // 8) for extent in shape), dtype, cut) for shape, dtype, cut in cases]
+    for row in rows(given.runs, cases):
         all_rows.append(row)
         if dist.get_rank() == 0:
             name = f"{row['shape']} {row['dtype']} {row['shards']}"
-            print(f"| {name} | {row['way']} | {row['ms']:.2f} | {row['gb_per_s']} | {row['extra_bytes'] / 1e6:.1f} |", flush=True)
+            figures = f"{row['ms']:.2f} | {row['gb_per_s']} | {row['extra_bytes'] / 1e6:.1f}" if row["ms"] else "no memory | | "
+            print(f"| {name} | {row['way']} | {figures} |", flush=True)
     if given.output and dist.get_rank() == 0:
         with open(given.output, "w", newline="") as file:
             writer = csv.DictWriter(file, all_rows[0])
