@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch and NumPy beside `turntile-lab bench --shapes permuted` on a host, on the same machine, one after the other.
+"""Times PyTorch and NumPy on the shapes of `turntile-lab bench --shapes permuted`, on the same host.
 
 permute.py TURNTILE.csv [OUT.csv]
 

@@ -1,5 +1,5 @@
 //! Matrices of floats, or of elements of several, transposed in place by other systems and by ours, by as many threads each,
-//! beside a copy by as many in the same run; every result is compared element by element before it is timed.
+//! compared with a copy by the same number of threads in the same run; every result is compared element by element before it is timed.
 //!
 //! `peers [--default-pages] [--floats K] [--threads N] MxN...` prints CSV; elements of 1 float unless K says 2 or 4, one
 //! thread unless N says more, by those peers that take several.

@@ -12,6 +12,7 @@
 #ifndef TURNTILE_HPP
 #define TURNTILE_HPP
 
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
@@ -97,6 +98,35 @@ template <class T> void permute(T *data, const numbers &shape, const numbers &ax
 template <class C, class T = detail::element<C>> void permute(C &&data, const numbers &shape, const numbers &axes) {
     detail::whole(data, shape);
     permute<T>(detail::written(data), shape, axes);
+}
+
+/// Reverses the given axes of a row-major array in place, as numpy.flip.
+template <class T> void flip(T *data, const numbers &shape, const numbers &axes) {
+    detail::movable<T>();
+    std::uint64_t flipped = 0;
+    for (std::size_t axis : axes) {
+        if (axis >= shape.size() || axis >= TURNTILE_MAX_NDIM)
+            throw error(TURNTILE_ERROR_ARGUMENT, "an axis to flip is not an axis of the shape");
+        flipped |= std::uint64_t{1} << axis;
+    }
+    check(turntile_flip(data, shape.size(), shape.data(), flipped, sizeof(T)));
+}
+
+template <class C, class T = detail::element<C>> void flip(C &&data, const numbers &shape, const numbers &axes) {
+    detail::whole(data, shape);
+    flip<T>(detail::written(data), shape, axes);
+}
+
+/// Rotates a row-major array in place by k quarter turns from axis `from` towards axis `to`, as numpy.rot90.
+template <class T> void rot90(T *data, const numbers &shape, int k = 1, std::size_t from = 0, std::size_t to = 1) {
+    detail::movable<T>();
+    check(turntile_rot90(data, shape.size(), shape.data(), k, from, to, sizeof(T)));
+}
+
+template <class C, class T = detail::element<C>>
+void rot90(C &&data, const numbers &shape, int k = 1, std::size_t from = 0, std::size_t to = 1) {
+    detail::whole(data, shape);
+    rot90<T>(detail::written(data), shape, k, from, to);
 }
 
 /// Writes the transpose of `src` to `dst`, which must not overlap.

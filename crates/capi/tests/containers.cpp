@@ -41,6 +41,16 @@ template <class C> static void calls(C data, const char *what) {
     check(is(turned), what);
     turntile::transpose(std::data(data), 3, 2); // by a pointer
     check(is(before), what);
+    turntile::rot90(data, {2, 3});
+    check(is(std::array<float, 6>{3, 6, 2, 5, 1, 4}), what);
+    turntile::rot90(std::data(data), {3, 2}, -1);
+    check(is(before), what);
+    turntile::flip(data, {2, 3}, {1});
+    check(is(std::array<float, 6>{3, 2, 1, 6, 5, 4}), what);
+    turntile::flip(std::data(data), {2, 3}, {1});
+    check(is(before), what);
+    refused([&] { turntile::flip(data, {2, 3}, {2}); }, TURNTILE_ERROR_ARGUMENT, "no third axis");
+    refused([&] { turntile::rot90(data, {2, 3}, 1, 0, 2); }, TURNTILE_ERROR_ARGUMENT, "no third axis");
     refused([&] { turntile::transpose(data, 2, 4); }, TURNTILE_ERROR_LENGTH, "too short");
     refused([&] { turntile::transpose_copy(std::vector<float>(5), data, 2, 3); }, TURNTILE_ERROR_LENGTH, "a short source");
     check(is(before), what);

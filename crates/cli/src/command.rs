@@ -121,7 +121,7 @@ Example:
     #[command(after_help = "\
 Examples:
   turntile split events.npy --into columns
-  turntile split --raw --fields 240,500*f4 --offset 3600 line.sgy --into traces")]
+  turntile split --raw --fields 240,V2000 --offset 3600 line.sgy --into traces")]
     Split(SplitArgs),
     /// Print how an array would be transposed
     Plan(PlanArgs),

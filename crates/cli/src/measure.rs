@@ -1,5 +1,5 @@
-//! A transposition verified, then timed beside a copy of as many bytes in the same run: for `turntile bench`, and for the
-//! lab's benchmarks.
+//! Verifies a transposition, then times it and a copy of the same bytes in the same run: for
+//! `turntile bench` and the lab's benchmarks.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -88,7 +88,7 @@ fn on_host(transpose: &Transpose<Dynamic>, how: How) -> Result<Figures> {
     verify(&planned, matrix.bytes(), other.bytes(), &mut workspace)?;
 
     let (mut copies, mut turns) = (Vec::new(), Vec::new());
-    // What fits in caches may lie in those of another core: the first of two runs fetches it.
+    // Small data may be in the caches of another core: the first of two runs fetches it.
     let times = if bytes <= CACHED { 2 } else { 1 };
     for _ in 0..how.runs.map_or(7, usize::from) {
         let mut took = Duration::ZERO;

@@ -189,7 +189,7 @@ fn hostile_prefixes_are_errors() {
     assert!(
         read(&claims(u32::MAX)).unwrap_err().contains("takes 4294967307 bytes, the file has 14")
     );
-    // A file that is as long as it claims, but no header is.
+    // The file has the length that it claims, but no header has that length.
     let claim = claims(1 << 30);
     let error = Header::read(&mut &claim[..], 1 << 40).unwrap_err().to_string();
     assert!(error.contains("takes 1073741824 bytes, at most 1048576 are accepted"), "{error}");

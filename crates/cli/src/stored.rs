@@ -99,7 +99,8 @@ impl StoredArray {
                     if shape.len() == 1 { "an element" } else { "one index of the axis of -1" };
                 ensure!(
                     have.is_multiple_of(row as u64),
-                    "{have} bytes are not a multiple of {row}, the bytes of {of}; see --offset and --tail"
+                    "{have} bytes are not a multiple of {row}, the bytes of {of}: {} remain; see --offset and --tail",
+                    have % row as u64
                 );
                 let extent = usize::try_from(have / row as u64)?;
                 shape.iter().map(|known| known.unwrap_or(extent)).collect()
@@ -211,7 +212,7 @@ mod tests {
                 "-1x5",
                 None,
                 None,
-                "31 bytes are not a multiple of 10, the bytes of one index of the axis of -1",
+                "31 bytes are not a multiple of 10, the bytes of one index of the axis of -1: 1 remain",
             ),
             (Some(30), "-1x0", None, None, "ambiguous"),
             (None, "-1x5", None, None, "standard input"),

@@ -1,4 +1,4 @@
-//! Division of the row-order gather pass of aligned slots into bands and strips: `docs/dev/cpu-backend.md`.
+//! Division of the row-order gather pass of aligned slots into bands and strips of columns.
 //!
 //! Threads process their chunks band by band, bands strip by strip of columns, and strips chunk by
 //! chunk through a ring of two chunks. The boundary strip has its own buffer. It contains the first

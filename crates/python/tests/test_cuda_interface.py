@@ -11,7 +11,7 @@ from turntile import _core, _cuda_interface, _run, _streams
 
 
 class Says:
-    """Says of itself what it is told to."""
+    """Exports the given interface."""
 
     def __init__(self, shape=(4, 6), typestr="<f4", read_only=False, address=1 << 20, **more):
         said = {"shape": shape, "typestr": typestr, "data": (address, read_only), "version": 3}

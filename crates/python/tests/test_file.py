@@ -61,7 +61,7 @@ def test_maps_that_have_no_header_to_keep(tmp_path):
     assert np.array_equal(turntile.transpose(np.load(path, mmap_mode="c")), a.T)
     assert np.array_equal(turntile.transpose(np.load(path, mmap_mode="r") + 0), a.T)
     assert np.array_equal(np.load(path), a)
-    # As the array that is written the header is right.
+    # For the written array the header is right.
     target = np.lib.format.open_memmap(tmp_path / "b.npy", "w+", a.dtype, (20, 30))
     turntile.transpose(a, out=target)
     target.flush()

@@ -38,7 +38,7 @@ class Signalled:
 
 @pytest.fixture(params=["KeyboardInterrupt", "TimeoutError"])
 def interrupted(request, monkeypatch):
-    """Every run ends with a signal; answers what calls one and looks at what that raised."""
+    """Makes every run end with a signal; returns a function that calls one and checks what it raised."""
     kind = {"KeyboardInterrupt": KeyboardInterrupt, "TimeoutError": TimeoutError}[request.param]
 
     def handler(*_):

@@ -46,12 +46,12 @@ class Bytes:
 
 
 def raw(array):
-    """The bytes of the elements in C order, whatever they mean."""
+    """Returns the bytes of the elements in C order."""
     return np.asarray(Bytes(array.squeeze())).tobytes()
 
 
 def in_layout(array, order):
-    """The same elements with memory's axes in that order."""
+    """Returns the same elements with memory's axes in that order."""
     back = np.argsort(order)
     return array.transpose(order).copy().transpose(back)
 

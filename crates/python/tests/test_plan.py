@@ -100,7 +100,7 @@ def test_no_plans():
 
 
 def test_exceptions():
-    """As documented: what is caught where, and memory that nobody has."""
+    """Errors are caught as documented, also of memory that no machine has."""
     assert issubclass(turntile.PlanError, ValueError)
     assert issubclass(turntile.CudaError, RuntimeError)
     assert issubclass(turntile.CaptureError, turntile.CudaError)
@@ -182,7 +182,7 @@ def test_from_many_threads():
     assert not failures
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="threads are listed by Linux alone")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lists threads")
 @pytest.mark.parametrize(
     "variable, asked, names", [(3, None, 3), (3, 2, 3), (3, 1, 0), (8000, None, 8 * len(os.sched_getaffinity(0)))]
 )
@@ -225,7 +225,7 @@ assert check()
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=60)
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="address space is listed by Linux alone")
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lists address space")
 def test_a_forked_process_without_memory():
     """With less address space than planning takes, or room for some threads and not for what they begin with, no child is ended."""
     code = """

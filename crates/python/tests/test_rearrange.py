@@ -59,7 +59,7 @@ FAULTS = [
     ("in right side, but not left", r"\.\.\. is only on the right"),
     ("parenthesis in the left", r"\.\.\. is in parentheses on the left"),
     ("only on one side", r"is only on the (left|right): turntile rearranges only"),
-    # Those with a shape and sizes.
+    # Patterns with a shape and sizes.
     ("Invalid name for an axis|not used in transform", "no axis has that name"),
     ("Wrong shape: expected", "the left side has"),
     ("Could not infer", "of unknown sizes"),
@@ -69,7 +69,7 @@ FAULTS = [
 
 
 def check(a, pattern, sizes):
-    """The same elements, in the same memory."""
+    """Results have the same elements, in the same memory."""
     # As bytes, since NumPy's copies leave out padding.
     wanted = einops.rearrange(np.asarray(Bytes(a)), pattern.replace("->", " bytes->") + " bytes", **sizes).copy()
     where = address(a)

@@ -26,7 +26,7 @@ def filled(dtype, shape, offset=0):
 def check(dtype, shape, **options):
     a = filled(dtype, shape)
     before, address = a.tobytes(), a.ctypes.data
-    # Bytes, since NumPy may leave out what lies between the fields of a field.
+    # Bytes, since NumPy may omit the gaps in a field of fields.
     rows = a.reshape(-1).view(np.uint8).reshape(a.size, -1) if a.size else np.empty((0, a.itemsize), np.uint8)
     places = {name: a.dtype.fields[name][:2] for name in a.dtype.names}
     want = {name: rows[:, at : at + kind.itemsize].tobytes() for name, (kind, at) in places.items()}

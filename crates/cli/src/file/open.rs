@@ -159,7 +159,7 @@ impl Target {
 fn refuse_special(path: &Path) -> Result<()> {
     let mut at = path.to_path_buf();
     for _ in 0..LINKS {
-        // What cannot be followed is reported when it is opened.
+        // A link that cannot be followed is reported when it is opened.
         let Ok(directory) = fs::canonicalize(directory_of(&at)) else { return Ok(()) };
         let within = |root| directory.starts_with(root);
         if (within("/dev") && !within("/dev/shm")) || within("/proc") {
@@ -299,7 +299,7 @@ mod tests {
         assert!(source.unchanged().is_ok() && target.is_unchanged());
         let modified = source.metadata.modified().unwrap();
         fs::write(&path, b"new").unwrap();
-        // As `touch --reference` and `cp --preserve` do.
+        // `touch --reference` and `cp --preserve` do the same.
         File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
         assert!(source.unchanged().unwrap_err().to_string().contains("changed while"));
         assert!(!target.is_unchanged());

@@ -16,7 +16,7 @@ fn archive(path: &Path, members: &[(&str, CompressionMethod, &[u8])]) {
     let mut writer = ZipWriter::new(File::create(path).unwrap());
     for (name, method, bytes) in members {
         let options = SimpleFileOptions::default().compression_method(*method);
-        // As numpy.savez writes all of them.
+        // numpy.savez writes all of its members this way.
         writer.start_file(*name, options.large_file(true)).unwrap();
         writer.write_all(bytes).unwrap();
     }

@@ -67,7 +67,7 @@ fn arrays_come_from_and_go_to_pipes() {
     assert!(directory.files() == [("a.npy".to_string(), before)]);
 }
 
-/// As a shell opens it for `> out.npy`: written where it is, by whatever names it has.
+/// A file that a shell opened for `> out.npy` is written, not replaced, under all its names.
 #[test]
 fn a_file_that_a_shell_opened_is_written_and_not_replaced() {
     let directory = directory();

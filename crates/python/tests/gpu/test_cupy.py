@@ -1,4 +1,4 @@
-"""CuPy's arrays, and objects that have `__cuda_array_interface__` alone."""
+"""CuPy's arrays, and objects that have only `__cuda_array_interface__`."""
 
 import pytest
 import turntile

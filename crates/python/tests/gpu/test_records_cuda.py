@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import turntile
 
-#: Bytes of a record and its fields: of one width and of several, packed and not, in other orders than they lie in.
+#: Bytes of a record and its fields: of one width and of several, packed and not, also in another order than in memory.
 KINDS = {
     "equal": (12, [(0, 4), (4, 4), (8, 4)]),
     "wide": (48, [(8 * k, 8) for k in range(6)]),
@@ -21,7 +21,7 @@ LIBRARIES = ["torch", "cupy"]
 
 
 def columns(record_bytes, fields):
-    """The fields, and what lies between them behind."""
+    """Returns the fields, and after them the bytes between them."""
     left = sorted({*range(record_bytes)} - {at + k for at, nbytes in fields for k in range(nbytes)})
     gaps = [list(run) for run in np.split(left, np.flatnonzero(np.diff(left) > 1) + 1) if len(run)]
     return [list(range(at, at + nbytes)) for at, nbytes in fields] + gaps
@@ -100,7 +100,7 @@ def test_elements_of_any_type_and_shape(library):
 
 
 def test_memory_that_begins_anywhere(library):
-    """Tiles from there; columns from multiples of 16 alone, which the error says, and nothing has moved."""
+    """Tiles may start there; columns only at multiples of 16, which the error says, and nothing has moved."""
     record_bytes, fields = KINDS["packed"]
     records = numbered(20011, record_bytes)
     for skipped in [1, 4, 8, 16]:

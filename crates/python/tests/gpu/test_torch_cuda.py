@@ -99,7 +99,7 @@ def test_into():
 
 
 def test_current_stream_and_no_waiting():
-    """What is queued before on the stream is done before; the call returns while it still runs."""
+    """Work queued earlier on the stream is done first; the call returns while it still runs."""
     t, new = numbered((4093, 2039)), numbered((4093, 2039)).flip(0).contiguous()
     turntile.transpose(t.clone())
     stream = torch.cuda.Stream()

@@ -1,4 +1,4 @@
-"""What is called on a stream that is not the default: after all that was queued there before, without waiting, in a graph too."""
+"""Calls on a stream that is not the default run after the work queued there, without waiting, also in a graph."""
 
 import queue
 import threading
@@ -10,7 +10,7 @@ from turntile import distributed
 torch = pytest.importorskip("torch")
 
 SHAPE = (4092, 2036)
-#: Records of 4 + 12 + 1 + 7 bytes: as many as the elements make.
+#: Records of 4 + 12 + 1 + 7 bytes: the elements determine their number.
 RECORD, FIELDS = 24, [(4, 12), (0, 4), (16, 1)]
 
 
@@ -27,7 +27,7 @@ class Alone:
 
 
 def in_tiles(t, tile):
-    """As records in tiles of so many, -1 for one of all."""
+    """Returns records in tiles of that length; -1 is one tile of all."""
     rows = t.reshape(-1).view(torch.uint8).view(-1, RECORD)
     tiles = rows.view(-1, len(rows) if tile < 0 else tile, RECORD)
     parts = [tiles[:, :, begin:end].flatten(1) for begin, end in [(4, 16), (0, 4), (16, 17), (17, 24)]]
@@ -35,7 +35,7 @@ def in_tiles(t, tile):
 
 
 def same(a, b):
-    """Bytes, since records may look like numbers that are none."""
+    """Compares bytes, since parts of records may look like NaN."""
     return a.shape == b.shape and torch.equal(*(t.contiguous().view(-1).view(torch.uint8) for t in (a, b)))
 
 
