@@ -36,19 +36,24 @@ def record(name):
         return list(csv.DictReader(file))
 
 
-def bars(picture, rows, series, top, left, right, most):
+#: What the axis and the dashes of a picture say.
+OF_ARRAYS = ("GB/s: 2 x bytes of the array / time, f32 where nothing else stands", "a copy of as many bytes")
+OF_LINKS = ("GB/s that a GPU sends to the others, f32", "NCCL, only the bytes that cross")
+
+
+def bars(picture, rows, series, top, left, right, most, axis):
     """A group of bars for every row (name, below it, speeds, copy), and a dash where a copy's line stands."""
     high, gap = 12, 16
     scale = (right - left) / most
     bottom = top + len(rows) * (high * len(series) + gap)
-    for tick in range(0, int(most) + 1, 1000):
+    for tick in range(0, int(most) + 1, 1000 if most > 1000 else 100):
         x = left + tick * scale
         picture.line(x, top - 4, x, bottom, "mesh")
         picture.text(x, bottom + 16, str(tick), "small note", "middle")
     picture.text(
         (left + right) / 2,
         bottom + 36,
-        "GB/s: 2 x bytes of the array / time, f32 where nothing else stands",
+        axis,
         "note",
         "middle",
     )
@@ -68,17 +73,18 @@ def bars(picture, rows, series, top, left, right, most):
                 picture.text(left + speed * scale + 4, y + k * high + 10, words, "small")
             else:
                 picture.text(left + speed * scale - 4, y + k * high + 10, words, "small on", "end")
-        picture.line(left + copy * scale, y - 3, left + copy * scale, y + high * len(series) + 3, "copy")
+        if copy:
+            picture.line(left + copy * scale, y - 3, left + copy * scale, y + high * len(series) + 3, "copy")
     return bottom + 44
 
 
-def legend(picture, series, x, y):
+def legend(picture, series, x, y, dash):
     for name, hue in series:
         picture.rect(x, y - 10, 12, 12, f"s{hue}", ' rx="2"')
         picture.text(x + 18, y, name)
         x += 40 + 6.6 * len(name)
     picture.line(x + 4, y - 12, x + 4, y + 4, "copy")
-    picture.text(x + 14, y, "a copy of as many bytes")
+    picture.text(x + 14, y, dash)
 
 
 # Numbers on bars stand on the bars' colour.
@@ -129,11 +135,36 @@ def axes():
     )
 
 
-def drawn(title, desc, rows, series, left):
+def links():
+    rows = []
+    names = [("31488x31488", "1 GB a GPU"), ("65536x65536", ""), ("126464x126464", "16 GB a GPU"), ("244736x244736", "60 GB a GPU")]
+    names += [("65521x65521", "a prime"), ("49152x24576", ""), ("60000x40000", ""), ("30011x20021", "primes")]
+    found = {}
+    for name in ("distributed_2.csv", "distributed_4.csv", "distributed_large_4.csv"):
+        for row in record(name):
+            found.setdefault((row["shape"], row["ranks"]), {})[row["way"]] = float(row["gb_per_s"] or 0) or None
+    for (shape, what), gpus in ((name, gpus) for name in names for gpus in "24"):
+        ways = found.get((shape, gpus))
+        if ways:
+            below = f"{gpus} GPUs" + (f", {what}" if what else "")
+            speeds = [ways.get(way) for way in ("planned", "messages", "PyTorch")]
+            rows.append((shape.replace("x", " x "), below, speeds, ways.get("exchange")))
+    series = [("turntile, mapped, in place", 1), ("turntile, messages, in place", 2), ("PyTorch, second tensors", 3)]
+    return drawn(
+        "Transposing matrices over NVIDIA H200s",
+        "Bars of the bytes a second that a GPU sends to the others while turntile and PyTorch transpose matrices over two and four GPUs.",
+        rows,
+        series,
+        190,
+        OF_LINKS,
+    )
+
+
+def drawn(title, desc, rows, series, left, words=OF_ARRAYS):
     picture = Picture(title, desc, 0)
     picture.styles.append(ON)
-    legend(picture, series, 20, 58)
+    legend(picture, series, 20, 58, words[1])
     most = max(max(filter(None, speeds)) for _, _, speeds, _ in rows)
-    most = max(most, max(copy for *_, copy in rows))
-    picture.height = int(bars(picture, rows, series, 78, left, 836, most * 1.01))
+    most = max(most, max(copy or 0 for *_, copy in rows))
+    picture.height = int(bars(picture, rows, series, 78, left, 836, most * 1.01, words[0]))
     return picture
