@@ -1,5 +1,7 @@
 //! Replays transpositions of elements of 1, 2 or 4 bits on the host.
 
+use std::collections::BTreeMap;
+
 use turntile_cuda::launch::DeviceLimits;
 use turntile_cuda::{BitMatrix, Work};
 
@@ -25,8 +27,13 @@ fn transposed(from: &[u8], matrix: &BitMatrix) -> Vec<u8> {
     to
 }
 
-/// Checks the launches of one matrix for one alignment. Returns the number of launches.
-fn check(matrix: &BitMatrix, out_of_place: bool, alignment: usize) -> usize {
+/// Checks the launches of one matrix for one alignment, and counts them by entry point.
+fn check(
+    matrix: &BitMatrix,
+    out_of_place: bool,
+    alignment: usize,
+    met: &mut BTreeMap<&'static str, usize>,
+) {
     let what = format!("{matrix:?}, into {out_of_place}, alignment {alignment}");
     let work = Work::of_bits(matrix, out_of_place, alignment, &DeviceLimits::H200).expect(&what);
     let [source, result] = matrix.bytes().expect("counted");
@@ -39,6 +46,8 @@ fn check(matrix: &BitMatrix, out_of_place: bool, alignment: usize) -> usize {
     let before: Vec<u8> = (0..len).map(|k| (k * 131 + k / 251 + k / 7) as u8).collect();
     let mut memory = before.clone();
     for call in work.calls() {
+        crate::lowering::check(call);
+        *met.entry(call.entry).or_default() += 1;
         let written = execute(call, &mut memory, to, start);
         let once = |k: usize| (to..to + result).contains(&k);
         assert!((0..len).all(|k| written[k] == usize::from(once(k))), "{what}");
@@ -52,12 +61,11 @@ fn check(matrix: &BitMatrix, out_of_place: bool, alignment: usize) -> usize {
     let mut want = before.clone();
     want[to..to + result].copy_from_slice(&transposed(&before[start..start + source], matrix));
     assert!(memory == want, "{what}");
-    work.calls().len()
 }
 
 #[test]
 fn packed_elements_move_to_their_places() {
-    let mut launches = 0;
+    let mut met = BTreeMap::new();
     for (per_byte, big) in [8, 4, 2].into_iter().flat_map(|p| [(p, false), (p, true)]) {
         // Sides in bytes, or for out of place in elements around them.
         let line = if per_byte == 2 { 128 } else { 64 };
@@ -79,17 +87,17 @@ fn packed_elements_move_to_their_places() {
             let batch = if number < 64 { 3 } else { 1 + number % 2 };
             let matrix = BitMatrix { batch, rows: a * per_byte, cols: b * per_byte, per_byte, big };
             for alignment in [16, 1] {
-                launches += check(&matrix, false, alignment);
+                check(&matrix, false, alignment, &mut met);
                 for (less_rows, less_cols) in [(0, 0), (1, 0), (0, 1), (1, per_byte - 1)] {
                     let (rows, cols) = (matrix.rows, matrix.cols);
                     let (rows, cols) =
                         (rows.saturating_sub(less_rows), cols.saturating_sub(less_cols));
-                    launches += check(&BitMatrix { rows, cols, ..matrix }, true, alignment);
+                    check(&BitMatrix { rows, cols, ..matrix }, true, alignment, &mut met);
                 }
             }
         }
     }
-    assert_eq!(launches, 3540);
+    assert_eq!((met.len(), met.values().sum::<usize>()), (12, 3540), "{met:?}");
 }
 
 #[test]
