@@ -82,7 +82,7 @@ static __device__ void turn_bytes(u32 &a, u32 &b, u32 &c, u32 &d) {
 }
 
 // Reads a tile of `rows` rows and `bytes` bytes of each into shared memory, transposed. Rows of its last micro-blocks
-// that are missing count as zeros. The tile has squares of `small` units each way, which are transposed each for itself.
+// that are missing count as zeros. The tile has squares of `small` units each way, each transposed separately.
 template <u32 P, u32 E>
 static __device__ void load(char *held, const char *from, u64 pitch, u32 rows, u32 bytes, u32 big,
                             const Divisor<u32> &small) {

@@ -1,7 +1,8 @@
 //! Matrices of elements of 1, 2 or 4 bits.
 //!
 //! Rows are packed as by NumPy's `packbits` along the last axis: each row starts at a byte, and
-//! padding bits fill its last byte.
+//! padding bits fill its last byte. [`PackedMatrix::plan_on`] and [`PackedMatrix::plan_into_on`] plan
+//! for a GPU.
 
 pub use turntile_cpu::{BitOrder, Bits};
 use turntile_cpu::{RunError, pool};

@@ -60,7 +60,7 @@ pub fn bits(bench: &mut Bench, side: usize) -> usize {
 /// Compares every byte of the result and of the memory around it.
 fn small(bench: &mut Bench, side: usize) -> usize {
     let (room, guard) = (1 << 20, 64);
-    let (data, workspace) = (memory(room), memory(1 << 20));
+    let (data, workspace) = (memory(room), memory(16 << 20));
     let (mut cases, mut failures) = (0, 0);
     let edges =
         [(70, 70), (129, 129), (24, 36), (40, 136), (4, 300), (300, 4), (127, 5), (96, 144)];
@@ -85,7 +85,7 @@ fn small(bench: &mut Bench, side: usize) -> usize {
                 let buffers = Buffers {
                     data: (start + to as u64, result),
                     source: into.then_some((start + from as u64, source)),
-                    workspace: Some((address(&workspace), 1 << 20)),
+                    workspace: Some((address(&workspace), workspace.len())),
                 };
                 // SAFETY: all buffers are parts of live allocations that nothing else uses.
                 unsafe { prepared.run_raw(bench.raw_stream(), buffers) }
