@@ -141,3 +141,33 @@ extern "C" __global__ void check_records(const char *data, PlainRecords r, u32 b
         }
     }
 }
+
+// Matrices of elements of less than a byte. A row starts at a byte.
+struct PlainBits {
+    u64 batch, rows, cols, per_byte, big; // of the source; `big` is 1 if the first element of a byte is in its high bits
+
+    // Returns element `k` of a row.
+    __device__ u32 element(const char *row, u64 k) const {
+        const u32 bits = 8 / u32(per_byte), at = u32(k % per_byte);
+        return u8(row[k / per_byte]) >> bits * (big ? u32(per_byte) - 1 - at : at) & ((1u << bits) - 1);
+    }
+};
+
+// Compares each byte of the transposed matrices with the elements of the source. Padding bits must be 0.
+extern "C" __global__ void check_bits(const char *data, const char *from, PlainBits p, u64 *wrong) {
+    const u64 from_row = (p.cols + p.per_byte - 1) / p.per_byte, to_row = (p.rows + p.per_byte - 1) / p.per_byte;
+    const u64 step = u64(gridDim.x) * blockDim.x;
+    for (u64 o = u64(blockIdx.x) * blockDim.x + threadIdx.x; o < p.batch * p.cols * to_row; o += step) {
+        const u64 c = o / to_row % p.cols, matrix = o / to_row / p.cols;
+        bool right = true;
+        for (u64 k = 0; k < p.per_byte; k++) {
+            const u64 r = o % to_row * p.per_byte + k;
+            const u32 want = r < p.rows ? p.element(from + (matrix * p.rows + r) * from_row, c) : 0;
+            right = right && p.element(data + o, k) == want;
+        }
+        if (!right) {
+            atomicAdd(wrong, 1ull);
+            atomicMin(wrong + 1, o);
+        }
+    }
+}

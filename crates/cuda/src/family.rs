@@ -54,6 +54,8 @@ families! {
     Flip = "flip";
     /// Quarter turns of square matrices.
     Turn = "turn";
+    /// Transposition of elements of 1, 2 or 4 bits.
+    Bits = "bits";
     /// Barrier-sync by a block.
     Barrier = "barrier";
     /// Barrier-sync by a block, for any axis permutation.

@@ -54,7 +54,7 @@ pub use error::{CudaError, LowerError};
 pub use gpu::Gpu;
 pub use gpu_device::GpuDevice;
 pub use launch_list::LaunchList;
-pub use lower::{ScalarKind, Scaling};
+pub use lower::{BitMatrix, ScalarKind, Scaling};
 pub use prepare::Work;
 pub use run::Prepared;
 pub use stopwatch::{BenchMemory, Stopwatch};

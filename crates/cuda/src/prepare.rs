@@ -8,7 +8,9 @@ use crate::buffers::{self, BufferOffset, BufferRequirement, Buffers, WORKSPACE_A
 use crate::error::{CudaError, LowerError};
 use crate::launch::{CheckedLaunch, DeviceLimits, widest_word};
 use crate::launch_list::LaunchList;
-use crate::lower::{ScalarKind, Scaling, TargetParams, cut_places, lowered, scale, scaled_square};
+use crate::lower::{
+    BitMatrix, ScalarKind, Scaling, TargetParams, cut_places, lowered, scale, scaled_square,
+};
 use crate::strategy::Strategy;
 
 /// Launches and their memory requirements, in place or out of place. A `Work` is created only from checked plans, stages and
@@ -20,9 +22,10 @@ pub struct Work {
     pub(crate) calls: Vec<CheckedLaunch>,
     /// Base addresses of each launch, as offsets into the buffers.
     spots: Vec<[BufferOffset; 2]>,
-    /// Bytes of the matrix; out of place, bytes of the source and bytes of the destination.
+    /// Bytes of the matrix; out of place, bytes of the destination.
     bytes: usize,
-    out_of_place: bool,
+    /// Bytes of the source out of place; `None` in place.
+    source_bytes: Option<usize>,
     alignment: usize,
     /// Workspace bytes, from its start, up to the end of the data that one launch leaves to later launches.
     held: usize,
@@ -44,8 +47,8 @@ impl Work {
         let alignment = widest_word(&[plan.problem.alignment()]);
         let bytes = plan.problem.span_bytes();
         let work = Self::of_launches(&launches, plan.saved_gap_bytes(), bytes, alignment);
-        let (problem, out_of_place) = (Some(plan.problem.clone()), plan.problem.is_out_of_place());
-        Ok(Work { problem, out_of_place, ..work })
+        let source_bytes = plan.problem.is_out_of_place().then_some(bytes);
+        Ok(Work { problem: Some(plan.problem.clone()), source_bytes, ..work })
     }
 
     /// Combines the launches of stages on the same memory. The first `kept` bytes of the workspace store gaps.
@@ -55,7 +58,7 @@ impl Work {
             calls: launches.iter().flat_map(|launches| launches.calls().to_vec()).collect(),
             spots: launches.iter().flat_map(|launches| spots_of(launches, kept)).collect(),
             bytes,
-            out_of_place: false,
+            source_bytes: None,
             alignment,
             held: launches.iter().map(|launches| held(launches, kept)).max().unwrap_or(0),
         }
@@ -98,7 +101,35 @@ impl Work {
         let launches =
             LaunchList { shape: shape.clone(), elem_bytes, alignment, strategy, calls, cost };
         let work = Self::of_launches(&[&launches], 0, bytes, alignment);
-        Ok(Work { out_of_place: strategy.method() == Method::OutOfPlace, ..work })
+        let out_of_place = strategy.method() == Method::OutOfPlace;
+        Ok(Work { source_bytes: out_of_place.then_some(bytes), ..work })
+    }
+
+    /// Returns the launch that transposes elements of 1, 2 or 4 bits: the squares of the matrices in place, or the matrices out
+    /// of place. Addresses must be multiples of `alignment` bytes.
+    ///
+    /// # Errors
+    /// [`CudaError::Infeasible`]: a size overflows, or the device has too little shared memory.
+    pub fn of_bits(
+        matrix: &BitMatrix,
+        out_of_place: bool,
+        alignment: usize,
+        limits: &DeviceLimits,
+    ) -> Result<Self, CudaError> {
+        let alignment = widest_word(&[alignment]);
+        let at = TargetParams { elem_bytes: 1, alignment, limits };
+        let sizes = matrix.bytes().ok_or(LowerError::NoKernel);
+        let lowered = sizes.and_then(|sizes| Ok((sizes, matrix.lower(out_of_place, at)?)));
+        let infeasible = |why| CudaError::Infeasible { stage: "bits".to_owned(), why };
+        let ([from, to], call) = lowered.map_err(infeasible)?;
+        let second =
+            if out_of_place { BufferOffset::Source(0) } else { BufferOffset::Workspace(0) };
+        Ok(Work {
+            calls: call.into_iter().collect(),
+            spots: call.iter().map(|_| [BufferOffset::Data(0), second]).collect(),
+            source_bytes: out_of_place.then_some(from),
+            ..Self::of_launches(&[], 0, if out_of_place { to } else { from }, alignment)
+        })
     }
 
     /// Returns the launch that scales the numbers in `rows` in place. The address must be a multiple of `alignment` and of the
@@ -195,7 +226,7 @@ impl Work {
         self.spots.extend(next.spots);
         self.held = self.held.max(next.held);
         self.bytes = self.bytes.max(next.bytes);
-        self.out_of_place |= next.out_of_place;
+        self.source_bytes = self.source_bytes.max(next.source_bytes);
         self.alignment = self.alignment.max(next.alignment);
         self
     }
@@ -221,14 +252,14 @@ impl Work {
         &self.spots
     }
 
-    /// Returns the bytes of the matrix; out of place, the bytes of each of the two buffers.
+    /// Returns the bytes of the matrix; out of place, the bytes of the destination.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns `true` if the launches move data from a source to a destination.
     pub fn is_out_of_place(&self) -> bool {
-        self.out_of_place
+        self.source_bytes.is_some()
     }
 
     /// Returns the required alignment, in bytes, of the matrix or of source and destination: a power of two up to 16.
@@ -250,13 +281,14 @@ impl Work {
     /// Also returns the end address.
     pub fn laid_out(&self, start: u64) -> (Buffers, u64) {
         let data = (start, self.bytes);
-        if !self.out_of_place {
+        let Some(source_bytes) = self.source_bytes else {
             let end = start.saturating_add(self.bytes as u64);
             return (Buffers { data, source: None, workspace: None }, end);
-        }
+        };
         let padded = self.bytes.checked_next_multiple_of(BUFFER_ALIGNMENT).unwrap_or(usize::MAX);
         let source = start.saturating_add(padded as u64);
-        let buffers = Buffers { data, source: Some((source, self.bytes)), workspace: None };
+        let padded = source_bytes.checked_next_multiple_of(BUFFER_ALIGNMENT).unwrap_or(usize::MAX);
+        let buffers = Buffers { data, source: Some((source, source_bytes)), workspace: None };
         (buffers, source.saturating_add(padded as u64))
     }
 
@@ -276,7 +308,7 @@ impl Work {
     /// # Errors
     /// The first problem found: a missing or unexpected source; a null, misaligned or short buffer; an overlap.
     pub fn check(&self, buffers: &Buffers) -> Result<(), CudaError> {
-        let out_of_place = self.out_of_place;
+        let out_of_place = self.is_out_of_place();
         if buffers.source.is_some() != out_of_place {
             return Err(InvalidPlan::WrongDestination { out_of_place }.into());
         }
@@ -287,8 +319,7 @@ impl Work {
         }
         let alignment = self.alignment;
         let data = if out_of_place { "destination" } else { "matrix" };
-        let (from, source) =
-            (buffers.source.unwrap_or_default(), if out_of_place { self.bytes } else { 0 });
+        let (from, source) = (buffers.source.unwrap_or_default(), self.source_bytes.unwrap_or(0));
         buffers::check(&[
             BufferRequirement { what: data, place: buffers.data, bytes: self.bytes, alignment },
             BufferRequirement { what: "source", place: from, bytes: source, alignment },

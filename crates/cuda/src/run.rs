@@ -70,9 +70,18 @@ impl Prepared {
     /// # Errors
     /// See [`Gpu::prepare`]. [`CudaError::OtherProblem`]: the plans solve different problems. [`CudaError::OutOfMemory`]: the
     /// plan's own workspace cannot grow.
-    pub fn or(mut self, plan: &Plan) -> Result<Self, CudaError> {
+    pub fn or(self, plan: &Plan) -> Result<Self, CudaError> {
         let work = Work::of_plan(plan)?;
         self.work().same_problem(&work)?;
+        self.or_work(work)
+    }
+
+    /// Adds launches of the same operation with a smaller alignment, like [`or`](Self::or). The caller ensures that it is the same
+    /// operation.
+    ///
+    /// # Errors
+    /// See [`or`](Self::or).
+    pub fn or_work(mut self, work: Work) -> Result<Self, CudaError> {
         self.loaded.push(self.gpu.load(work)?);
         // The plan's own workspace must also be large enough for this plan.
         let short = self.own.as_ref().is_some_and(|own| own.bytes() < self.workspace_bytes());

@@ -71,8 +71,9 @@ fn launches_fit_the_device_code() {
         let block = PeerBlock::Squares(squares);
         Swap::lower(block, elem, 16, &DeviceLimits::H200).unwrap().iter().for_each(&mut meet);
     }
-    // `leading.rs` has kernels for rows with a pitch.
+    // `leading.rs` has kernels for rows with a pitch, `bits.rs` those for packed elements.
     let elsewhere = [
+        Family::Bits,
         Family::OutOfPlace,
         Family::IntoAxes,
         Family::IntoUnits,

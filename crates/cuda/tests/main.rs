@@ -1,5 +1,6 @@
 //! All integration tests in one program, because each program is linked separately.
 
+mod bits;
 mod card;
 mod cases;
 #[cfg(all(feature = "cuda", target_os = "linux"))]

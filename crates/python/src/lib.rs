@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::array_struct::address_of;
     #[pymodule_export]
-    use crate::bits::BitPlan;
+    use crate::bits::{BitPlan, CudaBitPlan};
     #[pymodule_export]
     use crate::distributed::{LostError, RefusedError, redistribute};
     #[pymodule_export]

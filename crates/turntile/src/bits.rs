@@ -1,7 +1,8 @@
 //! Matrices of elements of 1, 2 or 4 bits.
 //!
 //! Rows are packed as by NumPy's `packbits` along the last axis: each row starts at a byte, and
-//! padding bits fill its last byte.
+//! padding bits fill its last byte. [`PackedMatrix::plan_on`] and [`PackedMatrix::plan_into_on`] plan
+//! for a GPU.
 
 pub use turntile_cpu::{BitOrder, Bits};
 use turntile_cpu::{RunError, pool};
@@ -27,10 +28,10 @@ use crate::{Error, Transpose, bytes};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct PackedMatrix {
-    batch: usize,
-    sides: [usize; 2],
-    bits: Bits,
-    order: BitOrder,
+    pub(crate) batch: usize,
+    pub(crate) sides: [usize; 2],
+    pub(crate) bits: Bits,
+    pub(crate) order: BitOrder,
 }
 
 impl PackedMatrix {
@@ -117,7 +118,7 @@ impl PackedMatrix {
     }
 
     /// Returns the sides in micro-blocks.
-    fn whole_sides(&self) -> Result<[usize; 2], Error> {
+    pub(crate) fn whole_sides(&self) -> Result<[usize; 2], Error> {
         let ([rows, cols], per_byte) = (self.sides, self.bits.per_byte());
         if !rows.is_multiple_of(per_byte) || !cols.is_multiple_of(per_byte) {
             return Err(Reason::PartialBytes { rows, cols, per_byte }.into());

@@ -36,6 +36,7 @@
 //! ```
 #![allow(unsafe_code)]
 
+mod bits;
 mod leading;
 #[cfg(feature = "measure")]
 mod measure;
@@ -44,6 +45,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+pub use bits::GpuPackedTransposer;
 pub use leading::imatcopy;
 #[cfg(feature = "measure")]
 pub use measure::{Stopwatch, measure_on};

@@ -14,7 +14,7 @@ use cust::stream::{Stream, StreamFlags};
 use turntile_cuda::buffers::Place;
 use turntile_cuda::check::{PlainAxes, plain_axes, plain_flipped};
 use turntile_cuda::family::Family;
-use turntile_cuda::{Buffers, CudaError, Gpu, Prepared, Work};
+use turntile_cuda::{BitMatrix, Buffers, CudaError, Gpu, Prepared, Work};
 use turntile_perm::{AlignedSlots, Elementary, FlippedAxes, FusedAxes, LayoutChange, LeadingDims};
 
 /// Extents of aligned slots, as a parameter of the checking kernel.
@@ -22,7 +22,7 @@ use turntile_perm::{AlignedSlots, Elementary, FlippedAxes, FusedAxes, LayoutChan
 #[repr(C)]
 struct Extents([u64; 4]);
 
-/// Leading dimensions, as a parameter of the checking kernel.
+/// Leading dimensions, or packed matrices, as a parameter of the checking kernel.
 #[derive(Clone, Copy, DeviceCopy)]
 #[repr(C)]
 struct Pitches([u64; 5]);
@@ -170,6 +170,19 @@ impl Bench {
             // SAFETY: the parameters match the kernel's, and the memory is as long as the caller
             // states.
             unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, records, bytes, answer)) }
+        })
+    }
+
+    /// Returns the number of wrong bytes of transposed packed matrices at `data`, whose source is at
+    /// `from`, and the first.
+    pub fn wrong_bits(&mut self, data: u64, from: u64, matrix: &BitMatrix) -> (u64, u64) {
+        let &BitMatrix { batch, rows, cols, per_byte, big } = matrix;
+        let extents = [batch, rows, cols, per_byte, usize::from(big)];
+        let extents = Pitches(extents.map(|extent| extent as u64));
+        self.count(|bench, answer| {
+            let (check, stream) = (bench.function("check_bits"), &bench.stream);
+            // SAFETY: the parameters match the kernel's, and the memory is as long as the matrices.
+            unsafe { launch!(check<<<2048, 256, 0, stream>>>(data, from, extents, answer)) }
         })
     }
 

@@ -4,6 +4,7 @@
 //! compared element by element before it is timed. GB/s is 2 · bytes / time.
 #![allow(unsafe_code, missing_docs)]
 
+mod bits;
 #[path = "../common/mod.rs"]
 mod common;
 mod flips;
@@ -37,8 +38,12 @@ fn main() {
         }
         fs::write(folder.join(format!("{name}.csv")), csv).expect("the folder is writable");
     }
-    for (name, table) in
-        out_of_place::ALL.into_iter().chain(leading::ALL).chain(records::ALL).chain(flips::ALL)
+    for (name, table) in out_of_place::ALL
+        .into_iter()
+        .chain(leading::ALL)
+        .chain(records::ALL)
+        .chain(flips::ALL)
+        .chain(bits::ALL)
     {
         if asked.is_empty() || asked.iter().any(|a| a == name) {
             println!("{name}");

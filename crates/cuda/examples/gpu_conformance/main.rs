@@ -1,7 +1,7 @@
 //! Checks every kernel against the index maps, element by element, on a GPU.
 //!
 //! `gpu_conformance [SIDE] [small | padding | cut | cut_full | plans | full | cubes | huge | errors |
-//! graph | into | into_full | axes | flips | into_axes | records | leading | leading_full | sound |
+//! graph | into | into_full | axes | flips | bits | into_axes | records | leading | leading_full | sound |
 //! parts | racecheck | racecheck_axes | racecheck_leading]...` runs these sections, by default all.
 //! `axes 5`, `flips 5`, `into_axes 5` and `records 5` run kernels that fill the chip, and the
 //! planner's choices, five times.
@@ -12,6 +12,7 @@
 #![allow(unsafe_code, missing_docs)]
 
 mod axes;
+mod bits;
 mod cases;
 #[path = "../common/mod.rs"]
 mod common;
@@ -44,7 +45,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.device()));
     let mut failures = 0;
-    let sections: [(&str, Section); 23] = [
+    let sections: [(&str, Section); 24] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("cut", &|bench| cut::small(bench, side)),
@@ -59,6 +60,7 @@ fn main() {
         ("into_full", &out_of_place::full_chip),
         ("axes", &|bench| axes::axes(bench, times)),
         ("flips", &|bench| flips::flips(bench, times)),
+        ("bits", &|bench| bits::bits(bench, side)),
         ("into_axes", &|bench| into_axes::into_axes(bench, times)),
         ("records", &|bench| records::records(bench, times)),
         ("leading", &|bench| leading::small(bench, side)),

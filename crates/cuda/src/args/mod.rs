@@ -232,6 +232,10 @@ args! {
     Flip(FlipArgs);
     /// Parameter of `turn_squares*`.
     Turn(TurnArgs);
+    /// Parameter of `bits_swap_*`.
+    Bits(BitsArgs);
+    /// Parameter of `bits_into_*`.
+    BitsInto(BitsIntoArgs) with Source;
     /// Parameter of `pitched_swap`.
     UnitSwap(UnitSwapArgs);
     /// Parameter of `pitched_turn`.

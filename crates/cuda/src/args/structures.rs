@@ -172,6 +172,23 @@ mirror! {
     }
 }
 
+mirror! {
+    /// Transposition of squares of elements of 1, 2 or 4 bits in place.
+    BitsArgs, in "bits.cu" {
+        Address: data;
+        u64: pitch, matrix_bytes;
+        u32: rows, cols, side, big;
+        Divisor32: pairs, across, down, small;
+    }
+    /// Transposition of matrices of elements of 1, 2 or 4 bits into another buffer.
+    BitsIntoArgs, in "bits.cu" {
+        Address: to, from;
+        u64: from_pitch, to_pitch, from_matrix_bytes, to_matrix_bytes;
+        u32: rows, cols, big, pad;
+        TileOrder: order;
+    }
+}
+
 /// Maximum number of digits in [`SwapAxesArgs`]: the permuted axes, the words of an element, and the parts of two split axes.
 pub const MOST_TILE_DIGITS: usize = 16;
 

@@ -22,12 +22,14 @@
 //! | slide | `pad` |
 //! | cut, join | `out_of_place` or `pitched`, `pad` |
 //! | out of place: matrices; axes; long super-elements | `out_of_place`, `barrier`; `into_axes`; `into_units` |
+//! | elements of 1, 2 or 4 bits: squares in place; out of place | `bits` |
 //! | leading dimensions, saved gaps; scaling | `tiles`, `out_of_place`, `pitched`, `pad`; `scale` |
 
 pub(crate) mod axes;
 mod axes_tile;
 mod barrier;
 mod barrier_axes;
+pub(crate) mod bits;
 pub(crate) mod cost;
 pub(crate) mod fields;
 mod fit;
@@ -56,6 +58,7 @@ use crate::launch::CheckedLaunch;
 use crate::names::Operation;
 use crate::strategy::{Scope, Strategy, Tiling};
 
+pub use bits::BitMatrix;
 pub(crate) use cost::Cost;
 use cost::Quantities;
 pub use fit::{Lowered, TargetParams};

@@ -9,6 +9,7 @@
 mod axes_tile;
 mod barrier;
 mod barrier_axes;
+pub mod bits;
 mod cube;
 mod device;
 mod fields;
@@ -129,8 +130,8 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Retile(args) => retile::retile(call, args, alignment, offset),
         Args::FieldGather(args) => fields::gather(call, args, alignment, offset),
         Args::Gaps(args) => pitched::gaps(call, args, offset),
-        // Not followed here: see `leading.rs` and `lowering.rs`.
-        Args::Scale(_) | Args::Apart(_) => Ok(None),
+        // Not followed here: see `bits.rs`, `leading.rs` and `lowering.rs`.
+        Args::Scale(_) | Args::Apart(_) | Args::Bits(_) | Args::BitsInto(_) => Ok(None),
     }
 }
 

@@ -2,14 +2,15 @@
 
 import math
 
-from . import _core
+from . import _core, _dlpack, _streams
 from ._arguments import size
-from ._arrays import adapt, found
+from ._arrays import found
+from ._device import NOWHERE
 from ._npy import refuse_map
-from ._run import move, overlap
+from ._run import device_plan, move, overlap
 
 
-def transpose_bits(a, /, *, bits, bitorder="big", out=None):
+def transpose_bits(a, /, *, bits, bitorder="big", out=None, stream=None):
     """Transposes matrices of 1, 2 or 4 bits per element; use the result, `a` may be stale.
 
     `a` has shape ``(..., M, B)``: rows of ``B`` bytes, packed as by ``numpy.packbits`` along the
@@ -19,15 +20,18 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None):
     Parameters
     ----------
     a : array
-        C-contiguous array on the host, with elements of 1 byte and at least two dimensions.
+        C-contiguous array with elements of 1 byte and at least two dimensions, on the host or a
+        GPU; otherwise as for `transpose`.
     bits : int
         Bits per element: 1, 2 or 4.
     bitorder : {'big', 'little'}, optional
         Whether the first element of a byte is in its high or low bits, as in ``numpy.packbits``.
     out : array, optional
-        C-contiguous array for the result, which does not overlap `a`. It has shape ``(..., N, C)``
-        for any `M` and `N` that have `B` and `C` bytes per row. The padding bits of `a` are
-        ignored, those of `out` become 0.
+        C-contiguous array for the result, on the same device as `a`, which does not overlap `a`. It
+        has shape ``(..., N, C)`` for any `M` and `N` that have `B` and `C` bytes per row. The
+        padding bits of `a` are ignored, those of `out` become 0.
+    stream : stream or int, optional
+        As for `transpose`.
 
     Returns
     -------
@@ -52,6 +56,7 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None):
     bits = size("bits", bits, 1)
     if bits not in (1, 2, 4):
         raise ValueError(f"bits is {bits}: expected 1, 2 or 4")
+    stream = _streams.settled(stream)
     source = found(a, write=out is None)
     dest = None if out is None else found(out)
     array = source()
@@ -61,9 +66,15 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None):
     if dest is None:
         refuse_map(array)
         cols = row * per_byte
-        plan = _core.BitPlan(count, rows, cols, bits, bitorder, False)
+        problem = (count, rows, cols, bits, bitorder, False)
+        # It also checks the sides.
+        plan = _core.BitPlan(*problem)
+        if array.device == NOWHERE or not array.nbytes:
+            plan = None
+        elif array.device is not None:
+            plan = (_core.CudaBitPlan, array.device, *problem)
         result = array.contiguous(None, (*batch, cols, rows // per_byte))
-        return move(array, result, plan if array.nbytes else None, None, None, _core.Moved())
+        return move(array, result, plan, None, stream, _core.Moved())
     to = dest()
     *to_batch, cols, to_row = _packed("out", to)
     if (to_batch, to_row, row) != (batch, -(-rows // per_byte), -(-cols // per_byte)):
@@ -71,18 +82,27 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None):
             f"out has shape {to.shape}, but a has shape {array.shape} with {per_byte} elements per "
             "byte"
         )
-    if to.nbytes and overlap(to, array):
+    device, mixed = to.device, type(to) is not type(array)
+    foreign = device is not None and mixed and not isinstance(array, _dlpack.Array)
+    if foreign or device != array.device:
+        raise TypeError("out must be an array of the same library and on the same device as a")
+    if to.nbytes and device != NOWHERE and overlap(to, array):
         raise ValueError("out overlaps a")
-    plan = _core.BitPlan(count, rows, cols, bits, bitorder, True)
-    plan.run_into(to.address, array.address, array.nbytes)
+    if device is None and stream is not None:
+        raise ValueError("stream is given, but the arrays are on the host")
+    problem = (count, rows, cols, bits, bitorder, True)
+    if device is None:
+        _core.BitPlan(*problem).run_into(to.address, array.address, array.nbytes)
+    elif to.nbytes and device != NOWHERE:
+        with to.stream(stream) as handle, array.stream(handle if mixed else stream):
+            plan = device_plan((_core.CudaBitPlan, device, *problem), handle)
+            plan.run_into(to.address, array.address, array.nbytes, handle)
     to.changed()
     return out
 
 
 def _packed(name, array):
     """Returns the shape of an array of packed rows, after checking that bits can be moved in it."""
-    if array.device is not None:
-        raise TypeError(f"{name} is on a GPU: transpose_bits is for arrays on the host")
     if array.itemsize != 1:
         raise TypeError(f"{name} has dtype {array.dtype}, expected elements of 1 byte")
     if str(array.dtype).endswith("bool"):
