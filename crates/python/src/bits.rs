@@ -25,6 +25,7 @@ impl BitPlan {
         cols: usize,
         bits: usize,
         bitorder: &str,
+        threads: Option<usize>,
         into: bool,
     ) -> PyResult<Self> {
         let Some(bits) = Bits::new(bits) else {
@@ -36,6 +37,7 @@ impl BitPlan {
             _ => return value("bitorder must be either 'little' or 'big'"),
         };
         let matrix = PackedMatrix::new(rows, cols, bits, order).batch(batch);
+        let matrix = threads.map_or(matrix, |threads| matrix.threads(threads));
         if !into {
             matrix.byte_permutation().map(drop).map_err(exception)?;
         }

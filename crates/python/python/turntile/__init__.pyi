@@ -156,15 +156,33 @@ def matrix_transpose(
 ) -> npt.NDArray[Any]: ...
 @overload
 def transpose_bits(
-    a: _AnyArray, /, *, bits: SupportsIndex, bitorder: _BitOrder = "big", out: _Out
+    a: _AnyArray,
+    /,
+    *,
+    bits: SupportsIndex,
+    bitorder: _BitOrder = "big",
+    out: _Out,
+    threads: _Count = None,
 ) -> _Out: ...
 @overload
 def transpose_bits(  # type: ignore[overload-overlap]
-    a: _Array, /, *, bits: SupportsIndex, bitorder: _BitOrder = "big", out: None = None
+    a: _Array,
+    /,
+    *,
+    bits: SupportsIndex,
+    bitorder: _BitOrder = "big",
+    out: None = None,
+    threads: _Count = None,
 ) -> _Array: ...
 @overload
 def transpose_bits(
-    a: _Exporter, /, *, bits: SupportsIndex, bitorder: _BitOrder = "big", out: None = None
+    a: _Exporter,
+    /,
+    *,
+    bits: SupportsIndex,
+    bitorder: _BitOrder = "big",
+    out: None = None,
+    threads: _Count = None,
 ) -> npt.NDArray[Any]: ...
 @overload
 def flip(  # type: ignore[overload-overlap]

@@ -3,13 +3,13 @@
 import math
 
 from . import _core
-from ._arguments import size
+from ._arguments import count, size
 from ._arrays import adapt, found
 from ._npy import refuse_map
 from ._run import move, overlap
 
 
-def transpose_bits(a, /, *, bits, bitorder="big", out=None):
+def transpose_bits(a, /, *, bits, bitorder="big", out=None, threads=None):
     """Transposes matrices of 1, 2 or 4 bits per element; use the result, `a` may be stale.
 
     `a` has shape ``(..., M, B)``: rows of ``B`` bytes, packed as by ``numpy.packbits`` along the
@@ -28,6 +28,8 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None):
         C-contiguous array for the result, which does not overlap `a`. It has shape ``(..., N, C)``
         for any `M` and `N` that have `B` and `C` bytes per row. The padding bits of `a` are
         ignored, those of `out` become 0.
+    threads : int, optional
+        Maximum number of CPU threads. The default is one per core.
 
     Returns
     -------
@@ -52,28 +54,33 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None):
     bits = size("bits", bits, 1)
     if bits not in (1, 2, 4):
         raise ValueError(f"bits is {bits}: expected 1, 2 or 4")
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"bitorder must be either 'little' or 'big', not {bitorder!r}")
+    bitorder, threads = str(bitorder), count("threads", threads, 1)
     source = found(a, write=out is None)
     dest = None if out is None else found(out)
     array = source()
     *batch, rows, row = _packed("a", array)
     per_byte = 8 // bits
-    count = math.prod(batch)
+    packed = math.prod(batch), rows
     if dest is None:
         refuse_map(array)
         cols = row * per_byte
-        plan = _core.BitPlan(count, rows, cols, bits, bitorder, False)
+        plan = _core.BitPlan(*packed, cols, bits, bitorder, threads, False)
         result = array.contiguous(None, (*batch, cols, rows // per_byte))
         return move(array, result, plan if array.nbytes else None, None, None, _core.Moved())
     to = dest()
     *to_batch, cols, to_row = _packed("out", to)
-    if (to_batch, to_row, row) != (batch, -(-rows // per_byte), -(-cols // per_byte)):
+    result_row = -(-rows // per_byte)
+    if (to_batch, to_row, row) != (batch, result_row, -(-cols // per_byte)):
+        least = row * per_byte - per_byte + 1 if row else 0
+        shape = "".join(f"{extent}, " for extent in batch) + f"N, {result_row}"
         raise ValueError(
-            f"out has shape {to.shape}, but a has shape {array.shape} with {per_byte} elements per "
-            "byte"
+            f"out has shape {to.shape}, expected ({shape}) with N from {least} to {row * per_byte}"
         )
     if to.nbytes and overlap(to, array):
         raise ValueError("out overlaps a")
-    plan = _core.BitPlan(count, rows, cols, bits, bitorder, True)
+    plan = _core.BitPlan(*packed, cols, bits, bitorder, threads, True)
     plan.run_into(to.address, array.address, array.nbytes)
     to.changed()
     return out
@@ -84,7 +91,7 @@ def _packed(name, array):
     if array.device is not None:
         raise TypeError(f"{name} is on a GPU: transpose_bits is for arrays on the host")
     if array.itemsize != 1:
-        raise TypeError(f"{name} has dtype {array.dtype}, expected elements of 1 byte")
+        raise TypeError(f"{name} has dtype {array.dtype}, expected a dtype of 1 byte such as uint8")
     if str(array.dtype).endswith("bool"):
         raise TypeError(f"{name} has dtype {array.dtype}, not packed bits: numpy.packbits packs them")
     if len(array.shape) < 2:
