@@ -28,9 +28,11 @@ impl BitPlan {
         cols: usize,
         bits: usize,
         bitorder: &str,
+        threads: Option<usize>,
         into: bool,
     ) -> PyResult<Self> {
         let matrix = asked(batch, rows, cols, bits, bitorder)?;
+        let matrix = threads.map_or(matrix, |threads| matrix.threads(threads));
         if !into {
             matrix.byte_permutation().map(drop).map_err(exception)?;
         }

@@ -47,7 +47,8 @@ def test_drawn_matrices():
         assert turntile.transpose_bits(a, bits=bits, bitorder=bitorder, out=out) is out
         assert np.array_equal(out, wanted) and np.array_equal(a, before)
         if whole:
-            result = turntile.transpose_bits(a, bits=bits, bitorder=bitorder)
+            threads = [None, 1, 3][draw.integers(3)]
+            result = turntile.transpose_bits(a, bits=bits, bitorder=bitorder, threads=threads)
             assert result.shape == wanted.shape and np.array_equal(result, wanted)
             assert not a.size or address(result) == address(a)
 
@@ -84,12 +85,14 @@ def test_map_of_npy_file_is_refused(tmp_path):
         (lambda a: dict(a=a, bits=3), ValueError, "bits is 3"),
         (lambda a: dict(a=a, bits=16), ValueError, "bits is 16"),
         (lambda a: dict(a=a, bits=1.0), TypeError, "bits must be an integer"),
-        (lambda a: dict(a=a, bits=1, bitorder="msb"), ValueError, "'little' or 'big'"),
+        (lambda a: dict(a=a, bits=1, bitorder="msb"), ValueError, "'little' or 'big', not 'msb'"),
+        (lambda a: dict(a=a, bits=1, bitorder=None), ValueError, "'little' or 'big', not None"),
+        (lambda a: dict(a=a, bits=1, threads=0), ValueError, "threads is 0"),
         (lambda a: dict(a=a[0], bits=1), ValueError, "2-dimensional, but it is 1"),
         (lambda a: dict(a=a.T, bits=1), ValueError, "not C-contiguous"),
         (lambda a: dict(a=a.view("bool"), bits=1), TypeError, "a has dtype bool, not packed bits"),
-        (lambda a: dict(a=a.view("u2"), bits=1), TypeError, "uint16, expected elements of 1 byte"),
-        (lambda a: dict(a=a, bits=2, out=a), ValueError, "out has shape"),
+        (lambda a: dict(a=a.view("u2"), bits=1), TypeError, "uint16, expected a dtype of 1 byte"),
+        (lambda a: dict(a=a, bits=2, out=a), ValueError, r"out has shape \(8, 4\), expected \(N, 2\) with N from 13 to 16"),
         (lambda a: dict(a=a[:, :2], bits=4, out=a), ValueError, "a is not C-contiguous"),
         (lambda a: dict(a=a, bits=1, out=a.reshape(32, 1)), ValueError, "out overlaps a"),
     ],

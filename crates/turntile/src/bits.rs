@@ -6,11 +6,12 @@
 
 pub use turntile_cpu::{BitOrder, Bits};
 use turntile_cpu::{RunError, pool};
+use turntile_plan::Problem;
 
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::error::Reason;
-use crate::{Error, Transpose, bytes};
+use crate::{Error, RawElements, Transpose, bytes};
 
 /// Row-major matrix, or a batch of contiguous matrices, of elements of 1, 2 or 4 bits.
 ///
@@ -32,17 +33,24 @@ pub struct PackedMatrix {
     pub(crate) sides: [usize; 2],
     pub(crate) bits: Bits,
     pub(crate) order: BitOrder,
+    pub(crate) threads: Option<usize>,
 }
 
 impl PackedMatrix {
     /// Describes one matrix of `rows` by `cols` elements; 0 is allowed.
     pub fn new(rows: usize, cols: usize, bits: Bits, order: BitOrder) -> Self {
-        PackedMatrix { batch: 1, sides: [rows, cols], bits, order }
+        PackedMatrix { batch: 1, sides: [rows, cols], bits, order, threads: None }
     }
 
     /// Sets the number of contiguous matrices; 0 is allowed.
     pub fn batch(self, batch: usize) -> Self {
         PackedMatrix { batch, ..self }
+    }
+
+    /// Limits a run to at most `threads` threads, at least 1. The default is the
+    /// [thread count](crate#threads) of the pool in which it is called.
+    pub fn threads(self, threads: usize) -> Self {
+        PackedMatrix { threads: Some(threads.max(1)), ..self }
     }
 
     /// Returns the description of the transposed matrices.
@@ -68,19 +76,26 @@ impl PackedMatrix {
     ///
     /// Micro-blocks of `p` by `p` elements are turned, where a byte holds `p` elements. Then the
     /// bytes are permuted as an array of shape `[rows / p, p, cols / p]` with axes `[2, 1, 0]`,
-    /// with the workspace and the plan cache of [`permute_in_place`](crate::permute_in_place).
+    /// with the workspace of [`permute_in_place`](crate::permute_in_place), and with its plan cache
+    /// unless [`threads`](Self::threads) is set.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] if a side is not a multiple of `p`, [`ErrorKind::Length`] if `data` does
     /// not have [`bytes`](Self::bytes) bytes, [`ErrorKind::TooLarge`] if that number overflows,
     /// [`ErrorKind::OutOfMemory`] if the workspace cannot be allocated.
     pub fn transpose_in_place(&self, data: &mut [u8]) -> Result<(), Error> {
-        let problem = self.byte_permutation()?.problem()?;
+        let (permutation, threads) = (self.byte_permutation()?, self.most_threads());
+        let problem = permutation.problem()?;
         self.check(data)?;
+        let plan = self.threads.map(|_| permutation.plan()).transpose()?;
         // If the permutation fails, turning the blocks again restores the data.
-        self.turn_blocks(data, pool::thread_count())?;
-        bytes::run(data, problem).inspect_err(|_| {
-            let _ = self.turn_blocks(data, pool::thread_count());
+        self.turn_blocks(data, threads)?;
+        let permuted = match plan {
+            Some(plan) => plan.run(&mut RawElements(&mut *data)),
+            None => bytes::run(data, problem),
+        };
+        permuted.inspect_err(|_| {
+            let _ = self.turn_blocks(data, threads);
         })
     }
 
@@ -96,13 +111,15 @@ impl PackedMatrix {
     pub fn transpose_into(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Error> {
         self.check(src)?;
         self.transposed().check(dst)?;
+        let threads = self.most_threads();
         if let Ok([rows, cols]) = self.whole_sides() {
             let p = self.bits.per_byte();
-            bytes::permute_into(src, dst, &[self.batch, rows, p, cols], &[0, 3, 2, 1], 1)?;
-            return self.transposed().turn_blocks(dst, pool::thread_count());
+            let problem = Problem::permuted(&[self.batch, rows, p, cols], &[0, 3, 2, 1], 1)?;
+            bytes::run_into(src, dst, problem, threads)?;
+            return self.transposed().turn_blocks(dst, threads);
         }
         let packing = (self.bits, self.order);
-        turntile_cpu::transpose_bits_into(dst, src, self.sides, packing, pool::thread_count());
+        turntile_cpu::transpose_bits_into(dst, src, self.sides, packing, threads);
         Ok(())
     }
 
@@ -114,7 +131,16 @@ impl PackedMatrix {
     pub fn byte_permutation(&self) -> Result<Transpose, Error> {
         let [rows, cols] = self.whole_sides()?;
         let shape = [self.batch, rows, self.bits.per_byte(), cols];
-        Ok(Transpose::permute::<u8>(&shape, &[0, 3, 2, 1]))
+        let permutation = Transpose::permute::<u8>(&shape, &[0, 3, 2, 1]);
+        Ok(match self.threads {
+            Some(threads) => permutation.threads(threads),
+            None => permutation,
+        })
+    }
+
+    /// Returns the maximum number of threads of a run.
+    fn most_threads(&self) -> usize {
+        self.threads.unwrap_or_else(pool::thread_count)
     }
 
     /// Returns the sides in micro-blocks.

@@ -146,12 +146,24 @@ pub fn permute_into(
     axes: &[usize],
     elem_bytes: usize,
 ) -> Result<(), Error> {
-    let problem = checked(Problem::permuted(shape, axes, elem_bytes)?, dst)?;
-    let problem = checked(problem, src)?;
+    run_into(src, dst, Problem::permuted(shape, axes, elem_bytes)?, pool::thread_count())
+}
+
+/// Permutes axes as `problem` describes, from `src` into `dst`, on at most `threads` threads.
+///
+/// # Errors
+/// Those of [`permute_into`].
+pub(crate) fn run_into(
+    src: &[u8],
+    dst: &mut [u8],
+    problem: Problem,
+    threads: usize,
+) -> Result<(), Error> {
+    let problem = checked(checked(problem, dst)?, src)?;
     if src.is_empty() {
         return Ok(());
     }
-    elements::run_axes_through(src, dst, &problem, pool::thread_count())
+    elements::run_axes_through(src, dst, &problem, threads)
 }
 
 fn checked(problem: Problem, data: &[u8]) -> Result<Problem, Error> {

@@ -52,7 +52,8 @@ impl FromStr for RecordOrder {
         match text {
             "aos" => Ok(RecordOrder::Aos),
             "soa" => Ok(RecordOrder::Soa),
-            _ => match text.strip_prefix("asta:").map(str::parse) {
+            // A number parses with a sign too.
+            _ => match text.strip_prefix("asta:").filter(|t| !t.starts_with('+')).map(str::parse) {
                 Some(Ok(0)) => Err(LayoutError::EmptyTile),
                 Some(Ok(tile)) => Ok(RecordOrder::Asta(tile)),
                 _ => Err(unknown()),

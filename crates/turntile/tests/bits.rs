@@ -61,10 +61,13 @@ impl Case {
 
         let [_, rows, cols] = self.shape;
         let is_whole = [rows, cols].iter().all(|side| side % self.bits.per_byte() == 0);
-        let mut data = from.clone();
-        let done = self.matrix().transpose_in_place(&mut data);
-        assert_eq!(done.is_ok(), is_whole, "{self:?}");
-        assert!(data == if is_whole { expected } else { from }, "{self:?} in place");
+        let in_place = if is_whole { &expected } else { &from };
+        for matrix in [self.matrix(), self.matrix().threads(2)] {
+            let mut data = from.clone();
+            let done = matrix.transpose_in_place(&mut data);
+            assert_eq!(done.is_ok(), is_whole, "{self:?}");
+            assert!(data == *in_place, "{self:?} in place");
+        }
     }
 }
 

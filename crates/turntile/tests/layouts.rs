@@ -201,6 +201,7 @@ fn invalid_layouts_are_rejected() {
         ("soa", Ok(RecordOrder::Soa)),
         ("asta:32", Ok(RecordOrder::Asta(32))),
         ("asta:0", Err(LayoutError::EmptyTile)),
+        ("asta:+2", Err(LayoutError::Unknown { text: "asta:+2".into() })),
         ("asta", Err(LayoutError::Unknown { text: "asta".into() })),
         ("AoS", Err(LayoutError::Unknown { text: "AoS".into() })),
     ] {

@@ -148,6 +148,8 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         (&[7, 60, 3], &[0, 1, 2], &[true, false, true]),
         (&[3, 150, 150], &[0, 2, 1], &[false, true, false]),
         (&[301, 301, 3], &[1, 0, 2], &[false, true, false]),
+        (&[2, 136, 136], &[0, 2, 1], &[false, false, true]),
+        (&[9, 24, 24], &[0, 2, 1], &[false, true, false]),
     ] {
         let axes = FlippedAxes::new(extents, order, flipped).expect("few axes");
         for way in [Strategy::Flip, Strategy::Turn] {

@@ -167,7 +167,7 @@ mirror! {
     TurnArgs, in "turn.cu" {
         Address: data;
         u64: bytes, matrix_bytes, pitch;
-        u32: side, tile, unit, row, rows_reversed, pad;
+        u32: side, tile, rows, images, cycles, threads, lanes, unit, row, held, rows_reversed, slots;
         TileOrder: order;
     }
 }

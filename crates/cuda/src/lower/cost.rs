@@ -134,12 +134,14 @@ impl Quantities {
         self.is(Q::Vectors, whole).of(Operation::Flip)
     }
 
-    /// Returns the key of a quarter turn of squares: rows of a tile, and the fraction of the tiles' sides in the squares.
+    /// Returns the key of a quarter turn of squares: whether rows are whole vectors, rows of a tile, and the fraction of the
+    /// tiles' sides in the squares.
     pub fn turn(self, call: &CheckedLaunch) -> Cost {
         let Args::Turn(args) = call.params else { return self.of(Operation::Turn) };
-        let half = args.side.div_ceil(2);
+        let half = args.side - if args.images == 1 { 0 } else { args.rows };
         let used = f64::from(half) / f64::from(half.next_multiple_of(args.tile));
-        self.with(Q::Used, used)
+        self.is(Q::Vectors, call.entry == "turn_squares")
+            .with(Q::Used, used)
             .with(Q::Depth, args.tile)
             .is(Q::SeveralWords, args.unit > 1)
             .straddle(args.pitch as usize)

@@ -2,9 +2,11 @@
 
 use turntile_perm::FlippedAxes;
 
-use super::fit::{Lowered, Size, TargetParams, VECTOR_BYTES, field, tile_order};
+use super::fit::{Lowered, Size, TargetParams, VECTOR_BYTES, field, tile_order, vector_bytes};
 use super::maps::{AxisDigit, axes64};
+use super::tiles::LINE;
 use crate::args::{Divisor32, Divisor64, FlipArgs, TurnArgs, zeroed};
+use crate::banks::WARP;
 use crate::error::LowerError;
 use crate::family::Family;
 
@@ -16,13 +18,18 @@ const FLIP_THREADS: usize = 256;
 const THREAD_BYTES: usize = 64;
 const LEAST_LANES: usize = 4;
 
-/// Maximum bytes of a tile. `turn` stores four, so that three blocks share an H200 multiprocessor (not measured).
+/// Maximum bytes of a tile, and of a matrix that is one tile. Three blocks with four tiles share an H200 multiprocessor (not
+/// measured).
 const TILE_BYTES: usize = 16 << 10;
 /// Maximum bytes of an element that moves by tiles. Longer ones are runs.
 const MOST_ELEMENT: usize = 512;
-/// Maximum threads per block of `turn`, and threads per row of a tile.
+/// Maximum threads per cycle of tiles in vectors; threads per thread block with several cycles, and maximum threads per cycle in
+/// granules; maximum threads per row of a tile in granules.
 const TURN_THREADS: usize = 512;
+const SHARED_THREADS: usize = 256;
 const ROW_LANES: usize = 8;
+/// Rows of a tile whose addresses modulo 16 differ: the rows of a thread are a multiple of this apart.
+const SKEWS: usize = 16;
 /// Bytes of a sector: rows of a tile are whole sectors if possible.
 const SECTOR_BYTES: usize = 32;
 /// Rows of tiles in a swath (a guess). Neighbouring tiles share cache lines.
@@ -99,34 +106,69 @@ pub fn flip(axes: &FlippedAxes, at: TargetParams) -> Lowered {
     }))
 }
 
-/// Returns the launch that rotates squares by a quarter turn, four tiles at a time.
+/// Returns the launch that rotates squares by a quarter turn, four tiles at a time. A small square is one tile.
 pub fn turn(axes: &FlippedAxes, at: TargetParams) -> Lowered {
     let ([batch, side, unit], [rows, cols]) = axes.squares().ok_or(LowerError::NoKernel)?;
     let (word, words) = at.words(unit);
-    let elem = word * words;
+    let (elem, pitch) = (word * words, side * word * words);
     if rows == cols || elem > MOST_ELEMENT {
         return Err(LowerError::NoKernel);
     }
-    let most = (TILE_BYTES.min(at.limits.shared_bytes / 5) / elem).isqrt().max(1);
-    let whole = SECTOR_BYTES >> elem.trailing_zeros().min(5);
-    let most = if most >= whole { most / whole * whole } else { most };
-    let tile = most.min(side.div_ceil(2));
-    let row = (VECTOR_BYTES - word + tile * elem).div_ceil(VECTOR_BYTES);
-    let held = (tile * row + tile / (VECTOR_BYTES / word) + 1) * VECTOR_BYTES;
-    let tiles = [side / 2, side.div_ceil(2)].map(|half| half.div_ceil(tile));
-    let (order, blocks) = tile_order(batch, tiles, SWATH)?;
-    let threads = (tile * ROW_LANES).next_multiple_of(32).min(TURN_THREADS);
-    let entry = if words == 1 { "turn_squares" } else { "turn_squares_several" };
-    let size = Size { blocks, threads, shared_bytes: 4 * held };
+    let vector = vector_bytes(word);
+    let in_vectors = words == 1 && at.alignment >= vector && pitch.is_multiple_of(vector);
+    let (entry, piece) =
+        if in_vectors { ("turn_squares", vector) } else { ("turn_squares_granules", VECTOR_BYTES) };
+    // Elements of a vector. In granules, tiles begin at any element.
+    let whole = if in_vectors { vector / word } else { 1 };
+    let row_of = |tile: usize| match in_vectors {
+        true => tile / whole,
+        false => (VECTOR_BYTES - word + tile * elem).div_ceil(VECTOR_BYTES),
+    };
+    let held_of = |tile: usize| tile * row_of(tile) + tile / (piece / word) + 1;
+    let most_bytes = TILE_BYTES.min(at.limits.shared_bytes / 5);
+    let half = side / whole / 2 * whole;
+    let is_tile = side.saturating_mul(pitch) <= most_bytes || half == 0;
+    let most = (most_bytes / elem).isqrt().max(1);
+    let steps = match in_vectors {
+        true if pitch.is_multiple_of(LINE) => LINE / word,
+        true => whole,
+        false => SECTOR_BYTES >> elem.trailing_zeros().min(5),
+    };
+    let most = if most >= steps { most / steps * steps } else { most / whole * whole }.max(whole);
+    let (images, quarter) = if is_tile { (1, [side; 2]) } else { (4, [half, side - half]) };
+    let tile = if is_tile { side } else { most.min(side - half) };
+    let (order, cycles) = tile_order(batch, quarter.map(|extent| extent.div_ceil(tile)), SWATH)?;
+    let (row, held) = (row_of(tile), held_of(tile));
+    let (threads, lanes) = if in_vectors {
+        ((images * (tile / whole) * (tile / whole)).min(TURN_THREADS), 1)
+    } else {
+        let lanes = row.next_power_of_two().min(ROW_LANES);
+        let rows = (images * tile * tile * elem).div_ceil(lanes * THREAD_BYTES);
+        let rows = rows.clamp(1, tile.min(SHARED_THREADS / lanes)).next_multiple_of(SKEWS);
+        (lanes * rows, lanes)
+    };
+    let slots = (SHARED_THREADS / threads).clamp(1, cycles.max(1));
+    let size = Size {
+        blocks: cycles.div_ceil(slots),
+        threads: (slots * threads).next_multiple_of(WARP),
+        shared_bytes: slots * images * held * piece,
+    };
     Ok(at.launch((Family::Turn, word, entry), size)?.with(TurnArgs {
         bytes: (axes.len() * at.elem_bytes) as u64,
-        matrix_bytes: (side * side * elem) as u64,
-        pitch: (side * elem) as u64,
+        matrix_bytes: (side * pitch) as u64,
+        pitch: pitch as u64,
         side: field(side)?,
         tile: field(tile)?,
+        rows: field(quarter[0])?,
+        images: images as u32,
+        cycles: field(cycles)?,
+        threads: threads as u32,
+        lanes: lanes as u32,
         unit: field(words)?,
         row: field(row)?,
+        held: field(held)?,
         rows_reversed: u32::from(rows),
+        slots: slots as u32,
         order,
         ..zeroed()
     }))

@@ -5,6 +5,7 @@ use turntile_cuda::args::{Args, FlipArgs, TurnArgs};
 
 use super::device::{div32, div64};
 use super::maps::Map;
+use super::tiles::vector;
 use super::{Answer, Launch, Moved, aligned, exactly, need, on_chip, threads};
 
 const GRANULE: usize = 16;
@@ -105,37 +106,64 @@ fn image(a: &TurnArgs, [r, c, rows, cols]: Tile) -> Tile {
     }
 }
 
-/// Returns the number of a block's matrix, and its tile in the first quarter.
-fn quarter(a: &TurnArgs, block: u32) -> (u64, Tile) {
+/// Returns the number of a cycle's matrix, and its tile in the first quarter.
+fn quarter(a: &TurnArgs, cycle: u32) -> (u64, Tile) {
     let o = &a.order;
-    let which = div32(&o.matrix, block);
-    let number = block - which * o.matrix.divisor;
+    let which = div32(&o.matrix, cycle);
+    let number = cycle - which * o.matrix.divisor;
     let swath = div32(&o.swath, number);
     let (rows, within) = (o.high.min(o.down - swath * o.high), number - swath * o.swath.divisor);
     let (i, j) = (swath * o.high + within % rows, within / rows);
-    let [i, j, tile, side] = [i, j, a.tile, a.side].map(u64::from);
-    let (r, c) = (i * tile, j * tile);
-    (which.into(), [r, c, tile.min(side / 2 - r), tile.min(side - side / 2 - c)])
+    let [i, j, tile, side, down] = [i, j, a.tile, a.side, a.rows].map(u64::from);
+    let (r, c, across) = (i * tile, j * tile, if a.images == 1 { side } else { side - down });
+    (which.into(), [r, c, tile.min(down - r), tile.min(across - c)])
 }
 
-/// Returns the bytes from row to row of a tile in shared memory, and of the tile.
-fn held(a: &TurnArgs, word: u64) -> (impl Fn(u64) -> u64, u64) {
-    let (row, each) = (u64::from(a.row), 16 / word);
-    let tile = u64::from(a.tile);
-    (move |r: u64| (r * row + r / each) * 16, (tile * row + tile / each + 1) * 16)
+/// Whether a launch moves vectors, and the bytes of a vector or granule, words of each, and bytes of a tile in shared memory.
+struct Shape {
+    in_vectors: bool,
+    piece: u64,
+    each: u64,
+    held: u64,
+}
+
+impl Shape {
+    fn of(call: &Launch, a: &TurnArgs) -> Self {
+        let (in_vectors, word) = (call.entry == "turn_squares", call.word as u64);
+        let piece = if in_vectors { vector(word) } else { GRANULE as u64 };
+        Shape { in_vectors, piece, each: piece / word, held: u64::from(a.held) * piece }
+    }
+
+    /// Returns the offset of a row of a tile in shared memory.
+    fn begin(&self, a: &TurnArgs, row: u64) -> u64 {
+        (row * u64::from(a.row) + row / self.each) * self.piece
+    }
 }
 
 pub fn turn(call: &Launch, a: &TurnArgs, alignment: u64, offset: u64) -> Moved {
     let word = call.word as u64;
-    assert_eq!(call.entry, if a.unit == 1 { "turn_squares" } else { "turn_squares_several" });
-    threads(call, 512)?;
-    let (side, elem) = (u64::from(a.side), u64::from(a.unit) * word);
-    aligned(word, &[alignment])?;
-    let (_, tile_bytes) = held(a, word);
-    on_chip(call, 4 * tile_bytes)?;
+    let shape = Shape::of(call, a);
+    threads(call, if shape.in_vectors { 512 } else { 256 })?;
+    let [side, unit, tile, images] = [a.side, a.unit, a.tile, a.images].map(u64::from);
+    let (elem, [group, lanes, slots]) = (unit * word, [a.threads, a.lanes, a.slots]);
+    need(slots > 0 && slots * group <= call.threads, || format!("{a:?}"))?;
+    on_chip(call, u64::from(slots) * images * shape.held)?;
     need(a.pitch == side * elem && a.matrix_bytes == side * a.pitch, || format!("{a:?}"))?;
-    let row = 16 - word + u64::from(a.tile) * elem;
-    need(row <= 16 * u64::from(a.row), || format!("rows of {row} bytes: {a:?}"))?;
+    need(shape.begin(a, tile) <= shape.held, || format!("{a:?}"))?;
+    let whole = if shape.in_vectors {
+        need(unit == 1, || format!("{a:?}"))?;
+        aligned(shape.piece, &[alignment, a.pitch])?;
+        shape.each
+    } else {
+        assert_eq!(call.entry, "turn_squares_granules");
+        aligned(word, &[alignment])?;
+        // All rows of a thread have one address modulo 16.
+        need(lanes > 0 && group % (16 * lanes) == 0, || format!("{a:?}"))?;
+        1
+    };
+    let row = if shape.in_vectors { 0 } else { 16 - word } + tile * elem;
+    need(row <= shape.piece * u64::from(a.row), || format!("rows of {row} bytes: {a:?}"))?;
+    aligned(whole, &[tile, a.rows.into(), side])?;
     if offset >= a.bytes {
         return Ok(None);
     }
@@ -144,31 +172,36 @@ pub fn turn(call: &Launch, a: &TurnArgs, alignment: u64, offset: u64) -> Moved {
     let dest =
         |r: u64, c: u64| if a.rows_reversed == 1 { [side - 1 - c, r] } else { [c, side - 1 - r] };
     let [to_row, to_col] = dest(r, c);
+    let to = Some(which * a.matrix_bytes + to_row * a.pitch + to_col * elem + offset % elem);
     // One of four turns is in the first quarter, except for the middle.
-    let turns = (0..4).find(|_| {
-        let found = r < side / 2 && c < side - side / 2;
-        if !found {
-            [r, c] = dest(r, c);
-        }
-        found
-    });
-    if turns.is_none() {
-        return Ok(None);
+    let (down, mut turns) = (u64::from(a.rows), 0);
+    let across = if images == 1 { side } else { side - down };
+    while turns < images && !(r < down && c < across) {
+        [r, c] = dest(r, c);
+        turns += 1;
     }
-    let (i, j, o) = (r / u64::from(a.tile), c / u64::from(a.tile), &a.order);
+    if turns == images {
+        // The thread that turns the middle moves one micro-block.
+        need(images == 4 && side - 2 * down == whole, || format!("({r}, {c}): {a:?}"))?;
+        let first = which * u64::from(a.order.matrix.divisor);
+        let is_turned = shape.in_vectors && first < a.cycles.into();
+        return Ok(to.filter(|_| is_turned));
+    }
+    let (i, j, o) = (r / tile, c / tile, &a.order);
     let [down, high, matrix] = [o.down, o.high, o.matrix.divisor].map(u64::from);
     let across = matrix / down;
     let swath = i / high;
     let rows = high.min(down - swath * high);
-    let block = which * matrix + swath * high * across + j * rows + i % high;
-    if i >= down || j >= across || block >= call.groups.into() {
+    let cycle = which * matrix + swath * high * across + j * rows + i % high;
+    let is_moved = cycle < a.cycles.into() && cycle / u64::from(slots) < call.groups.into();
+    if i >= down || j >= across || !is_moved {
         return Ok(None);
     }
-    let (again, [first_row, first_col, rows, cols]) = quarter(a, block as u32);
+    let (again, [first_row, first_col, rows, cols]) = quarter(a, cycle as u32);
     let is_in =
         (first_row..first_row + rows).contains(&r) && (first_col..first_col + cols).contains(&c);
-    need(again == which && is_in, || format!("({r}, {c}) is not in block {block}: {a:?}"))?;
-    Ok(Some(which * a.matrix_bytes + to_row * a.pitch + to_col * elem + offset % elem))
+    need(again == which && is_in, || format!("({r}, {c}) is not in cycle {cycle}: {a:?}"))?;
+    Ok(to)
 }
 
 /// Memory that blocks read and write: bytes, and how often each was written.
@@ -229,7 +262,7 @@ pub fn execute(call: &Launch, memory: &mut [u8], start: usize) -> Vec<usize> {
             }
             Args::Turn(a) => {
                 memory.array.end = start + a.bytes as usize;
-                turn_block(a, block, &mut memory, &mut shared);
+                turn_block(call, a, block, &mut memory, &mut shared);
             }
             _ => panic!("{call:?}"),
         }
@@ -313,41 +346,173 @@ fn flip_block(
     }
 }
 
-fn turn_block(a: &TurnArgs, block: u32, memory: &mut Memory, shared: &mut [Option<u8>]) {
-    let word = memory.word;
-    let (elem, pitch) = (a.unit as usize * word, a.pitch as usize);
-    let (which, first) = quarter(a, block);
-    let (begin, size) = held(a, word as u64);
-    let (begin, size) = (|row: usize| begin(row as u64) as usize, size as usize);
-    let matrix = memory.array.start + which as usize * a.matrix_bytes as usize;
-    let address = |tile: Tile| matrix + tile[0] as usize * pitch + tile[1] as usize * elem;
-    let mut tile = first;
-    for k in 0..4 {
-        for row in 0..tile[2] as usize {
-            let from = address(tile) + row * pitch;
-            let to = k * size + begin(row) + from % GRANULE;
-            let len = tile[3] as usize * elem;
-            assert!(from % GRANULE + len <= a.row as usize * GRANULE, "{a:?}");
-            memory.load(shared, to, from, len);
+/// Runs the cycles of a block: all groups of threads read before any writes.
+fn turn_block(
+    call: &Launch,
+    a: &TurnArgs,
+    block: u32,
+    memory: &mut Memory,
+    shared: &mut [Option<u8>],
+) {
+    let shape = Shape::of(call, a);
+    let slots = (0..a.slots).map(|slot| (slot, block * a.slots + slot));
+    let cycles: Vec<_> = slots
+        .filter(|&(_, cycle)| cycle < a.cycles)
+        .map(|(slot, cycle)| {
+            let (which, first) = quarter(a, cycle);
+            let matrix = memory.array.start + which as usize * a.matrix_bytes as usize;
+            let base = u64::from(slot * a.images) * shape.held;
+            Cycle {
+                a,
+                shape: &shape,
+                matrix,
+                first,
+                base,
+                is_first: cycle % a.order.matrix.divisor == 0,
+            }
+        })
+        .collect();
+    for cycle in &cycles {
+        if shape.in_vectors {
+            cycle.load_vectors(memory, shared)
+        } else {
+            cycle.load(memory, shared)
         }
-        tile = image(a, tile);
     }
-    assert_eq!(tile, first, "a cycle of four");
-    let mut source = first;
-    for k in 0..4 {
-        let tile = image(a, source);
-        let [rows, cols] = [source[2], source[3]].map(|extent| extent as usize);
-        for row in 0..tile[2] as usize {
-            let to = address(tile) + row * pitch;
-            let across = if a.rows_reversed == 1 { cols - 1 - row } else { row };
-            for n in 0..tile[3] as usize * a.unit as usize {
-                let (element, part) = (n / a.unit as usize, n % a.unit as usize);
-                let s = if a.rows_reversed == 1 { element } else { rows - 1 - element };
-                let skew = (address(source) % GRANULE + s * (pitch % GRANULE)) % GRANULE;
-                let from = k * size + across * elem + begin(s) + skew + part * word;
-                memory.store(shared, to + n * word, from, word);
+    for cycle in &cycles {
+        if shape.in_vectors {
+            cycle.store_vectors(memory, shared)
+        } else {
+            cycle.store(memory, shared)
+        }
+    }
+}
+
+/// A cycle of tiles: the address of its matrix, its tile in the first quarter, and its offset in shared memory.
+struct Cycle<'a> {
+    a: &'a TurnArgs,
+    shape: &'a Shape,
+    matrix: usize,
+    first: Tile,
+    base: u64,
+    is_first: bool,
+}
+
+impl Cycle<'_> {
+    /// Returns the tiles of the cycle, with those that they move to, and their offsets in shared memory.
+    fn tiles(&self) -> Vec<(Tile, Tile, u64)> {
+        let mut tile = self.first;
+        let tiles = (0..u64::from(self.a.images))
+            .map(|k| {
+                let from = tile;
+                tile = image(self.a, from);
+                (from, tile, self.base + k * self.shape.held)
+            })
+            .collect();
+        assert_eq!(tile, self.first, "the last tile moves to the first");
+        tiles
+    }
+
+    /// Returns the address of row `row` of a tile.
+    fn address(&self, [r, c, ..]: Tile, row: u64, word: usize) -> usize {
+        let elem = u64::from(self.a.unit) * word as u64;
+        self.matrix + ((r + row) * self.a.pitch + c * elem) as usize
+    }
+
+    fn load(&self, memory: &Memory, shared: &mut [Option<u8>]) {
+        let elem = self.a.unit as usize * memory.word;
+        for (tile, _, held) in self.tiles() {
+            for row in 0..tile[2] {
+                let from = self.address(tile, row, memory.word);
+                let to = (held + self.shape.begin(self.a, row)) as usize + from % GRANULE;
+                let len = tile[3] as usize * elem;
+                assert!(from % GRANULE + len <= self.a.row as usize * GRANULE, "{:?}", self.a);
+                memory.load(shared, to, from, len);
             }
         }
-        source = tile;
+    }
+
+    fn store(&self, memory: &mut Memory, shared: &[Option<u8>]) {
+        let (a, word) = (self.a, memory.word);
+        let (unit, down) = (a.unit as usize, a.rows_reversed == 1);
+        let step = u64::from(a.threads / a.lanes);
+        for (source, tile, held) in self.tiles() {
+            let first_byte = self.address(source, 0, word) % GRANULE;
+            for row in 0..tile[2] {
+                let to = self.address(tile, row, word);
+                assert_eq!(to % GRANULE, self.address(tile, row % step, word) % GRANULE);
+                let across = if down { source[3] - 1 - row } else { row } as usize;
+                for n in 0..tile[3] as usize * unit {
+                    let (element, part) = (n / unit, n % unit);
+                    let s = if down { element as u64 } else { source[2] - 1 - element as u64 };
+                    let skew = (first_byte + s as usize * (a.pitch as usize % GRANULE)) % GRANULE;
+                    let begin = (held + self.shape.begin(a, s)) as usize;
+                    memory.store(
+                        shared,
+                        to + n * word,
+                        begin + skew + (across * unit + part) * word,
+                        word,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Returns the rows of a transposed micro-block at `at`: the addresses of their words.
+    fn micro(&self, at: usize, word: usize) -> Vec<Vec<usize>> {
+        let (each, pitch) = (self.shape.each as usize, self.a.pitch as usize);
+        let row = |i: usize| at + if self.a.rows_reversed == 1 { i } else { each - 1 - i } * pitch;
+        (0..each).map(|j| (0..each).map(|i| row(i) + j * word).collect()).collect()
+    }
+
+    /// Returns the row of a micro-block to which row `i` of the transposed micro-block goes.
+    fn flipped(&self, i: usize) -> usize {
+        if self.a.rows_reversed == 1 { self.shape.each as usize - 1 - i } else { i }
+    }
+
+    fn load_vectors(&self, memory: &mut Memory, shared: &mut [Option<u8>]) {
+        let (a, word, &Shape { each, piece, .. }) = (self.a, memory.word, self.shape);
+        let down = a.rows_reversed == 1;
+        for (tile, _, held) in self.tiles() {
+            for (p, q) in (0..tile[2] / each).flat_map(|p| (0..tile[3] / each).map(move |q| (p, q)))
+            {
+                let at = self.address(tile, p * each, word) + (q * piece) as usize;
+                assert!(at.is_multiple_of(piece as usize), "{a:?}");
+                let row = if down { tile[3] - (q + 1) * each } else { q * each };
+                let place = if down { p } else { tile[2] / each - 1 - p };
+                let to = (held + self.shape.begin(a, row) + place * piece) as usize;
+                for (i, words) in self.micro(at, word).into_iter().enumerate() {
+                    let to = to + self.flipped(i) * a.row as usize * piece as usize;
+                    for (k, from) in words.into_iter().enumerate() {
+                        (0..word)
+                            .for_each(|b| shared[to + k * word + b] = Some(memory.bytes[from + b]));
+                    }
+                }
+            }
+        }
+        if self.is_first && a.images > 1 && 2 * a.rows < a.side {
+            let middle = [u64::from(a.rows); 4];
+            let at = self.address(middle, 0, word);
+            let rows = self.micro(at, word);
+            let bytes = |&from: &usize| memory.bytes[from..from + word].iter().map(|&b| Some(b));
+            let rows: Vec<Vec<_>> =
+                rows.iter().map(|row| row.iter().flat_map(bytes).collect()).collect();
+            for (i, row) in rows.iter().enumerate() {
+                memory.store(row, at + self.flipped(i) * a.pitch as usize, 0, piece as usize);
+            }
+        }
+    }
+
+    fn store_vectors(&self, memory: &mut Memory, shared: &[Option<u8>]) {
+        let (word, piece) = (memory.word, self.shape.piece);
+        for (_, tile, held) in self.tiles() {
+            for (r, g) in
+                (0..tile[2]).flat_map(|r| (0..tile[3] / self.shape.each).map(move |g| (r, g)))
+            {
+                let to = self.address(tile, r, word) + (g * piece) as usize;
+                let from = held + self.shape.begin(self.a, r) + g * piece;
+                memory.store(shared, to, from as usize, piece as usize);
+            }
+        }
     }
 }

@@ -162,6 +162,7 @@ def transpose_bits(
     bits: SupportsIndex,
     bitorder: _BitOrder = "big",
     out: _Out,
+    threads: _Count = None,
     stream: _Stream = None,
 ) -> _Out: ...
 @overload
@@ -172,6 +173,7 @@ def transpose_bits(  # type: ignore[overload-overlap]
     bits: SupportsIndex,
     bitorder: _BitOrder = "big",
     out: None = None,
+    threads: _Count = None,
     stream: _Stream = None,
 ) -> _Array: ...
 @overload
@@ -182,6 +184,7 @@ def transpose_bits(
     bits: SupportsIndex,
     bitorder: _BitOrder = "big",
     out: None = None,
+    threads: _Count = None,
     stream: None = None,
 ) -> npt.NDArray[Any]: ...
 @overload
