@@ -6,15 +6,16 @@ use turntile_simd::{BlockShape, Byte, CACHE_LINE, PrefetchCursor, StridedRegion}
 
 use crate::parallel::{self, WorkCounter};
 use crate::shared::{SharedBytes, Worker};
-use crate::square::Submatrix;
 
 /// Maximum bytes of a tile, unless it is a single element or the middle one. One thread of a Xeon
 /// (260 MiB of L3 cache), 8000 x 8000 floats, quarter turn, % of a transposition with tiles of 4, 8,
 /// 16 and 32 KiB: 59, 59, 70 and 70; 1000 x 1000 of 8 bytes: 64, 87, 91 and 50 (November 2026).
 const TILE_BYTES: usize = 16 << 10;
 
-/// Rows of a tile that are moved at a time, between prefetches of another tile.
-const STRIP: usize = 16;
+/// Maximum bytes of a piece of a tile, which moves with its three images. One thread of that Xeon,
+/// quarter turn, % of a transposition with whole tiles and with pieces: 1000 x 1000 floats 59 and 83,
+/// 2000 x 2000 55 and 75, 1000 x 1000 of 8 bytes 86 and 85 (November 2026).
+const PIECE_BYTES: usize = 8 << 10;
 
 /// Transposition of squares of `side` x `side` elements that reverses axes of the result.
 ///
@@ -27,16 +28,26 @@ pub struct SquareTurn {
     elem_bytes: usize,
     /// Whether the rows and the columns of the result are reversed. At least one is.
     flips: [bool; 2],
-    /// Elements per side of a tile.
+    /// Elements per side of a tile, and of a piece of a tile.
     tile: usize,
+    piece: usize,
+}
+
+/// A rectangle of a square: first row and column, and their numbers.
+#[derive(Clone, Copy)]
+struct Rectangle {
+    row: usize,
+    col: usize,
+    rows: usize,
+    cols: usize,
 }
 
 impl SquareTurn {
     /// Creates the turn of `batch` squares of elements of `elem_bytes` bytes.
     pub fn new(batch: usize, side: usize, elem_bytes: usize, flips: [bool; 2]) -> Self {
-        let most = (TILE_BYTES / elem_bytes).isqrt().max(1);
-        let tile = 1 << most.ilog2();
-        SquareTurn { batch, side, elem_bytes, flips, tile }
+        let within = |bytes: usize| 1 << (bytes / elem_bytes).isqrt().max(1).ilog2();
+        let [tile, piece] = [TILE_BYTES, PIECE_BYTES].map(within);
+        SquareTurn { batch, side, elem_bytes, flips, tile, piece }
     }
 
     /// Returns the number of elements per side.
@@ -57,7 +68,7 @@ impl SquareTurn {
         self.batch * self.cuts().0 * self.cuts().0
     }
 
-    /// Returns the scratch bytes per thread: one tile.
+    /// Returns the scratch bytes per thread: one tile, since a tile may be its own image.
     pub fn scratch_bytes(&self) -> usize {
         let most = self.tile.min(self.side).max(self.cuts().1);
         (most * most).saturating_mul(self.elem_bytes)
@@ -70,10 +81,37 @@ impl SquareTurn {
     }
 
     /// Returns tile `(p, q)` of a square.
-    fn tile(&self, square: usize, [p, q]: [usize; 2]) -> Submatrix {
+    fn tile(&self, [p, q]: [usize; 2]) -> Rectangle {
         let (row, col) = (self.start(p), self.start(q));
-        let offset = ((square * self.side + row) * self.side + col) * self.elem_bytes;
-        Submatrix { offset, rows: self.start(p + 1) - row, cols: self.start(q + 1) - col }
+        Rectangle { row, col, rows: self.start(p + 1) - row, cols: self.start(q + 1) - col }
+    }
+
+    /// Returns the pieces of the first tile of an orbit of `count` tiles. A tile that is its own
+    /// image is one piece.
+    fn pieces(&self, tile: Rectangle, count: usize) -> impl Iterator<Item = Rectangle> {
+        let step = if count > 1 { self.piece } else { self.tile.max(self.cuts().1) };
+        let cut = move |len: usize| (0..len).step_by(step).map(move |at| (at, step.min(len - at)));
+        cut(tile.rows).flat_map(move |(row, rows)| {
+            cut(tile.cols).map(move |(col, cols)| Rectangle {
+                row: tile.row + row,
+                col: tile.col + col,
+                rows,
+                cols,
+            })
+        })
+    }
+
+    /// Returns the rectangle to which a rectangle moves.
+    fn moved(&self, from: Rectangle) -> Rectangle {
+        let Rectangle { row, col, rows, cols } = from;
+        let place = |flip, at, len| if flip { self.side - at - len } else { at };
+        let (to, from) = (place(self.flips[0], col, cols), place(self.flips[1], row, rows));
+        Rectangle { row: to, col: from, rows: cols, cols: rows }
+    }
+
+    /// Returns the offset of a rectangle of a square in bytes.
+    fn offset(&self, square: usize, at: Rectangle) -> usize {
+        ((square * self.side + at.row) * self.side + at.col) * self.elem_bytes
     }
 
     /// Returns the tile to which tile `(p, q)` moves.
@@ -111,64 +149,62 @@ impl SquareTurn {
             let worker = unsafe { shared.worker() };
             let claimed = std::iter::from_fn(|| counter.claim()).flatten();
             let mut orbits = claimed.filter_map(|number| self.orbit(number)).peekable();
+            let pitch = self.side * self.elem_bytes;
             while let Some((square, tiles, count)) = orbits.next() {
-                let next = orbits.peek().copied();
                 // While a tile moves, the lines of a tile of the next orbit are prefetched.
-                let lines = |k: usize| {
-                    let tile = next.map(|(square, tiles, _)| self.tile(square, tiles[k]));
-                    self.lines(&worker, tile)
-                };
-                let last = self.tile(square, tiles[count - 1]);
-                let row_bytes = last.cols * self.elem_bytes;
-                for (row, to) in scratch.chunks_exact_mut(row_bytes).take(last.rows).enumerate() {
-                    worker.read(last.offset + row * self.side * self.elem_bytes, to);
+                let next = orbits.peek().copied();
+                let mut lines = [0, 1, 2, 3].map(|k| {
+                    let region = next.map_or(StridedRegion::NONE, |(square, tiles, _)| {
+                        let tile = self.tile(tiles[k]);
+                        StridedRegion {
+                            start: worker.address(self.offset(square, tile)),
+                            count: tile.rows,
+                            bytes: tile.cols * self.elem_bytes,
+                            pitch,
+                        }
+                    });
+                    PrefetchCursor::new(region, StridedRegion::NONE)
+                });
+                for piece in self.pieces(self.tile(tiles[0]), count) {
+                    let mut pieces = [piece; 4];
+                    for k in 1..count {
+                        pieces[k] = self.moved(pieces[k - 1]);
+                    }
+                    let last = pieces[count - 1];
+                    let (at, row_bytes) = (self.offset(square, last), last.cols * self.elem_bytes);
+                    for (row, to) in scratch.chunks_exact_mut(row_bytes).take(last.rows).enumerate()
+                    {
+                        worker.read(at + row * pitch, to);
+                    }
+                    let count_lines = piece.rows * row_bytes / CACHE_LINE;
+                    for k in (1..count).rev() {
+                        lines[k].prefetch(count_lines);
+                        self.turn(&worker, square, pieces[k - 1], pieces[k], None);
+                    }
+                    lines[0].prefetch(count_lines);
+                    self.turn(&worker, square, last, piece, Some(scratch));
                 }
-                for k in (1..count).rev() {
-                    let [from, to] = [k - 1, k].map(|k| self.tile(square, tiles[k]));
-                    self.turn(&worker, from, to, None, lines(k));
-                }
-                self.turn(&worker, last, self.tile(square, tiles[0]), Some(scratch), lines(0));
+                lines.iter_mut().for_each(|lines| lines.prefetch(usize::MAX));
             }
         });
     }
 
-    /// Returns the cache lines of a tile, to be prefetched.
-    fn lines(&self, worker: &Worker, tile: Option<Submatrix>) -> PrefetchCursor {
-        let region = tile.map_or(StridedRegion::NONE, |tile| StridedRegion {
-            start: worker.address(tile.offset),
-            count: tile.rows,
-            bytes: tile.cols * self.elem_bytes,
-            pitch: self.side * self.elem_bytes,
-        });
-        PrefetchCursor::new(region, StridedRegion::NONE)
-    }
-
-    /// Moves the tile `from`, which is `held` in a buffer or in the memory, to `to`, its image.
-    /// Meanwhile prefetches `lines`.
+    /// Moves the rectangle `from`, which is `held` in a buffer or in the memory, to `to`, its image.
     fn turn(
         &self,
         worker: &Worker,
-        from: Submatrix,
-        to: Submatrix,
+        square: usize,
+        from: Rectangle,
+        to: Rectangle,
         held: Option<&[Byte]>,
-        mut lines: PrefetchCursor,
     ) {
-        let elem_bytes = self.elem_bytes;
-        for first in (0..from.rows).step_by(STRIP) {
-            let rows = STRIP.min(from.rows - first);
-            let from_pitch = if held.is_some() { from.cols } else { self.side };
-            let block = BlockShape { rows, cols: from.cols, from_pitch, to_pitch: self.side };
-            lines.prefetch(rows * from.cols * elem_bytes / CACHE_LINE);
-            let col = if self.flips[1] { from.rows - first - rows } else { first };
-            let to = to.offset + col * elem_bytes;
-            let start = first * from_pitch * elem_bytes;
-            match held {
-                Some(held) => {
-                    worker.write_turned(&held[start..], to, block, elem_bytes, self.flips);
-                }
-                None => worker.turn(from.offset + start, to, block, elem_bytes, self.flips),
-            }
+        let Rectangle { rows, cols, .. } = from;
+        let from_pitch = if held.is_some() { cols } else { self.side };
+        let block = BlockShape { rows, cols, from_pitch, to_pitch: self.side };
+        let [from, to] = [from, to].map(|at| self.offset(square, at));
+        match held {
+            Some(held) => worker.write_turned(held, to, block, self.elem_bytes, self.flips),
+            None => worker.turn(from, to, block, self.elem_bytes, self.flips),
         }
-        lines.prefetch(usize::MAX);
     }
 }

@@ -74,9 +74,19 @@ fn all_plans_reverse_all_sets_of_axes() {
 /// Checks the calls against the reference on shapes on both sides of the limit for plans.
 #[test]
 fn flips_and_quarter_turns_are_numpys() {
-    for shape in
-        [&[][..], &[5], &[0, 3], &[1, 4], &[6, 4], &[3, 5, 2], &[130, 70], &[90, 90], &[2, 70, 50]]
-    {
+    for shape in [
+        &[][..],
+        &[5],
+        &[0, 3],
+        &[1, 4],
+        &[6, 4],
+        &[3, 5, 2],
+        &[130, 70],
+        &[90, 90],
+        &[2, 70, 50],
+        &[301, 301],
+        &[2, 260, 260],
+    ] {
         let rank = shape.len();
         let data: Vec<u32> = (0..shape.iter().product::<usize>() as u32).collect();
         let order: Vec<usize> = (0..rank).collect();
@@ -115,6 +125,12 @@ fn flips_and_quarter_turns_are_numpys() {
             let expected: Vec<u8> =
                 expected.iter().flat_map(|element| element.to_ne_bytes()).collect();
             assert!(raw == expected, "{shape:?} {k} {from} {to}");
+            if shape == [301, 301] {
+                let mut both = data.clone();
+                let transposed = Transpose::permute::<u32>(shape, &swapped).flip(&[0, 1]);
+                transposed.plan().unwrap().run(&mut both[..]).unwrap();
+                assert!(both == flipped(shape, &swapped, &[0, 1]), "both axes reversed");
+            }
         }
     }
 }
