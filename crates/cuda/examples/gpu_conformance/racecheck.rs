@@ -57,7 +57,7 @@ const WITHIN: [&str; 35] = [
     "into_axes",
     "flip",
     "turn_squares",
-    "turn_squares_several",
+    "turn_squares_granules",
 ];
 
 fn swap([batch, rows, mid, cols, unit]: [usize; 5]) -> StageMap {
