@@ -103,3 +103,16 @@ def test_errors(make, error, words):
     with pytest.raises(error, match=words):
         turntile.transpose_bits(arguments.pop("a"), **arguments)
     assert np.array_equal(a, before)
+
+
+def test_order_of_codes_in_words():
+    """AWQ's order of the codes of a 32-bit word, and back."""
+    codes = np.random.default_rng(0).integers(0, 16, (1001, 8), np.uint32)
+    shifts = np.arange(0, 32, 4, dtype=np.uint32)
+    words = (codes << shifts).sum(axis=1, dtype=np.uint32)
+    awq = (codes[:, [0, 2, 4, 6, 1, 3, 5, 7]] << shifts).sum(axis=1, dtype=np.uint32)
+    found = turntile.transpose_bits(awq.copy().view("u1").reshape(-1, 2, 2), bits=4, bitorder="little")
+    assert found.shape == (1001, 4, 1)
+    assert np.array_equal(found.reshape(-1).view("u4"), words)
+    back = turntile.transpose_bits(found, bits=4, bitorder="little")
+    assert np.array_equal(back.reshape(-1).view("u4"), awq)
