@@ -1,4 +1,5 @@
-// Transposes matrices of elements of 1, 2 or 4 bits: squares in place, and matrices into another buffer.
+// Transposes matrices of elements of 1, 2 or 4 bits: squares in place, matrices into another buffer, and matrices of at most
+// 8 bytes, each by one thread, in place or into another buffer.
 //
 // A byte stores P elements. A micro-block is P rows by P elements: one byte of each of P rows. A thread loads a unit of
 // E by E micro-blocks as E bytes of each of E * P rows, transposes it in registers, and stores it transposed in shared
@@ -36,6 +37,17 @@ struct BitsIntoArgs {
     TileOrder order;
 };
 static_assert(sizeof(BitsIntoArgs) == 104);
+
+struct BitsSmallArgs {
+    char *to;
+    const char *from; // equals `to` in place
+    u64 matrices;
+    u32 rows, cols;           // of the source, in elements
+    u32 from_bytes, to_bytes; // of a matrix, at most 8
+    u32 word;                 // bytes of an access: those of a matrix, or 1
+    u32 big;                  // 1 if the first element of a byte is in its high bits
+};
+static_assert(sizeof(BitsSmallArgs) == 48);
 
 // Bytes of a row of a tile, and threads per block.
 template <u32 P> constexpr u32 kLine = P == 2 ? 128 : 64;
@@ -173,6 +185,53 @@ template <u32 P, u32 E> static __device__ void into(const BitsIntoArgs &a) {
     __syncthreads();
     store<P, E>((char *)shared, to, a.to_pitch, cols, (rows + P - 1) / P);
 }
+
+// Returns `bytes` bytes from `at` on, the first in the low bits; `at` is a multiple of `word`.
+static __device__ u64 read_bytes(const char *at, u32 bytes, u32 word) {
+    u64 value = 0;
+    switch (word) {
+    case 8: return *(const u64 *)at;
+    case 4: return *(const u32 *)at;
+    case 2: return *(const u16 *)at;
+    default:
+        for (u32 k = 0; k < bytes; k++) value |= u64(*(const u8 *)(at + k)) << 8 * k;
+        return value;
+    }
+}
+
+static __device__ void write_bytes(char *at, u64 value, u32 bytes, u32 word) {
+    switch (word) {
+    case 8: *(u64 *)at = value; return;
+    case 4: *(u32 *)at = u32(value); return;
+    case 2: *(u16 *)at = u16(value); return;
+    default:
+        for (u32 k = 0; k < bytes; k++) *(u8 *)(at + k) = u8(value >> 8 * k);
+    }
+}
+
+// Transposes matrices of at most 8 bytes, each in the registers of a thread. In place no other thread accesses its bytes.
+template <u32 Bits> static __device__ void small(const BitsSmallArgs &a) {
+    constexpr u32 P = 8 / Bits;
+    const u64 matrix = u64(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (matrix >= a.matrices) return;
+    const u64 from = read_bytes(a.from + matrix * a.from_bytes, a.from_bytes, a.word);
+    const u32 from_row = (a.cols + P - 1) / P * P, to_row = (a.rows + P - 1) / P * P, reversed = a.big ? P - 1 : 0;
+    u64 to = 0;
+    for (u32 c = 0; c < a.cols; c++)
+        for (u32 r = 0; r < a.rows; r++) {
+            const u64 element = from >> ((r * from_row + c) ^ reversed) * Bits & ((1u << Bits) - 1);
+            to |= element << ((c * to_row + r) ^ reversed) * Bits;
+        }
+    write_bytes(a.to + matrix * a.to_bytes, to, a.to_bytes, a.word);
+}
+
+#define SMALL(BITS)                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(256) bits_small_##BITS(const __grid_constant__ BitsSmallArgs a) {  \
+        small<BITS>(a);                                                                                             \
+    }
+SMALL(1)
+SMALL(2)
+SMALL(4)
 
 #define KERNELS(BITS, E, NAME)                                                                                      \
     extern "C" __global__ void __launch_bounds__(kThreads<8 / BITS>, 3) bits_swap_##NAME(                           \

@@ -122,8 +122,7 @@ impl Work {
         let lowered = sizes.and_then(|sizes| Ok((sizes, matrix.lower(out_of_place, at)?)));
         let infeasible = |why| CudaError::Infeasible { stage: "bits".to_owned(), why };
         let ([from, to], call) = lowered.map_err(infeasible)?;
-        let second =
-            if out_of_place { BufferOffset::Source(0) } else { BufferOffset::Workspace(0) };
+        let second = if out_of_place { BufferOffset::Source(0) } else { BufferOffset::Data(0) };
         Ok(Work {
             calls: call.into_iter().collect(),
             spots: call.iter().map(|_| [BufferOffset::Data(0), second]).collect(),

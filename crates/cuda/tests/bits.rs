@@ -97,7 +97,7 @@ fn packed_elements_move_to_their_places() {
             }
         }
     }
-    assert_eq!((met.len(), met.values().sum::<usize>()), (12, 3540), "{met:?}");
+    assert_eq!((met.len(), met.values().sum::<usize>()), (15, 3540), "{met:?}");
 }
 
 #[test]

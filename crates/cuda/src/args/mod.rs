@@ -236,6 +236,8 @@ args! {
     Bits(BitsArgs);
     /// Parameter of `bits_into_*`.
     BitsInto(BitsIntoArgs) with Source;
+    /// Parameter of `bits_small_*`.
+    BitsSmall(BitsSmallArgs) with Source;
     /// Parameter of `pitched_swap`.
     UnitSwap(UnitSwapArgs);
     /// Parameter of `pitched_turn`.

@@ -187,6 +187,12 @@ mirror! {
         u32: rows, cols, big, pad;
         TileOrder: order;
     }
+    /// Transposition of matrices of elements of 1, 2 or 4 bits, each of at most 8 bytes.
+    BitsSmallArgs, in "bits.cu" {
+        Address: to, from;
+        u64: matrices;
+        u32: rows, cols, from_bytes, to_bytes, word, big;
+    }
 }
 
 /// Maximum number of digits in [`SwapAxesArgs`]: the permuted axes, the words of an element, and the parts of two split axes.

@@ -5,11 +5,13 @@
 //! run of `g / p` bytes, where `p` elements are a byte. The second stage permutes these runs as an array of shape
 //! `[rows / g, g, cols / g]` with axes `[2, 1, 0]`, which existing kernels do. Both sides are multiples of `p`, so that `g`
 //! is too. Largest squares give the longest runs with the best alignment.
+//!
+//! Matrices of at most 8 bytes, of any sides, take one pass in place too: each is transposed by one thread.
 
 use turntile_plan::{Problem, ProblemError};
 
 use super::fit::{Lowered, Size, TargetParams, field, tile_order};
-use crate::args::{BitsArgs, BitsIntoArgs, Divisor32, zeroed};
+use crate::args::{BitsArgs, BitsIntoArgs, BitsSmallArgs, Divisor32, zeroed};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, widest_word};
@@ -18,6 +20,10 @@ use crate::launch::{CheckedLaunch, widest_word};
 const WORD: usize = 4;
 /// Rows of tiles in a swath (a guess). Neighbouring tiles share cache lines.
 const SWATH: usize = 8;
+/// Maximum number of bytes of a matrix that one thread transposes.
+const SMALL: usize = 8;
+/// Threads per block of a launch with a matrix per thread.
+const SMALL_THREADS: usize = 256;
 
 /// Contiguous row-major matrices of elements of 1, 2 or 4 bits. Each row starts at a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +66,7 @@ impl BitMatrix {
     pub fn runs(&self, alignment: usize) -> Result<Option<Problem>, ProblemError> {
         let &BitMatrix { batch, rows, cols, per_byte, .. } = self;
         let g = self.square();
-        if rows == cols || [batch, rows, cols].contains(&0) {
+        if rows == cols || [batch, rows, cols].contains(&0) || self.is_small() {
             return Ok(None);
         }
         let run = g / per_byte;
@@ -79,14 +85,55 @@ impl BitMatrix {
         if self.batch == 0 || self.rows == 0 || self.cols == 0 {
             return Ok(None);
         }
-        if out_of_place { self.into(at) } else { self.in_place(at) }.map(Some)
+        if !out_of_place && [self.rows, self.cols].iter().any(|n| !n.is_multiple_of(self.per_byte))
+        {
+            return Err(LowerError::NoKernel);
+        }
+        match (self.is_small(), out_of_place) {
+            (true, _) => self.small(at),
+            (false, true) => self.into(at),
+            (false, false) => self.in_place(at),
+        }
+        .map(Some)
+    }
+
+    /// Returns the bytes of one matrix and of its transpose.
+    fn matrix_bytes(&self) -> [usize; 2] {
+        let &BitMatrix { rows, cols, per_byte, .. } = self;
+        [(rows, cols), (cols, rows)]
+            .map(|(rows, cols)| rows.saturating_mul(cols.div_ceil(per_byte)))
+    }
+
+    /// Returns whether one thread transposes a matrix.
+    fn is_small(&self) -> bool {
+        self.matrix_bytes().into_iter().all(|bytes| bytes <= SMALL)
+    }
+
+    fn small(&self, at: TargetParams) -> Lowered {
+        let &BitMatrix { batch, rows, cols, per_byte, big } = self;
+        let [from, to] = self.matrix_bytes();
+        let whole = from == to && from.is_power_of_two() && from <= at.alignment;
+        let entry = match per_byte {
+            8 => "bits_small_1",
+            4 => "bits_small_2",
+            _ => "bits_small_4",
+        };
+        let blocks = batch.div_ceil(SMALL_THREADS);
+        let size = Size { blocks, threads: SMALL_THREADS, shared_bytes: 0 };
+        Ok(at.launch((Family::Bits, WORD, entry), size)?.with(BitsSmallArgs {
+            matrices: batch as u64,
+            rows: field(rows)?,
+            cols: field(cols)?,
+            from_bytes: field(from)?,
+            to_bytes: field(to)?,
+            word: field(if whole { from } else { 1 })?,
+            big: u32::from(big),
+            ..zeroed()
+        }))
     }
 
     fn in_place(&self, at: TargetParams) -> Lowered {
         let &BitMatrix { batch, rows, cols, per_byte, big } = self;
-        if !rows.is_multiple_of(per_byte) || !cols.is_multiple_of(per_byte) {
-            return Err(LowerError::NoKernel);
-        }
         let (bytes, small, line) = (cols / per_byte, self.square() / per_byte, self.line());
         let words = small.is_multiple_of(WORD) && at.alignment >= WORD;
         // Squares that are smaller than a tile are in one tile with their neighbours.

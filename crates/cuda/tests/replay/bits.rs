@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use turntile_cuda::args::{Args, Divisor32};
+use turntile_cuda::args::{Args, BitsSmallArgs, Divisor32};
 use turntile_cuda::launch::Launch;
 
 use super::device::div32;
@@ -121,6 +121,10 @@ impl Kernel {
 /// If a block accesses bytes outside the matrices' tiles, or reads what was not written.
 pub fn execute(call: &Launch, memory: &mut [u8], to: usize, from: usize) -> Vec<usize> {
     let mut written = vec![0; memory.len()];
+    if let Args::BitsSmall(a) = &call.params {
+        small(call, a, memory, &mut written, to, from);
+        return written;
+    }
     let mut run = |kernel: Kernel, tiles: &[(Tile, Tile)], small: Option<&Divisor32>| {
         let tile = kernel.line * kernel.line * kernel.p;
         assert!(tiles.len() * tile <= call.shared_bytes as usize, "{call:?}");
@@ -186,4 +190,36 @@ pub fn execute(call: &Launch, memory: &mut [u8], to: usize, from: usize) -> Vec<
         }
     }
     written
+}
+
+/// Runs threads that transpose a matrix each.
+fn small(
+    call: &Launch,
+    a: &BitsSmallArgs,
+    memory: &mut [u8],
+    written: &mut [usize],
+    to: usize,
+    from: usize,
+) {
+    let bits: usize = call.entry.rsplit('_').next().unwrap().parse().expect("a number of bits");
+    let p = 8 / bits;
+    let [rows, cols, word] = [a.rows, a.cols, a.word].map(|number| number as usize);
+    let [from_bytes, to_bytes] = [a.from_bytes, a.to_bytes].map(|number| number as usize);
+    let [from_row, to_row] = [cols, rows].map(|side| side.div_ceil(p) * p);
+    let reversed = if a.big == 1 { p - 1 } else { 0 };
+    assert!(u64::from(call.groups) * u64::from(call.threads) >= a.matrices, "{call:?}");
+    assert!(word == 1 || [from_bytes, to_bytes] == [word; 2], "{call:?}");
+    for matrix in 0..a.matrices as usize {
+        let (source, result) = (from + matrix * from_bytes, to + matrix * to_bytes);
+        assert!(source.is_multiple_of(word) && result.is_multiple_of(word));
+        let mut bytes = [0; 8];
+        bytes[..from_bytes].copy_from_slice(&memory[source..][..from_bytes]);
+        let (value, mut turned) = (u64::from_le_bytes(bytes), 0);
+        for (r, c) in (0..rows).flat_map(|r| (0..cols).map(move |c| (r, c))) {
+            let element = value >> (((r * from_row + c) ^ reversed) * bits) & ((1 << bits) - 1);
+            turned |= element << (((c * to_row + r) ^ reversed) * bits);
+        }
+        memory[result..][..to_bytes].copy_from_slice(&turned.to_le_bytes()[..to_bytes]);
+        written[result..][..to_bytes].iter_mut().for_each(|times| *times += 1);
+    }
 }

@@ -131,7 +131,11 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::FieldGather(args) => fields::gather(call, args, alignment, offset),
         Args::Gaps(args) => pitched::gaps(call, args, offset),
         // Not followed here: see `bits.rs`, `leading.rs` and `lowering.rs`.
-        Args::Scale(_) | Args::Apart(_) | Args::Bits(_) | Args::BitsInto(_) => Ok(None),
+        Args::Scale(_)
+        | Args::Apart(_)
+        | Args::Bits(_)
+        | Args::BitsInto(_)
+        | Args::BitsSmall(_) => Ok(None),
     }
 }
 
