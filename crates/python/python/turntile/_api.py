@@ -236,7 +236,7 @@ def rot90(a, /, k=1, axes=(0, 1), *, threads=None, workspace=None, stream=None):
 def _flipped(array, order, reverses, options):
     """Permutes `array` in place to `order`, and reverses these axes of the result."""
     if array.strides is not None or tuple(order) != tuple(range(len(order))):
-        refuse_map(array)
+        refuse_map(array, "use the command `turntile rot90`, which changes both, or pass a copy")
     axes = tuple([~axis if to in reverses else axis for to, axis in enumerate(order)])
     return permute(array, axes, options)
 

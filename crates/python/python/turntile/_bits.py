@@ -71,7 +71,7 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None, threads=None, stream
     per_byte = 8 // bits
     packed = math.prod(batch), rows
     if dest is None:
-        refuse_map(array)
+        refuse_map(array, "use the command `turntile transpose --bits`, which changes both")
         cols = row * per_byte
         problem = (*packed, cols, bits, bitorder)
         # It also checks the sides.
