@@ -108,3 +108,16 @@ fn sides_of_partial_bytes_have_no_kernel_in_place() {
     let matrix = BitMatrix { rows: usize::MAX / 2, ..matrix };
     assert!(Work::of_bits(&matrix, true, 16, &DeviceLimits::H200).is_err(), "overflows");
 }
+
+#[test]
+fn small_matrices_share_a_tile() {
+    // Words of eight codes of 4 bits, 4 bytes each; a tile has 256 rows.
+    let matrix = BitMatrix { batch: 1 << 20, rows: 2, cols: 4, per_byte: 2, big: false };
+    let groups = |matrix: &BitMatrix| {
+        Work::of_bits(matrix, false, 16, &DeviceLimits::H200).map(|work| work.calls()[0].groups)
+    };
+    assert_eq!(groups(&matrix), Ok(1 << 13));
+    // Rows of a stack are counted in 32 bits.
+    let matrix = BitMatrix { batch: 1 << 30, rows: 8, ..matrix };
+    assert_eq!(groups(&matrix), Ok(1 << 30));
+}

@@ -138,10 +138,15 @@ impl BitMatrix {
         let words = small.is_multiple_of(WORD) && at.alignment >= WORD;
         // Squares that are smaller than a tile are in one tile with their neighbours.
         let side = if small < line { line / small * small } else { small };
+        // So are those of the next matrices, which are one matrix with more rows.
+        let (stacks, rows) = match batch.checked_mul(rows).filter(|&all| field(all).is_ok()) {
+            Some(all) => (1, all),
+            None => (batch, rows),
+        };
         let tiles = side.div_ceil(line);
         let pairs = tiles * (tiles + 1) / 2;
         let (across, down) = (bytes.div_ceil(side), (rows / per_byte).div_ceil(side));
-        let all = [across, down, pairs].into_iter().try_fold(batch, usize::checked_mul);
+        let all = [across, down, pairs].into_iter().try_fold(stacks, usize::checked_mul);
         let blocks = all.ok_or(LowerError::TooManyBlocks { blocks: usize::MAX })?;
         let held = if tiles == 1 { 1 } else { 2 } * line * line * per_byte;
         let size = Size { blocks, threads: self.threads(), shared_bytes: held };
