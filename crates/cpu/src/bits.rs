@@ -57,6 +57,87 @@ const TILE: usize = 64;
 /// Minimum number of bytes per thread.
 const MIN_BYTES_PER_THREAD: usize = 128 << 10;
 
+/// Matrices of at most 8 bytes, transposed in a register each.
+#[derive(Clone, Copy, Debug)]
+pub struct SmallMatrices {
+    sides: [usize; 2],
+    bits: usize,
+    /// Bytes of a matrix and of its transpose.
+    bytes: [usize; 2],
+    /// Exclusive or with the number of an element that reverses the elements of a byte.
+    reversed: usize,
+}
+
+impl SmallMatrices {
+    /// Describes matrices of `rows` by `cols` elements, or returns `None` if a matrix or its
+    /// transpose has more than 8 bytes or none.
+    pub fn new([rows, cols]: [usize; 2], (bits, order): (Bits, BitOrder)) -> Option<Self> {
+        let bytes = |rows: usize, cols: usize| rows.checked_mul(cols.div_ceil(bits.per_byte()));
+        let bytes = [bytes(rows, cols)?, bytes(cols, rows)?];
+        let reversed = if order == BitOrder::Big { bits.per_byte() - 1 } else { 0 };
+        bytes.iter().all(|bytes| (1..=8).contains(bytes)).then_some(SmallMatrices {
+            sides: [rows, cols],
+            bits: bits.count(),
+            bytes,
+            reversed,
+        })
+    }
+
+    /// Transposes each matrix in place, on at most `threads` threads.
+    ///
+    /// # Panics
+    /// If a matrix and its transpose differ in bytes, or `data` does not have whole matrices.
+    pub fn transpose_in_place(&self, data: &mut [u8], threads: usize) {
+        let [bytes, result] = self.bytes;
+        assert!(bytes == result && data.len().is_multiple_of(bytes));
+        let share = self.share(data.len() / bytes, threads);
+        pool::for_each(data.chunks_mut(share * bytes), |share| {
+            for matrix in share.chunks_exact_mut(bytes) {
+                matrix.copy_from_slice(&self.transposed(matrix)[..bytes]);
+            }
+        });
+    }
+
+    /// Transposes each matrix from `from` into `to`, on at most `threads` threads.
+    ///
+    /// # Panics
+    /// If `from` and `to` do not have as many whole matrices.
+    pub fn transpose_into(&self, to: &mut [u8], from: &[u8], threads: usize) {
+        let [source, result] = self.bytes;
+        let batch = from.len() / source;
+        assert_eq!([from.len(), to.len()], [batch * source, batch * result]);
+        let share = self.share(batch, threads);
+        let shares = to.chunks_mut(share * result).zip(from.chunks(share * source));
+        pool::for_each(shares, |(to, from)| {
+            for (to, from) in to.chunks_exact_mut(result).zip(from.chunks_exact(source)) {
+                to.copy_from_slice(&self.transposed(from)[..result]);
+            }
+        });
+    }
+
+    /// Returns the number of matrices per thread.
+    fn share(&self, batch: usize, threads: usize) -> usize {
+        let most = (batch * self.bytes[0]).div_ceil(MIN_BYTES_PER_THREAD);
+        batch.div_ceil(threads.min(most).max(1)).max(1)
+    }
+
+    fn transposed(&self, matrix: &[u8]) -> [u8; 8] {
+        let SmallMatrices { sides: [rows, cols], bits, reversed, .. } = *self;
+        let [from_row, to_row] = [cols, rows].map(|side| side.next_multiple_of(8 / bits));
+        let mut bytes = [0; 8];
+        bytes[..matrix.len()].copy_from_slice(matrix);
+        let (from, mask) = (u64::from_le_bytes(bytes), (1 << bits) - 1);
+        let mut to = 0;
+        for r in 0..rows {
+            for c in 0..cols {
+                let element = from >> (((r * from_row + c) ^ reversed) * bits) & mask;
+                to |= element << (((c * to_row + r) ^ reversed) * bits);
+            }
+        }
+        to.to_le_bytes()
+    }
+}
+
 /// Turns every micro-block of consecutive rows of `row_bytes` bytes in place, on at most `threads`
 /// threads.
 ///
@@ -73,7 +154,7 @@ pub fn turn_blocks(
     }
     let block = bits.per_byte() * row_bytes;
     assert!(data.len().is_multiple_of(block));
-    let threads = threads.min(data.len().div_ceil(MIN_BYTES_PER_THREAD));
+    let threads = threads.min(data.len().div_ceil(MIN_BYTES_PER_THREAD)).max(1);
     let share = (data.len() / block).div_ceil(threads) * block;
     pool::for_each(data.chunks_mut(share), |share| match bits {
         Bits::One => turn_rows::<8>(share, row_bytes, order),
@@ -197,7 +278,7 @@ fn matrices_into<const P: usize>(
     let [from_matrix, to_matrix] = [rows * from_row, cols * to_row];
     let batch = to.len() / to_matrix;
     assert_eq!([from.len(), to.len()], [batch * from_matrix, batch * to_matrix]);
-    let threads = threads.min(to.len().div_ceil(MIN_BYTES_PER_THREAD));
+    let threads = threads.min(to.len().div_ceil(MIN_BYTES_PER_THREAD)).max(1);
     // Threads take whole matrices, or parts of one matrix after another.
     let each = if batch < threads { 1 } else { batch.div_ceil(threads) };
     let strip = TILE * P * to_row;

@@ -100,7 +100,7 @@ mod turn;
 mod views;
 mod workspace;
 
-pub use bits::{BitOrder, Bits, transpose_bits_into, turn_blocks};
+pub use bits::{BitOrder, Bits, SmallMatrices, transpose_bits_into, turn_blocks};
 pub use device::CpuDevice;
 pub use epilogue::Epilogue;
 pub use executor::Executor;

@@ -111,13 +111,14 @@ fn sides_of_partial_bytes_have_no_kernel_in_place() {
 
 #[test]
 fn small_matrices_share_a_tile() {
-    // Words of eight codes of 4 bits, 4 bytes each; a tile has 256 rows.
-    let matrix = BitMatrix { batch: 1 << 20, rows: 2, cols: 4, per_byte: 2, big: false };
+    // 8 by 8 codes of 4 bits; a tile has 256 rows.
+    let matrix = BitMatrix { batch: 1 << 20, rows: 8, cols: 8, per_byte: 2, big: false };
     let groups = |matrix: &BitMatrix| {
         Work::of_bits(matrix, false, 16, &DeviceLimits::H200).map(|work| work.calls()[0].groups)
     };
-    assert_eq!(groups(&matrix), Ok(1 << 13));
+    assert_eq!(groups(&matrix), Ok(1 << 15));
     // Rows of a stack are counted in 32 bits.
-    let matrix = BitMatrix { batch: 1 << 30, rows: 8, ..matrix };
-    assert_eq!(groups(&matrix), Ok(1 << 30));
+    assert_eq!(groups(&BitMatrix { batch: 1 << 30, ..matrix }), Ok(1 << 30));
+    // A thread transposes eight codes.
+    assert_eq!(groups(&BitMatrix { rows: 2, cols: 4, ..matrix }), Ok(1 << 12));
 }

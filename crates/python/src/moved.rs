@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use crate::errors::value;
 
 /// Flag that a run has moved the elements of an array. It is true once a run begins, and false again
-/// if the run returns an error, which leaves the elements unchanged. A second run is rejected, also
+/// if the run returns an error. The elements are then unchanged, except after an error that says that
+/// some launches have run. A second run is rejected, also
 /// from another thread and after a panic, which leaves them in any order.
 #[pyclass(frozen, module = "turntile._core")]
 #[derive(Default)]

@@ -5,7 +5,7 @@
 //! for a GPU.
 
 pub use turntile_cpu::{BitOrder, Bits};
-use turntile_cpu::{RunError, pool};
+use turntile_cpu::{RunError, SmallMatrices, pool};
 use turntile_plan::Problem;
 
 #[cfg(doc)]
@@ -77,7 +77,8 @@ impl PackedMatrix {
     /// Micro-blocks of `p` by `p` elements are turned, where a byte holds `p` elements. Then the
     /// bytes are permuted as an array of shape `[rows / p, p, cols / p]` with axes `[2, 1, 0]`,
     /// with the workspace of [`permute_in_place`](crate::permute_in_place), and with its plan cache
-    /// unless [`threads`](Self::threads) is set.
+    /// unless [`threads`](Self::threads) is set. Matrices of at most 8 bytes are transposed in
+    /// registers instead, in one pass.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] if a side is not a multiple of `p`, [`ErrorKind::Length`] if `data` does
@@ -87,6 +88,10 @@ impl PackedMatrix {
         let (permutation, threads) = (self.byte_permutation()?, self.most_threads());
         let problem = permutation.problem()?;
         self.check(data)?;
+        if let Some(small) = self.small() {
+            small.transpose_in_place(data, threads);
+            return Ok(());
+        }
         let plan = self.threads.map(|_| permutation.plan()).transpose()?;
         // If the permutation fails, turning the blocks again restores the data.
         self.turn_blocks(data, threads)?;
@@ -112,6 +117,10 @@ impl PackedMatrix {
         self.check(src)?;
         self.transposed().check(dst)?;
         let threads = self.most_threads();
+        if let Some(small) = self.small() {
+            small.transpose_into(dst, src, threads);
+            return Ok(());
+        }
         if let Ok([rows, cols]) = self.whole_sides() {
             let p = self.bits.per_byte();
             let problem = Problem::permuted(&[self.batch, rows, p, cols], &[0, 3, 2, 1], 1)?;
@@ -136,6 +145,10 @@ impl PackedMatrix {
             Some(threads) => permutation.threads(threads),
             None => permutation,
         })
+    }
+
+    fn small(&self) -> Option<SmallMatrices> {
+        SmallMatrices::new(self.sides, (self.bits, self.order))
     }
 
     /// Returns the maximum number of threads of a run.

@@ -101,6 +101,8 @@ fn large_matrices_are_transposed_on_several_threads() {
             [5, 300 * p, 257 * p],
             [2, 800 * p + 1, 500 * p - 1],
             [0, 3 * p, p],
+            [200_001, 2, p],
+            [200_001, 3, 2],
         ] {
             let case = Case { shape: [batch, rows, cols], bits, order };
             case.check(11);

@@ -58,7 +58,7 @@ def transpose_bits(a, /, *, bits, bitorder="big", out=None, threads=None, stream
     bits = size("bits", bits, 1)
     if bits not in (1, 2, 4):
         raise ValueError(f"bits is {bits}: expected 1, 2 or 4")
-    if bitorder not in ("big", "little"):
+    if not isinstance(bitorder, str) or bitorder not in ("big", "little"):
         raise ValueError(f"bitorder must be either 'little' or 'big', not {bitorder!r}")
     bitorder, threads = str(bitorder), count("threads", threads, 1)
     stream = _streams.settled(stream)
@@ -120,5 +120,6 @@ def _packed(name, array):
     if len(array.shape) < 2:
         raise ValueError(f"{name} must be at least 2-dimensional, but it is {len(array.shape)}")
     if array.strides is not None:
-        raise ValueError(f"{name} is not C-contiguous: take a copy")
+        advice = "take a copy" if name == "a" else "pass a contiguous array"
+        raise ValueError(f"{name} is not C-contiguous: {advice}")
     return array.shape

@@ -27,7 +27,7 @@ pub struct GpuPackedTransposer<M = InPlace> {
 impl PackedMatrix {
     /// Plans the transposition in place for `gpu` and loads the kernels.
     ///
-    /// Square matrices take one pass over the data. Others take one pass that transposes squares,
+    /// Square matrices and those of at most 8 bytes take one pass over the data. Others take one pass that transposes squares,
     /// then permute their rows in one or more passes. The sides of these squares are the greatest
     /// common divisor of the sides of the matrix. The workspace is at most the larger of 2% of the
     /// matrices and 16 MiB.
@@ -51,8 +51,8 @@ impl PackedMatrix {
 
     /// Plans the transposition from one buffer into another for `gpu` and loads the kernels.
     ///
-    /// The sides may have any extents. The padding bits of the source are ignored, those of the
-    /// result become 0. There is no workspace.
+    /// The sides may have any extents below 2^32. The padding bits of the source are ignored, those
+    /// of the result become 0. There is no workspace.
     ///
     /// # Errors
     /// [`ErrorKind::TooLarge`] if the number of bytes overflows, [`ErrorKind::Gpu`] if the driver
