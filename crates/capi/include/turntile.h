@@ -210,7 +210,8 @@ typedef struct turntile_desc {
                                  elements between rows that must be saved come on top of the default */
     size_t alignment;       /**< alignment of device addresses in bytes, a power of two; 0 means 16 */
     size_t lda;             /**< matrices in place: elements between the starts of source rows; 0 means cols */
-    size_t ldb;             /**< the same for rows of the result; 0 means rows. Elements between rows are unchanged */
+    size_t ldb;             /**< the same for rows of the result; 0 means rows. Elements between rows before and after are
+                                 unchanged; if lda and ldb differ, source elements outside the result are unspecified */
     uint64_t flip;          /**< bit i reverses axis i of the result, in place and without lda and ldb; 0 reverses none */
 } turntile_desc;
 

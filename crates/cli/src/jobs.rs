@@ -1,9 +1,10 @@
 //! One array after another, each with its result or an error.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use turntile::Transpose;
 
 use crate::args::{Common, Files, Place};
@@ -26,6 +27,14 @@ struct Job {
     member: Option<String>,
     /// Destination of the result: the input itself, another file, or `-`.
     output: PathBuf,
+}
+
+impl Job {
+    /// Returns the names of the input and of its member, for errors.
+    fn source(&self) -> String {
+        let member = self.member.iter().map(|name| format!("[{}]", say::escaped(name)));
+        std::iter::once(shown(&self.input).to_string()).chain(member).collect()
+    }
 }
 
 /// Pairs inputs, or members of one input, with outputs. With several, OUT is a directory, which is created.
@@ -96,10 +105,41 @@ fn jobs(files: &Files) -> Result<Vec<Job>> {
     } else {
         files.inputs.iter().map(of_input).collect()
     };
-    if jobs.is_ok() && is_new && !files.common.dry_run {
+    let jobs = jobs?;
+    ensure_separate(&jobs)?;
+    if is_new && !files.common.dry_run {
         fs::create_dir(output).on("create", output)?;
     }
-    jobs
+    Ok(jobs)
+}
+
+/// Checks that no result replaces another result, or the input of another job.
+fn ensure_separate(jobs: &[Job]) -> Result<()> {
+    let existing = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let inputs: Vec<PathBuf> = jobs.iter().map(|job| existing(&job.input)).collect();
+    let readers: HashMap<&Path, usize> = inputs.iter().map(PathBuf::as_path).zip(0..).collect();
+    let mut outputs = HashMap::new();
+    for (number, job) in jobs.iter().enumerate() {
+        let output = existing(&job.output);
+        if let Some(&reader) = readers.get(output.as_path())
+            && inputs[reader] != inputs[number]
+        {
+            bail!(
+                "the result of {} would replace the input {}: name another directory with -o DIR",
+                shown(&job.input),
+                shown(&jobs[reader].input)
+            );
+        }
+        if let Some(other) = outputs.insert(output, job) {
+            bail!(
+                "the results of {} and {} are both named {}: use one command for each",
+                other.source(),
+                job.source(),
+                shown(&job.output)
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Changes all inputs, prints what was done to each and all errors, and returns the exit code. After an error the next input

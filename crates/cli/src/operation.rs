@@ -121,6 +121,12 @@ impl Operation<'_> {
             array.dtype,
             array.itemsize
         );
+        // A NumPy or safetensors array of booleans has a byte per element.
+        ensure!(
+            !["b1", "bool", "BOOL"].contains(&array.dtype.as_str()),
+            "--bits needs packed elements, {} has a byte per element: numpy.packbits packs them",
+            array.dtype
+        );
         ensure!(array.order == AxisOrder::C, "--bits needs an array in C order");
         let cols = cols.unwrap_or(row.saturating_mul(per_byte));
         ensure!(

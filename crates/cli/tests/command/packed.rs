@@ -60,6 +60,7 @@ fn packed_matrices_that_do_not_fit_are_refused() {
     directory.write("a.npy", npy("'|u1'", 'C', &[8, 6], &noise(48)));
     directory.write("f.npy", npy("'|u1'", 'F', &[8, 6], &noise(48)));
     directory.write("w.npy", npy("'<f4'", 'C', &[3, 4], &noise(48)));
+    directory.write("bool.npy", npy("'|b1'", 'C', &[8, 6], &[1; 48]));
     directory.write("line.npy", npy("'|u1'", 'C', &[48], &noise(48)));
     directory.write("large.npy", npy("'|u1'", 'C', &[2048, 2048], &noise(1 << 22)));
     directory.all_bad(
@@ -67,6 +68,8 @@ fn packed_matrices_that_do_not_fit_are_refused() {
         "
         transpose --bits 4 --cols 13 a.npy -i | --cols 13 has 7 bytes per row, the array has 6
         transpose --bits 4 w.npy -i | elements of 1 byte, f4 has 4
+        transpose --bits 1 bool.npy -i | needs packed elements, b1 has a byte per element
+        transpose --raw --dtype bool --shape 8x6 --offset 128 --bits 1 bool.npy -i | packed elements
         transpose --bits 4 f.npy -i | C order
         transpose --bits 4 line.npy -i | at least 2 axes, the array has 1
         transpose --bits 4 large.npy --memory 1M -i | --bits needs the data in memory",

@@ -40,6 +40,32 @@ fn each_input_is_replaced_or_written_to_a_directory() {
 }
 
 #[test]
+fn results_with_one_name_are_rejected() {
+    let directory = directory();
+    let [before, after] = pair(5, 7);
+    let [other, _] = pair(3, 4);
+    for name in ["x", "y"] {
+        std::fs::create_dir(directory.at(name)).unwrap();
+    }
+    directory.write("x/a.npy", &before);
+    directory.write("y/a.npy", &other);
+    for (line, text) in [
+        ("transpose x/a.npy y/a.npy -o new", "are both named new/a.npy"),
+        ("transpose x/a.npy x/a.npy -o new", "are both named new/a.npy"),
+        ("transpose x/a.npy y/a.npy -o y", "would replace the input y/a.npy"),
+        ("transpose x/a.npy y/a.npy -o ./x/../y", "would replace the input y/a.npy"),
+    ] {
+        let errors = ended(line, &directory.turntile(line), 1, &[text]);
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert!(directory.read("x/a.npy") == before && directory.read("y/a.npy") == other);
+        assert!(!directory.at("new").exists(), "{line}");
+    }
+    // A single input replaces itself.
+    directory.good("transpose x/a.npy -o x");
+    assert!(directory.read("x/a.npy") == after);
+}
+
+#[test]
 fn others_follow_after_an_error() {
     let directory = directory();
     let [before, after] = pair(30, 50);

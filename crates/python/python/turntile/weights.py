@@ -236,6 +236,7 @@ def _prepared(w, name, sizes, inverse, threads):
         known = ", ".join(layout.sizes) or "none"
         raise TypeError(f"layout {name!r}: {what}, the sizes are: {known}")
     sizes = {axis: size(axis, given, 1) for axis, given in sizes.items()}
+    inverse = bool(inverse)
     array = adapt(w)
     refuse_map(array, "pass a copy, a.copy()")
     try:
@@ -284,7 +285,7 @@ def _of_parts(layout, array, sizes, inverse):
     begins = [sum(parts[:number]) // records * unit for number in range(len(parts))]
     fields = tuple([(begins[number], parts[number] // records * unit) for number in order])
     layouts = ("aos", f"asta:{records}")
-    source, to = reversed(layouts) if layout.to_records != bool(inverse) else layouts
+    source, to = reversed(layouts) if layout.to_records != inverse else layouts
     return (
         array.array,
         (prod(batch) * records, sum(parts) // records * unit, fields, source, to),
