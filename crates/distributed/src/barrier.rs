@@ -6,11 +6,11 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, OpenOptions};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, hint, process, thread};
 
 use memmap2::{MmapOptions, MmapRaw};
@@ -64,13 +64,19 @@ pub enum Break {
     Late,
 }
 
+impl Break {
+    fn text(self, who: &str) -> String {
+        match self {
+            Break::Left => format!("{who} has closed its plan"),
+            Break::Ended => format!("{who}'s process has ended"),
+            Break::Late => format!("{who} has stopped waiting for other ranks"),
+        }
+    }
+}
+
 impl fmt::Display for Break {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Break::Left => "the partner has closed its plan",
-            Break::Ended => "the partner's process has ended",
-            Break::Late => "the partner has stopped waiting for other ranks",
-        })
+        f.write_str(&self.text("the partner"))
     }
 }
 
@@ -107,13 +113,17 @@ impl PageFile {
         if ranks > usize::from(u8::MAX) {
             return Err(io::Error::other(format!("{ranks} ranks, a page has room for 255")));
         }
-        let file = PageFile(RandomState::new().build_hasher().finish().max(1));
+        // The random keys of a thread are the same in all forks of its process.
+        let number = RandomState::new().hash_one((process::id(), SystemTime::now())).max(1);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut opened = options.open(path(number))?;
+        // Removed on errors from here on, but not if another process has created it.
+        let file = PageFile(number);
         // Writing allocates the memory; later accesses cannot fail.
-        options.open(path(file.0))?.write_all(&vec![0; bytes(ranks)])?;
+        opened.write_all(&vec![0; bytes(ranks)])?;
         Ok(file)
     }
 }
@@ -133,13 +143,33 @@ fn bytes(ranks: usize) -> usize {
     (1 + ranks) * LINE * size_of::<u64>()
 }
 
-/// Returns the start time of a process, or `None` if it has ended or this system does not say.
-fn start_time(process: u64) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may contain spaces.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let alive = !matches!(fields.next()?, "Z" | "X");
-    fields.nth(18).filter(|_| alive)?.parse().ok()
+/// Returns the start time of a process, or `None` if it has ended.
+///
+/// # Errors
+/// It is unknown whether the process has ended, for example without free file descriptors.
+fn start_time(process: u64) -> io::Result<Option<u64>> {
+    /// The process ended after its file was opened.
+    const ESRCH: i32 = 3;
+    let stat = match fs::read(format!("/proc/{process}/stat")) {
+        Err(error)
+            if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH) =>
+        {
+            return Ok(None);
+        }
+        stat => stat?,
+    };
+    // The name in parentheses is any bytes, which may be cut inside a letter.
+    let stat = String::from_utf8_lossy(&stat);
+    let read = || {
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?;
+        let threads: u64 = fields.nth(16)?.parse().ok()?;
+        let start = fields.nth(1)?.parse().ok()?;
+        // Other threads may run after the first one has ended.
+        let ended = matches!(state, "Z" | "X") && threads <= 1;
+        Some((!ended).then_some(start))
+    };
+    read().ok_or_else(|| io::Error::other("unknown format"))
 }
 
 impl Barrier {
@@ -152,7 +182,7 @@ impl Barrier {
         let page = MmapOptions::new().len(bytes(ranks)).map_raw(&file)?;
         let barrier = Barrier { page, rank, ranks, watched: Vec::new() };
         let own = u64::from(process::id());
-        let words = [own, start_time(own).unwrap_or(0)];
+        let words = [own, start_time(own).ok().flatten().unwrap_or(0)];
         barrier.line(rank, PROCESS + 1).store(words[1], Ordering::Relaxed);
         barrier.line(rank, PROCESS).store(words[0], Ordering::Relaxed);
         Ok(barrier)
@@ -164,7 +194,9 @@ impl Barrier {
         let of =
             |rank| [PROCESS, PROCESS + 1].map(|at| self.line(rank, at).load(Ordering::Relaxed));
         let all = (0..self.ranks).filter(|&rank| rank != self.rank).map(|rank| (rank, of(rank)));
-        self.watched = all.filter(|(_, [id, start])| start_time(*id) == Some(*start)).collect();
+        self.watched = all
+            .filter(|(_, [id, start])| matches!(start_time(*id), Ok(Some(now)) if now == *start))
+            .collect();
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
@@ -211,6 +243,10 @@ impl Barrier {
         own: u64,
         keep_waiting: impl FnMut(Duration) -> Result<(), CommError>,
     ) -> Result<Vec<u64>, CommError> {
+        if self.in_fork() {
+            let message = "this process is a fork of the rank's process".into();
+            return Err(CommError { rank: self.rank, partner: self.rank, message });
+        }
         // Without this rank, the number of complete barriers does not change.
         let State { complete, .. } = self.state();
         let next = complete.wrapping_add(1);
@@ -235,7 +271,11 @@ impl Barrier {
             (State { broken: Some((why, rank)), .. }, stopped) => {
                 let (own, partner) = (self.rank, usize::from(rank));
                 Err(stopped.filter(|_| partner == own).map_or_else(
-                    || CommError { rank: own, partner, message: why.to_string() },
+                    || CommError {
+                        rank: own,
+                        partner,
+                        message: why.text(if partner == own { "this rank" } else { "the partner" }),
+                    },
                     |stopped| CommError { partner: self.missing(next), ..stopped },
                 ))
             }
@@ -274,9 +314,10 @@ impl Barrier {
             next_check = waited + CHECK;
             for &(rank, [id, start]) in &self.watched {
                 let left = self.line(rank, LEFT);
-                if left.load(Ordering::Acquire) == 0 && start_time(id) != Some(start) {
-                    left.store(1, Ordering::Release);
+                let ended = || start_time(id).is_ok_and(|now| now != Some(start));
+                if left.load(Ordering::Acquire) == 0 && ended() {
                     self.break_for(Break::Ended, rank, None);
+                    left.store(1, Ordering::Release);
                 }
             }
             keep_waiting(waited)?;
@@ -284,7 +325,8 @@ impl Barrier {
         Ok(())
     }
 
-    /// Leaves, and waits until all other ranks have left or ended.
+    /// Leaves, and waits until all other ranks have left or ended. Has no effect in a fork of the
+    /// rank's process.
     ///
     /// # Errors
     /// The error of `keep_waiting`, with the first rank that has not left.
@@ -295,16 +337,26 @@ impl Barrier {
         self.leave();
         let stays = |rank: &usize| self.line(*rank, LEFT).load(Ordering::Acquire) == 0;
         let first = || (0..self.ranks).find(stays);
-        self.wait(|| first().is_none(), keep_waiting)
-            .map_err(|stopped| CommError { partner: first().unwrap_or(self.rank), ..stopped })
+        if self.in_fork() {
+            return Ok(());
+        }
+        let stopped = self.wait(|| first().is_none(), keep_waiting).err();
+        match (stopped, first()) {
+            (Some(stopped), Some(partner)) => Err(CommError { partner, ..stopped }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns `true` in a fork of the rank's process, which takes no part.
+    fn in_fork(&self) -> bool {
+        self.line(self.rank, PROCESS).load(Ordering::Relaxed) != u64::from(process::id())
     }
 
     fn leave(&self) {
-        let process = self.line(self.rank, PROCESS).load(Ordering::Relaxed);
-        // Not in a fork of the rank's process.
-        if process == u64::from(process::id()) {
-            self.line(self.rank, LEFT).store(1, Ordering::Release);
+        if !self.in_fork() {
+            // In this order: other ranks do not watch a process that has left.
             self.break_for(Break::Left, self.rank, None);
+            self.line(self.rank, LEFT).store(1, Ordering::Release);
         }
     }
 }

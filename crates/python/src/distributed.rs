@@ -38,6 +38,8 @@ pub struct Ranks {
     ranks: usize,
     /// Exception that the object raised.
     pub raised: Option<PyErr>,
+    /// Exception that a signal handler raised while this rank waited in shared memory.
+    pub signal: Option<PyErr>,
 }
 
 impl Ranks {
@@ -45,7 +47,7 @@ impl Ranks {
     pub fn new(object: Bound<'_, PyAny>) -> PyResult<Self> {
         let rank = object.getattr("rank")?.extract()?;
         let ranks = object.getattr("ranks")?.extract()?;
-        Ok(Ranks { object: object.unbind(), rank, ranks, raised: None })
+        Ok(Ranks { object: object.unbind(), rank, ranks, raised: None, signal: None })
     }
 
     /// Calls the object. Keeps the exception that it raises.
@@ -107,14 +109,17 @@ impl Communicator for Ranks {
     }
 
     fn keep_waiting(&mut self, waited: Duration) -> Result<(), CommError> {
-        self.call(self.rank, |object| {
-            object.py().check_signals()?;
-            match object.getattr("timeout")?.extract::<Option<f64>>()? {
-                Some(seconds) if waited.as_secs_f64() >= seconds => {
-                    Err(PyTimeoutError::new_err(format!("no response in {seconds} seconds")))
-                }
-                _ => Ok(()),
+        let rank = self.rank;
+        if let Err(error) = Python::attach(|py| py.check_signals()) {
+            let message = error.to_string();
+            self.signal = Some(error);
+            return Err(CommError { rank, partner: rank, message });
+        }
+        self.call(rank, |object| match object.getattr("timeout")?.extract::<Option<f64>>()? {
+            Some(seconds) if waited.as_secs_f64() >= seconds => {
+                Err(PyTimeoutError::new_err(format!("no response in {seconds} seconds")))
             }
+            _ => Ok(()),
         })
     }
 }

@@ -139,12 +139,12 @@ pub fn connect_on_gpu<'py>(
     }
 }
 
-/// Returns the exception for an error, or one that a signal handler raised during a wait that was
-/// complete.
+/// Returns the exception for an error, or the one of a signal handler. A time limit that is over
+/// as the last rank arrives is no error: no rank has one.
 fn finished(py: Python<'_>, result: Result<(), Error>, ranks: Ranks) -> PyResult<()> {
-    match (result, ranks.raised) {
-        (Err(error), raised) => Err(exception(py, error, raised)),
-        (Ok(()), raised) => raised.map_or(Ok(()), Err),
+    match result {
+        Err(error) => Err(exception(py, error, ranks.signal.or(ranks.raised))),
+        Ok(()) => ranks.signal.map_or(Ok(()), Err),
     }
 }
 

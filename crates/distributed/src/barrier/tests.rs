@@ -22,7 +22,8 @@ fn until(rank: usize, limit: u64) -> impl FnMut(Duration) -> Result<(), CommErro
 }
 
 fn broken(rank: usize, partner: usize, why: Break) -> Gathered {
-    Err(CommError { rank, partner, message: why.to_string() })
+    let who = if rank == partner { "this rank" } else { "the partner" };
+    Err(CommError { rank, partner, message: why.text(who) })
 }
 
 fn late(rank: usize, partner: usize) -> Gathered {
@@ -231,4 +232,112 @@ fn pages_are_rejected_with_another_length_or_number() {
     let number = file.0;
     drop(file);
     assert_eq!(Barrier::open(number, 0, 2).unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
+/// Runs the test `child_CASE` in a separate process.
+#[cfg(target_os = "linux")]
+fn runs_child(case: &str) {
+    let test = format!("barrier::tests::child_{case}");
+    let args = ["--ignored", "--exact", &test];
+    let output = Command::new(env::current_exe().unwrap()).args(args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{case}: {output:?}");
+}
+
+/// Two ranks of this process, which is alive.
+fn watched_pair() -> [Barrier; 2] {
+    let file = PageFile::create(2).unwrap();
+    let mut both = [0, 1].map(|rank| Barrier::open(file.0, rank, 2).unwrap());
+    both.iter_mut().for_each(Barrier::watch);
+    both
+}
+
+/// Rank 1 comes after several checks of its process.
+fn gathers_late([first, second]: &[Barrier; 2]) {
+    assert_eq!(first.watched.len(), 1);
+    let gathered = thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(100));
+            second.gather(1, forever)
+        });
+        first.gather(0, until(0, 20_000))
+    });
+    assert_eq!(gathered, Ok(vec![0, 1]));
+    assert_eq!(first.close(until(0, 50)), late(0, 1).map(drop));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_whose_state_cannot_be_read_has_not_ended() {
+    runs_child("no_descriptors");
+    runs_child("cut_name");
+}
+
+#[test]
+#[ignore = "run by `a_process_whose_state_cannot_be_read_has_not_ended`"]
+fn child_no_descriptors() {
+    let both = watched_pair();
+    let held: Vec<_> = std::iter::from_fn(|| fs::File::open("/dev/null").ok()).collect();
+    assert!(!held.is_empty() && start_time(process::id().into()).is_err());
+    gathers_late(&both);
+}
+
+#[test]
+#[ignore = "run by `a_process_whose_state_cannot_be_read_has_not_ended`"]
+fn child_cut_name() {
+    let both = watched_pair();
+    // The system keeps 15 bytes, here the first half of the last letter.
+    fs::write("/proc/self/comm", "worker-M\u{fc}nche\u{f1})").unwrap();
+    assert!(fs::read("/proc/self/comm").unwrap().ends_with(b"\xc3\n"));
+    gathers_late(&both);
+}
+
+/// Rank 1 is killed between the two writes of `leave`.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_dies_while_it_leaves_has_left() {
+    let file = PageFile::create(2).unwrap();
+    let mut barrier = Barrier::open(file.0, 0, 2).unwrap();
+    let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+    let id = u64::from(child.id());
+    let start = start_time(id).unwrap().unwrap();
+    barrier.line(1, PROCESS + 1).store(start, Ordering::Relaxed);
+    barrier.line(1, PROCESS).store(id, Ordering::Relaxed);
+    barrier.watch();
+    barrier.break_for(Break::Left, 1, None);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(start_time(id).unwrap(), None);
+    assert_eq!(barrier.gather(0, until(0, 20_000)), broken(0, 1, Break::Left));
+    assert_eq!(barrier.close(until(0, 20_000)), Ok(()));
+}
+
+/// The number of another process in the page stands for a fork of the rank's process.
+#[test]
+fn a_fork_takes_no_part() {
+    let both = watched_pair();
+    let own = both[1].line(1, PROCESS).swap(1, Ordering::Relaxed);
+    assert!(both[1].gather(1, forever).unwrap_err().message.contains("a fork"));
+    assert_eq!(both[1].close(forever), Ok(()));
+    assert_eq!((both[0].state().arrived, both[0].state().broken), (0, None));
+    both[1].line(1, PROCESS).store(own, Ordering::Relaxed);
+}
+
+#[test]
+fn close_at_the_limit_returns_whether_all_have_left() {
+    let [first, second] = watched_pair();
+    let mut second = Some(second);
+    let closed = first.close(|waited| {
+        drop(second.take());
+        until(0, 0)(waited)
+    });
+    assert_eq!(closed, Ok(()));
+}
+
+#[test]
+fn a_rank_that_was_late_is_told_so() {
+    let [first, _second] = watched_pair();
+    assert_eq!(first.gather(0, until(0, 0)), late(0, 1));
+    let again = first.gather(0, forever).unwrap_err();
+    assert_eq!(again.message, "this rank has stopped waiting for other ranks");
 }

@@ -175,12 +175,13 @@ class Planned:
 
     def run(self) -> Any:
         """Transposes the tensor and returns this rank's part of the result, in its memory."""
-        if self._on_gpu is None:
+        # Another thread may close the plan.
+        mapped, on_gpu, part = self._mapped, self._on_gpu, self._part
+        if on_gpu is None or (mapped is None and self._why is None):
             raise ValueError("the plan is closed")
-        part, on_gpu = self._part, self._on_gpu
         with part.found.stream(None) as stream:
-            if self._mapped:
-                self._mapped.run(on_gpu, part.place(), stream, on_gpu.workspace)
+            if mapped:
+                mapped.run(on_gpu, part.place(), stream, on_gpu.workspace)
             else:
                 try:
                     _check_capture(part)
