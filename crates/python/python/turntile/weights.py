@@ -251,11 +251,10 @@ def _prepared(w, name, sizes, inverse, threads):
 
 def _of_pattern(layout, array, sizes, inverse):
     given = tuple(sizes.items())
-    order, asked, shape = _arranged(layout.pattern, array.shape, array.strides, array.itemsize, given, inverse)
+    order, asked, shape = _arranged_once(layout.pattern, array.shape, array.strides, array.itemsize, given, inverse)
     return array.contiguous(order, shape), asked, (_core.HostPlan, _core.CudaPlan)
 
 
-@lru_cache(256)
 def _arranged(pattern, shape, strides, itemsize, sizes, inverse):
     """Returns the order of the memory's axes, what is asked of a plan, and the shape of the result."""
     fixed = {axis: int(extent) for axis, extent in re.findall(r"\b([a-z]+(\d+))\b", pattern)}
@@ -264,6 +263,10 @@ def _arranged(pattern, shape, strides, itemsize, sizes, inverse):
     axes = _core.Pattern(pattern, shape, tuple({**fixed, **dict(sizes)}.items()))
     order, *asked, shape = _core.arrange(shape, strides, itemsize, axes)
     return order, (*asked, itemsize), shape
+
+
+#: Results by arguments: a pattern takes longer to read than a plan to find.
+_arranged_once: Callable[..., Any] = lru_cache(256)(_arranged)
 
 
 def _of_parts(layout, array, sizes, inverse):
