@@ -110,4 +110,8 @@ pub enum Error {
     /// Data in transit were not delivered, or a local stage did not run. The data are incomplete.
     #[error("the data are incomplete: {0}")]
     Lost(#[source] CommError),
+    /// The end of a mapping was not confirmed by all ranks. Runs before are complete. Another rank
+    /// may still map this rank's memory.
+    #[error("another rank may still map this rank's memory: {0}")]
+    StillMapped(#[source] CommError),
 }

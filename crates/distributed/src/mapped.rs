@@ -373,16 +373,18 @@ impl MappedRank {
     /// Messages come after all use of mapped memory.
     ///
     /// # Errors
-    /// [`Error::Lost`]: other ranks may still map this rank's buffer.
+    /// [`Error::StillMapped`]: other ranks may still map this rank's buffer.
     pub fn close(mut self, comm: &mut impl Communicator) -> Result<(), Error> {
         let (request, waits) = (!self.request, !self.lost_message);
         let barrier = mem::replace(&mut self.barrier, Err(String::new()));
         drop(self);
         match barrier {
             _ if !waits => Ok(()),
-            Ok(barrier) => barrier.close(|waited| comm.keep_waiting(waited)).map_err(Error::Lost),
+            Ok(barrier) => {
+                barrier.close(|waited| comm.keep_waiting(waited)).map_err(Error::StillMapped)
+            }
             Err(_) => match processes::confirm(|own| gather(comm, own), request, Ok(())) {
-                Err(Error::Unreachable(error)) => Err(Error::Lost(error)),
+                Err(Error::Unreachable(error)) => Err(Error::StillMapped(error)),
                 closed => closed,
             },
         }

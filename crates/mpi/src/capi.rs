@@ -319,7 +319,7 @@ fn failure(error: Error) -> Failure {
         | Error::Ranks { .. }
         | Error::NoRank { .. } => Status::Argument,
         Error::Short { .. } => Status::Length,
-        Error::Lost(_) => Status::Lost,
+        Error::Lost(_) | Error::StillMapped(_) => Status::Lost,
         _ => Status::Ranks,
     };
     Failure::Other { status, text: error.to_string() }

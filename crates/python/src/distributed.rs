@@ -27,7 +27,8 @@ create_exception!(
     turntile.distributed,
     LostError,
     PyRuntimeError,
-    "The transport failed during the run: the data are incomplete."
+    "The transport failed: during a run, and the data are incomplete; or at the end of a plan, and \
+     another rank may still map this rank's memory."
 );
 
 /// Communicator over a Python object with `rank`, `ranks`, `exchange(partner, send, receive)`,
@@ -214,7 +215,7 @@ pub fn exception(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
         _ => None,
     };
     let exception = match (error, kind) {
-        (Error::Lost(_), _) => LostError::new_err(text),
+        (Error::Lost(_) | Error::StillMapped(_), _) => LostError::new_err(text),
         (Error::Capturing, _) => CaptureError::new_err(text),
         (_, Some(ErrorKind::OutOfMemory { .. })) => PyMemoryError::new_err(text),
         (_, Some(ErrorKind::NoPlan)) => PlanError::new_err(text),
