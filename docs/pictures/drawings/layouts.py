@@ -125,3 +125,38 @@ def layouts():
         "note",
     )
     return picture
+
+
+def packed():
+    """A 4 x 6 matrix of 4-bit elements, two to a byte, in three states."""
+    rows, cols, per_byte, side, high = 4, 6, 2, 30, 30
+    elements = [[(r, c) for c in range(cols)] for r in range(rows)]
+    turned = [[elements[r - r % 2 + c % 2][c - c % 2 + r % 2] for c in range(cols)] for r in range(rows)]
+    result = [[elements[c][r] for c in range(rows)] for r in range(cols)]
+    picture = Picture(
+        "Elements of 4 bits, two to a byte: a 4 x 6 matrix transposed in place",
+        "Rows of bytes with two elements each. First each micro-block of 2 x 2 elements, one byte of each of two rows, is transposed in its two bytes. "
+        "Then whole bytes move to the rows of the 6 x 4 result.",
+        306,
+    )
+
+    def drawn(x, title, matrix):
+        picture.text(x, 60, title, "head")
+        for r, row in enumerate(matrix):
+            for c, (i, j) in enumerate(row):
+                at = (x + c * side + c // per_byte * 6, 74 + r * high)
+                picture.cell(*at, side, 1 + i // per_byte * (cols // per_byte) + j // per_byte, f"{i}{j}", high)
+            for byte in range(len(row) // per_byte):
+                left = x + byte * (per_byte * side + 6) + 1.5
+                picture.rect(left, 75.5 + r * high, per_byte * side - 3, high - 3, "frame", ' rx="3"')
+
+    starts = (24, 310, 596)
+    titles = ("before: 4 rows of 3 bytes", "micro-blocks transposed", "after: 6 rows of 2 bytes")
+    for x, title, matrix in zip(starts, titles, (elements, turned, result)):
+        drawn(x, title, matrix)
+    for x in starts[:2]:
+        picture.arrow(x + 212, 134, x + 268, 134)
+    notes = ("A colour is a micro-block: one byte of each of two rows. The second step moves whole bytes, as axes",
+             "[4/2, 2, 6/2] to [6/2, 2, 4/2]. ij: element j of row i.")  # fmt: skip
+    picture.lines(24, 276, notes)
+    return picture
