@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -210,3 +211,17 @@ def test_tied_tensors():
     state = torch.nn.ModuleDict({"embedding": embedding, "head": head}).state_dict()
     with pytest.raises(ValueError, match="'head.weight' and 'embedding.weight' share memory"):
         convert_state_dict(state, {"head.*": "transpose"})
+
+
+def test_wrong_arguments_move_nothing():
+    w = np.arange(12.0).reshape(3, 4)
+    for state, rules, more in [
+        (MappingProxyType({"w": w}), {"w": "transpose"}, {}),
+        ({"w": w}, "transpose", {}),
+        ({"w": w}, {"w": "transpose"}, {"progress": 3}),
+    ]:
+        with pytest.raises(TypeError, match="mutable mapping|progress must be"):
+            convert_state_dict(state, rules, **more)
+        assert np.array_equal(w, np.arange(12.0).reshape(3, 4))
+    state = convert_state_dict({"w": w, 0: 1}, {"*": "transpose"})
+    assert state["w"].shape == (4, 3)

@@ -174,7 +174,8 @@ def convert_state_dict(
     Raises
     ------
     ValueError, TypeError
-        No weight was moved. Weights that share memory with another entry are rejected too.
+        No weight was moved. Weights that share memory with another entry are rejected too, if that
+        entry is an array itself and not, for example, a list of arrays.
     MemoryError, CudaError, Interrupted
         The weights that `progress` was called for are converted, and `state` has the results.
 
@@ -191,6 +192,11 @@ def convert_state_dict(
     ((4, 6), (4, 8))
     """
     threads, _, stream = settled(threads, None, stream)
+    if not isinstance(state, MutableMapping) or not isinstance(rules, Mapping):
+        kinds = type(state).__name__, type(rules).__name__
+        raise TypeError("expected a mutable mapping of weights and a mapping of rules, got {} and {}".format(*kinds))
+    if not (progress is None or callable(progress)):
+        raise TypeError(f"progress must be a callable or None, not {type(progress).__name__}")
     prepared = {}
     for name, (layout, sizes) in _matched(state, rules).items():
         try:
@@ -303,7 +309,7 @@ def _matched(state, rules):
         given = (given, {}) if isinstance(given, str) else given
         if not (isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping)):
             raise TypeError(f"rule {rule!r}: expected a layout, or a pair of it and a dict of sizes")
-        names = [name for name in state if fnmatchcase(name, rule)]
+        names = [name for name in state if isinstance(name, str) and fnmatchcase(name, rule)]
         if not names:
             raise ValueError(f"no entry of the state dict matches {rule!r}")
         for name in names:
