@@ -253,7 +253,7 @@ pub struct TransposeArgs {
     /// Axes of the result to reverse, for example 0,-1, as numpy.flip
     #[arg(long, value_name = "I,J,...", value_parser = crate::values::axes, allow_hyphen_values = true)]
     pub flip: Option<crate::values::Axes>,
-    /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; a --raw input has it too
+    /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; with --raw also the order of the input
     #[arg(long, value_name = "ORDER", ignore_case = true)]
     pub order: Option<AxisOrder>,
     #[command(flatten)]
@@ -284,7 +284,7 @@ pub struct RotateArgs {
     /// Axes of the plane that is rotated
     #[arg(long, value_name = "I,J", value_parser = crate::values::axes, default_value = "0,1", allow_hyphen_values = true)]
     pub axes: crate::values::Axes,
-    /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; a --raw input has it too
+    /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; with --raw also the order of the input
     #[arg(long, value_name = "ORDER", ignore_case = true)]
     pub order: Option<AxisOrder>,
     #[command(flatten)]
@@ -298,7 +298,7 @@ pub struct RearrangeArgs {
     pub pattern: String,
     #[command(flatten)]
     pub sizes: Sizes,
-    /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; a --raw input has it too
+    /// Memory order of the result: C (row-major) or F (column-major) [default: that of the input]; with --raw also the order of the input
     #[arg(long, value_name = "ORDER", ignore_case = true)]
     pub order: Option<AxisOrder>,
     #[command(flatten)]

@@ -91,7 +91,7 @@ impl Operation<'_> {
         let Axes::Rotate(_, axes) = self.axes else { bail!("the axes are not rotated") };
         let found = distinct(axes, ndim).map_err(|what| anyhow!("--axes {what}"))?;
         <[usize; 2]>::try_from(found)
-            .map_err(|axes| anyhow!("rot90 has 2 axes, not {}", axes.len()))
+            .map_err(|axes| anyhow!("--axes of rot90 needs 2 axes, got {}", axes.len()))
     }
 
     /// Returns the reversed axes of a result of `ndim` axes.
@@ -249,7 +249,7 @@ mod tests {
             (Axes::Matrices, &[3], "--matrices needs at least 2 axes, the array has 1"),
             (Axes::Transpose(Some(&[1, 0])), &[2, 3, 5], "axes don't match array"),
             (Axes::Rotate(1, &[0, 0]), &[2, 3], "--axes 0,0: repeated axis 0"),
-            (Axes::Rotate(1, &[0]), &[2, 3], "rot90 has 2 axes, not 1"),
+            (Axes::Rotate(1, &[0]), &[2, 3], "--axes of rot90 needs 2 axes, got 1"),
             (Axes::Rotate(2, &[0, 2]), &[2, 3], "--axes 0,2: axis 2 is out of bounds"),
         ] {
             let error = of(axes, shape, AxisOrder::C, None).unwrap_err().to_string();
