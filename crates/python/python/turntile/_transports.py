@@ -135,7 +135,8 @@ class OnGpu:
     @property
     def timeout(self):
         """Seconds for which it waits for a rank in shared memory, or None."""
-        return getattr(self._ranks, "timeout", None)
+        limit = getattr(self._ranks, "timeout", None)
+        return limit.total_seconds() if hasattr(limit, "total_seconds") else limit
 
     def gather(self, number):
         """Gathers numbers."""
