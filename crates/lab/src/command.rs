@@ -43,7 +43,7 @@ pub enum Command {
     Steering(SteeringArgs),
 }
 
-/// What `turntile-lab bench --draw` draws.
+/// Class of problems that `turntile-lab bench --draw` draws.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum DrawClass {
     /// Matrices, every third skinny.
@@ -75,7 +75,7 @@ pub struct BenchArgs {
     /// As many problems drawn at random, beside or instead of --shapes
     #[arg(long, value_name = "COUNT")]
     pub draw: Option<usize>,
-    /// What to draw: matrices, of words of 1 to 16 bytes; or, of --elem-bytes or 4 bytes, permutations of three to five axes,
+    /// Class to draw: matrices, of words of 1 to 16 bytes; or, of --elem-bytes or 4 bytes, permutations of three to five axes,
     /// arrays of few long runs, or batches of matrices that a GPU holds on chip
     #[arg(long, value_enum, default_value = "matrices", requires = "draw")]
     pub draw_class: DrawClass,

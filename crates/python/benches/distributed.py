@@ -123,7 +123,7 @@ def same(result, want):
 
 
 def squares(gigabytes):
-    """Returns the cases of square matrices with parts of so many GB; sides that 64 x ranks divides."""
+    """Returns a case for each size of a part in GB: a square matrix whose side is a multiple of 64 x ranks."""
     ranks = dist.get_world_size()
     sides = [int((gb * 1e9 * ranks / 4) ** 0.5) // (64 * ranks) * 64 * ranks for gb in gigabytes]
     return [((side, side), torch.float32, None) for side in sides]

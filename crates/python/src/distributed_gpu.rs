@@ -139,8 +139,8 @@ pub fn connect_on_gpu<'py>(
     }
 }
 
-/// Returns the exception for an error, or the one of a signal handler. A time limit that is over
-/// as the last rank arrives is no error: no rank has one.
+/// Returns the exception for an error, or the one of a signal handler. A time limit that passes as
+/// the last rank arrives raises nothing: the run is complete on every rank.
 fn finished(py: Python<'_>, result: Result<(), Error>, ranks: Ranks) -> PyResult<()> {
     match result {
         Err(error) => Err(exception(py, error, ranks.signal.or(ranks.raised))),

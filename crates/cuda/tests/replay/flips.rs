@@ -399,7 +399,7 @@ struct Cycle<'a> {
 }
 
 impl Cycle<'_> {
-    /// Returns the tiles of the cycle, with those that they move to, and their offsets in shared memory.
+    /// Returns tile, destination and offset in shared memory of each step of the cycle.
     fn tiles(&self) -> Vec<(Tile, Tile, u64)> {
         let mut tile = self.first;
         let tiles = (0..u64::from(self.a.images))
