@@ -8,7 +8,7 @@ use turntile_plan::Planner;
 use crate::common::{Bench, address, memory, pattern};
 
 /// Batch, rows and columns of large matrices in place, in elements.
-const IN_PLACE: [[usize; 3]; 11] = [
+const IN_PLACE: [[usize; 3]; 13] = [
     [1, 32768, 32768],
     [1, 20_008, 20_008],
     [1, 28672, 8192],
@@ -20,16 +20,20 @@ const IN_PLACE: [[usize; 3]; 11] = [
     [1, 16 * 1021, 8 * 1019],
     [500, 64, 320],
     [1, 1 << 20, 64],
+    [1 << 25, 8, 8],
+    [1 << 26, 2, 4],
 ];
 
 /// Batch, rows and columns of large matrices out of place, in elements.
-const INTO: [[usize; 3]; 6] = [
+const INTO: [[usize; 3]; 8] = [
     [1, 32768, 32768],
     [1, 28672, 8192],
     [64, 2880, 5760],
     [1, 20_011, 16_381],
     [7, 3001, 4999],
     [1, 5, 10_000_000],
+    [1 << 26, 2, 4],
+    [10_000_001, 5, 3],
 ];
 
 /// Returns every number of bits and order of elements in a byte.
@@ -135,6 +139,9 @@ fn large(bench: &mut Bench) -> usize {
         cases.flat_map(|case| packings().map(move |p| (case, p)))
     {
         let [batch, rows, cols] = shape;
+        if !into && [rows, cols].iter().any(|side| side % per_byte > 0) {
+            continue;
+        }
         let matrix = BitMatrix { batch, rows, cols, per_byte, big };
         for alignment in [16, 1] {
             let wrong = checked(bench, &matrix, into, alignment);
