@@ -8,25 +8,45 @@ enum : u64 { kLongRow = 4096 };
 struct Rows {
     u64 cols, pitch;
 
+    __device__ u64 start(u64 r) const { return r * pitch; }
     __device__ u64 offset(u64 k) const { return k / cols * pitch + k % cols; }
     __device__ u64 before(u64 offset) const { return offset / pitch * cols + min(offset % pitch, cols); }
 };
 static_assert(sizeof(Rows) == 16);
 
-struct SlideArgs {
+// Rows of several panels each. `cols` bytes of every panel count, and each of these runs is a row to the kernel.
+// Panel p begins p * step + min(p, longer) * extra bytes after the start of a row.
+struct PanelRows {
+    u64 cols, pitch, step;
+    u32 panels, longer, extra, pad;
+
+    __device__ u64 begin(u32 p) const { return p * step + min(p, longer) * extra; }
+    __device__ u64 start(u64 r) const { return r / panels * pitch + begin(u32(r % panels)); }
+    __device__ u64 offset(u64 k) const { return start(k / cols) + k % cols; }
+    __device__ u64 before(u64 offset) const {
+        const u64 row = offset / pitch, along = offset % pitch;
+        u32 p = u32(min(along / step, u64(panels - 1)));
+        while (begin(p) > along) p--;
+        return (row * panels + p) * cols + min(along - begin(p), cols);
+    }
+};
+static_assert(sizeof(PanelRows) == 40);
+
+template <class Map> struct SlideArgs {
     char *data;
     u32 *flags; // number of blocks started, then one flag per block: 1 once it has been read
     u64 len;
-    Rows from, to;
+    Map from, to;
     u32 block, blocks;
     u32 up;    // 1 if rows move to higher addresses
     u32 apart; // 1: rows in shared memory keep their source address modulo 16, with up to 32 more bytes per row
 };
-static_assert(sizeof(SlideArgs) == 72);
+static_assert(sizeof(SlideArgs<Rows>) == 72);
+static_assert(sizeof(SlideArgs<PanelRows>) == 120);
 
 // Copies the part of every row within bytes start .. end between global memory and the shared memory at `held`.
-template <Side To, Side From>
-static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held, u64 start, u64 end) {
+template <Side To, Side From, class Map>
+static __device__ void copy_rows(const SlideArgs<Map> &all, const Map &a, char *held, u64 start, u64 end) {
     // A short row is copied by about one thread per vector: 4, 8, 16 or 32.
     u32 lanes = 4;
     while (lanes < kWarp && lanes * 16 < a.cols) lanes *= 2;
@@ -35,9 +55,9 @@ static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held
     const u64 first = start / a.cols;
     for (u64 r = first + worker; r * a.cols < end; r += workers) {
         const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols), along = low - r * a.cols;
-        char *place = all.data + r * a.pitch + along, *shared = held + (low - start);
+        char *place = all.data + a.start(r) + along, *shared = held + (low - start);
         if (all.apart)
-            shared = held + (low - start + 15) / 16 * 16 + 32 * (r - first) + (u64(all.data + r * all.from.pitch + along) & 15);
+            shared = held + (low - start + 15) / 16 * 16 + 32 * (r - first) + (u64(all.data + all.from.start(r) + along) & 15);
         copy_run<To, From>(To == kShared ? shared : place, From == kShared ? shared : place, u32(high - low), lane, lanes);
     }
 }
@@ -49,7 +69,7 @@ static __device__ void copy_rows(const SlideArgs &all, const Rows &a, char *held
 //
 // Order: all reads of a block, barrier, release of its flag; acquire of the flag, barrier, write. Only blocks
 // that wait for this block's flag write its source range.
-extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constant__ SlideArgs a) {
+template <class Map> static __device__ void slide(const SlideArgs<Map> &a) {
     extern __shared__ uint4 shared[];
     __shared__ u32 number;
     char *held = (char *)shared;
@@ -78,6 +98,9 @@ extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constan
     __syncthreads();
     copy_rows<kMemory, kShared>(a, a.to, held, start, end);
 }
+
+extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constant__ SlideArgs<Rows> a) { slide(a); }
+extern "C" __global__ void __launch_bounds__(512) pad_slide_panels(const __grid_constant__ SlideArgs<PanelRows> a) { slide(a); }
 
 struct SpreadArgs {
     char *to;

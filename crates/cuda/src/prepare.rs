@@ -1,6 +1,6 @@
 //! Checks before a launch, and the buffers that launches need.
 
-use turntile_perm::PitchedRows;
+use turntile_perm::{Panels, PitchedRows};
 use turntile_plan::{Direction, InvalidPlan, Method, Plan, Problem, StageMap};
 
 use crate::args::SecondPointer;
@@ -9,7 +9,8 @@ use crate::error::{CudaError, LowerError};
 use crate::launch::{CheckedLaunch, DeviceLimits, widest_word};
 use crate::launch_list::LaunchList;
 use crate::lower::{
-    BitMatrix, ScalarKind, Scaling, TargetParams, cut_places, lowered, scale, scaled_square,
+    BitMatrix, ScalarKind, Scaling, TargetParams, border_bytes, cut_places, lowered, panels_apart,
+    panels_together, scale, scaled_square,
 };
 use crate::strategy::Strategy;
 
@@ -129,6 +130,51 @@ impl Work {
             source_bytes: out_of_place.then_some(from),
             ..Self::of_launches(&[], 0, if out_of_place { to } else { from }, alignment)
         })
+    }
+
+    /// Returns the launches that move the core of a matrix in `panels` together, to the start of the matrix, and its border, transposed,
+    /// to the bytes after it. Workspace: the border and flags.
+    ///
+    /// # Errors
+    /// [`CudaError::Infeasible`]: a size overflows, or the device has too little shared memory.
+    pub fn of_panels_together(panels: &Panels, at: TargetParams) -> Result<Self, CudaError> {
+        Self::of_border(panels, at, &[], panels_together(panels, at))
+    }
+
+    /// Returns the launches of `plans`, which permute the core at the start of the matrix, followed by those that move the core apart
+    /// and fill the border from the start of the workspace. Workspace: the border, and that of the plans or flags.
+    ///
+    /// # Errors
+    /// [`CudaError::NotForGpu`] or [`CudaError::Flawed`], for a plan; those of [`of_panels_together`](Self::of_panels_together).
+    pub fn of_panels_apart(
+        panels: &Panels,
+        plans: &[Plan],
+        at: TargetParams,
+    ) -> Result<Self, CudaError> {
+        Self::of_border(panels, at, plans, panels_apart(panels, at))
+    }
+
+    fn of_border(
+        panels: &Panels,
+        at: TargetParams,
+        plans: &[Plan],
+        placed: Result<Vec<(CheckedLaunch, [BufferOffset; 2])>, LowerError>,
+    ) -> Result<Self, CudaError> {
+        let infeasible = |why| CudaError::Infeasible { stage: "panels".to_owned(), why };
+        let (placed, border) = placed
+            .and_then(|placed| Ok((placed, border_bytes(panels, at.elem_bytes)?)))
+            .map_err(infeasible)?;
+        let bytes = panels.rows() * panels.cols() * at.elem_bytes;
+        let mut work = Self::of_launches(&[], 0, bytes, at.alignment);
+        for plan in plans {
+            work = work.then(Self::of_launches(&launches_of(plan)?, border, bytes, at.alignment));
+        }
+        work.held = work.held.max(border);
+        for (call, spots) in placed {
+            work.calls.push(call);
+            work.spots.push(spots);
+        }
+        Ok(work)
     }
 
     /// Returns the launch that scales the numbers in `rows` in place. The address must be a multiple of `alignment` and of the

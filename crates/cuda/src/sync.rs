@@ -16,7 +16,7 @@ pub enum BlockSync {
 }
 
 /// All kernels whose blocks wait for other blocks.
-pub const SYNCHRONISED: [(&str, BlockSync); 21] = [
+pub const SYNCHRONISED: [(&str, BlockSync); 22] = [
     ("barrier_grid", BlockSync::Grid),
     ("barrier_grid_wide", BlockSync::Grid),
     ("barrier_grid_axes", BlockSync::Grid),
@@ -38,6 +38,7 @@ pub const SYNCHRONISED: [(&str, BlockSync); 21] = [
     ("cube_cluster_back_8", BlockSync::Cluster),
     ("cube_cluster_back_16", BlockSync::Cluster),
     ("pad_slide", BlockSync::Earlier),
+    ("pad_slide_panels", BlockSync::Earlier),
 ];
 
 impl BlockSync {

@@ -15,5 +15,6 @@ mod leading;
 mod lowering;
 mod maps;
 mod no_device;
+mod panels;
 mod replay;
 mod strategies;

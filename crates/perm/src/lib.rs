@@ -16,6 +16,7 @@
 //! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/explanation/how-it-works.md` |
 //! | `tile_rows` | moves of tile rows between two leading dimensions | `docs/explanation/how-it-works.md` |
 //! | `leading` | matrices with a leading dimension | |
+//! | `panels` | matrices in panels of almost equal width: core and border | `docs/explanation/how-it-works.md` |
 //! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors and divisors | |
 //! | `fastdiv` | division by an invariant with a multiply and shifts | Granlund and Montgomery 1994 |
@@ -30,6 +31,7 @@ mod flipped;
 mod fusion;
 mod leading;
 mod names;
+mod panels;
 pub mod permutation;
 mod record_layout;
 mod record_slots;
@@ -45,6 +47,7 @@ pub use fusion::{FusedAxes, MAX_RANK};
 pub use leading::{LeadingDims, PitchedRows};
 #[doc(hidden)]
 pub use names::factorial_name;
+pub use panels::{BorderPiece, BorderSide, Panels};
 pub use permutation::{AxisPermutation, PermutationError, StridedAxis};
 pub use record_layout::{AOS, LayoutChange, RecordSchema};
 pub use record_slots::FieldSlots;

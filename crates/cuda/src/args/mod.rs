@@ -218,6 +218,8 @@ args! {
     OnChip(OnChipArgs);
     /// Parameter of `pad_slide`.
     Slide(SlideArgs) with Flags;
+    /// Parameter of `pad_slide_panels`.
+    PanelSlide(PanelSlideArgs) with Flags;
     /// Parameter of `pad_spread`.
     Spread(SpreadArgs) with Source;
     /// Parameter of `pad_rows_*`.
@@ -259,6 +261,7 @@ pub const PARTS: &[Layout] = &[
     Divisor32::LAYOUT,
     Divisor64::LAYOUT,
     Rows::LAYOUT,
+    PanelRows::LAYOUT,
     GlobalFlags::LAYOUT,
     Factor::LAYOUT,
     SmallSwap::LAYOUT,

@@ -413,11 +413,23 @@ mirror! {
     Rows, in "pad.cu" {
         u64: cols, pitch;
     }
+    /// Runs of `cols` bytes, one of each of `panels` panels of a row.
+    PanelRows, in "pad.cu" {
+        u64: cols, pitch, step;
+        u32: panels, longer, extra, pad;
+    }
     /// Data sliding in place. Rows without gaps count as one row, unless they are separate in shared memory (`apart`).
-    SlideArgs, in "pad.cu" {
+    SlideArgs = "SlideArgs<Rows>", in "pad.cu" {
         Address: data, flags;
         u64: len;
         Rows: from, to;
+        u32: block, blocks, up, apart;
+    }
+    /// Data sliding in place between layouts of panels.
+    PanelSlideArgs = "SlideArgs<PanelRows>", in "pad.cu" {
+        Address: data, flags;
+        u64: len;
+        PanelRows: from, to;
         u32: block, blocks, up, apart;
     }
     /// Copy of contiguous rows to rows with a pitch in another buffer.

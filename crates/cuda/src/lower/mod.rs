@@ -6,6 +6,7 @@
 //! | involutive axis permutations, tile-swap | `swap_axes` |
 //! | reversed axes; quarter turns of squares, tile-swap | `flip`; `turn` |
 //! | squares between GPUs | `peer_squares` |
+//! | panels of unequal width between GPUs: core and border | `pad`, `out_of_place` |
 //! | cubes, tile-swap | `cube`; over clusters `cube_cluster` |
 //! | 010!, 0210! of squares, barrier | `tiles`, `barrier` |
 //! | other axis permutations that fit a thread block, barrier | `barrier_axes` |
@@ -62,7 +63,9 @@ pub use bits::BitMatrix;
 pub(crate) use cost::Cost;
 use cost::Quantities;
 pub use fit::{Lowered, TargetParams};
-pub(crate) use pad::slide_block;
+pub(crate) use pad::{
+    apart as panels_apart, border_bytes, slide_block, together as panels_together,
+};
 pub(crate) use pitched::cut_places;
 pub use scale::{ScalarKind, Scaling};
 pub(crate) use scale::{scale, scaled_square};

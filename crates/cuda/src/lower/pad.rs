@@ -1,10 +1,12 @@
 //! Lowering of row moves from one pitch to another.
 
 use turntile_perm::row_slide::SlideRound;
-use turntile_perm::{PitchedRows, RowSlide};
+use turntile_perm::{BorderSide, Panels, PitchedRows, RowSlide};
 
 use super::fit::{LaunchBuilder, Lowered, Size, TargetParams, VECTOR_BYTES, field};
-use crate::args::{Rows, RowsArgs, SlideArgs, SpreadArgs, zeroed};
+use super::into;
+use crate::args::{PanelRows, PanelSlideArgs, Rows, RowsArgs, SlideArgs, SpreadArgs, zeroed};
+use crate::buffers::{BufferOffset, WORKSPACE_ALIGNMENT};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, DeviceLimits, WorkspacePart, widest_word};
@@ -20,6 +22,9 @@ pub fn slide_block(limits: &DeviceLimits) -> usize {
 /// Threads per block, and bytes from which a whole block moves one row, as in `kernels/pad.cu`.
 const THREADS: usize = 512;
 const LONG_ROW: usize = 4096;
+
+/// Bytes of a row of contiguous bytes that are copied in rows.
+const COPIED: usize = 32 << 10;
 
 fn launch(
     entry: &'static str,
@@ -72,6 +77,98 @@ pub fn spread(to: PitchedRows, at: TargetParams) -> Lowered {
         pitch: to.pitch() as u64,
         ..zeroed()
     }))
+}
+
+/// A launch and its base addresses.
+pub type PlacedLaunch = (CheckedLaunch, [BufferOffset; 2]);
+
+/// Returns the bytes of workspace that store the border of a matrix in panels.
+pub fn border_bytes(panels: &Panels, elem_bytes: usize) -> Lowered<usize> {
+    let bytes = panels.border_len().checked_mul(elem_bytes);
+    bytes
+        .and_then(|bytes| bytes.checked_next_multiple_of(WORKSPACE_ALIGNMENT))
+        .ok_or(LowerError::NoKernel)
+}
+
+/// Returns the launches that move the core of a matrix together, and its border, transposed, after it.
+pub fn together(panels: &Panels, at: TargetParams) -> Lowered<Vec<PlacedLaunch>> {
+    let elem = at.elem_bytes;
+    let mut calls = Vec::new();
+    for piece in panels.pieces(BorderSide::Source) {
+        let [to, from] = [piece.border, piece.at].map(|elements| elements * elem);
+        let pitches = [panels.cols(), piece.sides[0]].map(|elements| elements * elem);
+        let call =
+            into::pitched(piece.sides, pitches, at.and(&[to, from, pitches[0], pitches[1]]))?;
+        calls.push((call, [BufferOffset::Workspace(to), BufferOffset::Data(from)]));
+    }
+    calls.push(slide_panels(panels, false, at)?);
+    let (core, border) = (panels.core_len() * elem, panels.border_len() * elem);
+    // In rows, because a thread block copies one.
+    for (begin, rows, cols) in
+        [(0, border / COPIED, COPIED), (border / COPIED * COPIED, 1, border % COPIED)]
+    {
+        if let Some(rows) = PitchedRows::new(rows, cols, cols).filter(|rows| !rows.is_empty()) {
+            let spots = [BufferOffset::Data(core + begin), BufferOffset::Workspace(begin)];
+            calls.push((spread(rows, at)?, spots));
+        }
+    }
+    Ok(calls)
+}
+
+/// Returns the launches that move the core of a matrix apart, and fill its border from the workspace.
+pub fn apart(panels: &Panels, at: TargetParams) -> Lowered<Vec<PlacedLaunch>> {
+    let elem = at.elem_bytes;
+    let mut calls = vec![slide_panels(panels, true, at)?];
+    for piece in panels.pieces(BorderSide::Result) {
+        let [rows, cols] = piece.sides;
+        let rows = PitchedRows::new(rows, cols * elem, panels.cols() * elem);
+        let spots =
+            [BufferOffset::Data(piece.at * elem), BufferOffset::Workspace(piece.border * elem)];
+        calls.push((spread(rows.ok_or(LowerError::NoKernel)?, at)?, spots));
+    }
+    Ok(calls)
+}
+
+/// Returns the launch that moves the core together, or apart if it goes `up`. Its flags follow the border in the workspace.
+fn slide_panels(panels: &Panels, up: bool, at: TargetParams) -> Lowered<PlacedLaunch> {
+    let (elem, count) = (at.elem_bytes, panels.panels());
+    let ([_, cols], [step, longer]) = (panels.core(), panels.steps());
+    let bytes = |elements: usize| (elements * elem) as u64;
+    let rows = |pitch, step, longer| -> Lowered<PanelRows> {
+        let (panels, longer, extra) = (field(count)?, field(longer)?, field(elem)?);
+        // One panel has no step, and the kernel divides by it.
+        let step = bytes(step).max(1);
+        Ok(PanelRows {
+            cols: bytes(cols),
+            pitch: bytes(pitch),
+            step,
+            panels,
+            longer,
+            extra,
+            pad: 0,
+        })
+    };
+    let (together, apart) = (rows(count * cols, cols, 0)?, rows(panels.cols(), step, longer)?);
+    let (len, block) = (panels.core_len() * elem, slide_block(at.limits));
+    let blocks = len.div_ceil(block);
+    // As for rows of one panel.
+    let separate = cols * elem >= LONG_ROW;
+    let held = if separate { block + 32 * (block / (cols * elem) + 2) } else { block };
+    let (from, to) = if up { (together, apart) } else { (apart, together) };
+    let params = PanelSlideArgs {
+        len: len as u64,
+        from,
+        to,
+        block: field(block)?,
+        blocks: field(blocks)?,
+        up: u32::from(up),
+        apart: u32::from(separate),
+        ..zeroed()
+    };
+    let launch = launch("pad_slide_panels", blocks, held, at)?;
+    let flags = BufferOffset::Workspace(border_bytes(panels, elem)?);
+    let call = launch.using(WorkspacePart::Flags(4 * (blocks + 1)), params);
+    Ok((call, [BufferOffset::Data(0), flags]))
 }
 
 /// Returns the launches of the rounds in order, one per round.

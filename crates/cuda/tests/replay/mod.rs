@@ -120,6 +120,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         | Args::MoveFields(_)
         | Args::OnChip(_) => moves::moves(call, offset),
         Args::Slide(args) => pad::slide(call, args, offset),
+        Args::PanelSlide(args) => pad::slide_panels(call, args, offset),
         Args::Rows(args) => pad::rows(call, args, offset),
         Args::Into(args) => out_of_place::into(call, args, alignment, offset),
         Args::Units(args) => out_of_place::units(call, args, alignment, offset),

@@ -1,6 +1,6 @@
 //! `pad.cu`: moves rows from one pitch to another, in bytes.
 
-use turntile_cuda::args::{Rows, RowsArgs, SlideArgs, SpreadArgs};
+use turntile_cuda::args::{PanelRows, PanelSlideArgs, Rows, RowsArgs, SlideArgs, SpreadArgs};
 
 use super::{Launch, Moved, exactly, need, on_chip};
 
@@ -30,6 +30,42 @@ pub fn slide(call: &Launch, a: &SlideArgs, offset: u64) -> Moved {
     let is_up = moved.is_none_or(|k| to(k) == offset || (to(k) > offset) == (a.up != 0));
     need(is_up, || format!("{offset} goes the other way: {a:?}"))?;
     Ok(moved.map(to))
+}
+
+/// Returns the offset of byte `k` of all runs.
+fn panel_offset(rows: &PanelRows, k: u64) -> u64 {
+    let (run, along) = (k / rows.cols, k % rows.cols);
+    let (row, panel) = (run / u64::from(rows.panels), run % u64::from(rows.panels));
+    row * rows.pitch
+        + panel * rows.step
+        + panel.min(rows.longer.into()) * u64::from(rows.extra)
+        + along
+}
+
+/// Returns the number of the byte at `offset` among all bytes of runs, or `None` in the border.
+fn panel_element(rows: &PanelRows, len: u64, offset: u64) -> Option<u64> {
+    let row = offset / rows.pitch * u64::from(rows.panels);
+    let starts = (0..u64::from(rows.panels)).map(|panel| (row + panel) * rows.cols);
+    let mut inside = starts.filter_map(|k| {
+        let along = offset.checked_sub(panel_offset(rows, k)).filter(|&along| along < rows.cols)?;
+        Some(k + along)
+    });
+    inside.next().filter(|&k| k < len)
+}
+
+pub fn slide_panels(call: &Launch, a: &PanelSlideArgs, offset: u64) -> Moved {
+    assert_eq!(call.entry, "pad_slide_panels");
+    let (block, blocks) = (u64::from(a.block), u64::from(a.blocks));
+    exactly(call, 512)?;
+    need(a.blocks == call.groups, || format!("{blocks} blocks, {} launched", call.groups))?;
+    need(block * blocks >= a.len && a.from.step * a.to.step > 0, || format!("{a:?}"))?;
+    on_chip(call, block + if a.apart != 0 { 32 * (block / a.from.cols + 2) } else { 0 })?;
+    let (words, room) = (1 + blocks, call.workspace.bytes() as u64 / 4);
+    need(words <= room, || format!("{words} flags in {room} words"))?;
+    let moved = panel_element(&a.from, a.len, offset).map(|k| panel_offset(&a.to, k));
+    let is_up = moved.is_none_or(|to| to == offset || (to > offset) == (a.up != 0));
+    need(is_up, || format!("{offset} goes the other way: {a:?}"))?;
+    Ok(moved)
 }
 
 pub fn rows(call: &Launch, a: &RowsArgs, offset: u64) -> Moved {
