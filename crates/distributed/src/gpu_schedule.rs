@@ -12,7 +12,7 @@ use turntile::gpu::{CudaError, Gpu};
 use turntile_cuda::peers::{PeerBlock, Swap, SwapHalf};
 
 use crate::block_exchange::BlockExchange;
-use crate::peer_squares::PeerSquares;
+use crate::peer_squares::{Border, PeerSquares};
 
 /// Number of bounce buffers per rank, for received messages.
 pub const BOUNCE_BUFFERS: usize = 3;
@@ -39,11 +39,12 @@ pub enum StreamKind {
 /// An event: its stream, and its index below [`EVENTS`].
 pub type EventId = (StreamId, usize);
 
-/// A start address: a byte offset into a rank's data, or one of its bounce buffers.
+/// A start address: a byte offset into a rank's data or workspace, or one of its bounce buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
     Data { rank: usize, at: usize },
     Bounce { rank: usize, bounce: usize },
+    Workspace { rank: usize, at: usize },
 }
 
 /// A block, and the alignment in bytes of itself and of its mirror block.
@@ -84,8 +85,9 @@ pub enum GpuCommand {
 
 /// Returns the commands that swap square tiles between ranks, and transpose those that stay.
 ///
-/// Each rank of a pair launches one half of their swap. If local stages follow, each rank runs them
-/// after all other ranks have finished with its memory.
+/// Each rank of a pair launches one half of their swap. With a border, each rank first runs a local
+/// stage, then fetches its new border from all ranks to its workspace. If local stages follow, each
+/// rank runs them after all other ranks have finished with its memory.
 pub fn tile_swaps(
     blocks: &BlockExchange,
     squares: &PeerSquares,
@@ -94,6 +96,17 @@ pub fn tile_swaps(
     let ranks = blocks.ranks();
     let mut builder = Builder { commands: Vec::new(), max_message: 0, bounce_uses: Vec::new() };
     let begin = |rank, other| (rank, squares.begin(other) * elem_bytes);
+    if let Some(border) = &squares.border {
+        (0..ranks).for_each(|rank| builder.push(GpuCommand::Local { rank, step: 0 }));
+        for rank in 0..ranks {
+            (0..ranks).for_each(|other| {
+                builder.wait_for_all((rank, StreamKind::Send), (other, StreamKind::Local));
+            });
+        }
+        for (to, from) in (0..ranks).flat_map(|to| (0..ranks).map(move |from| (to, from))) {
+            builder.fetch_border(border, to, from, elem_bytes);
+        }
+    }
     for rank in 0..ranks {
         let (on, blocks) = ((rank, StreamKind::Local), [begin(rank, rank); 2]);
         builder.swap_blocks(on, blocks, SwapHalf::Own, squares.block(rank, rank));
@@ -101,7 +114,7 @@ pub fn tile_swaps(
     for (a, b) in (0..ranks).flat_map(|round| blocks.pairs(round)) {
         builder.swap_pair([begin(a, b), begin(b, a)], squares.block(a, b));
     }
-    if squares.after().is_some() {
+    if squares.after().is_some() || squares.border.is_some() {
         for rank in 0..ranks {
             (0..ranks).for_each(|other| {
                 builder.wait_for_all((rank, StreamKind::Local), (other, StreamKind::Send));
@@ -190,6 +203,23 @@ impl Builder {
         let alignment = 1 << blocks.iter().fold(4, |power, (_, at)| power.min(at.trailing_zeros()));
         let blocks = blocks.map(|(rank, at)| Location::Data { rank, at });
         self.push(GpuCommand::Swap { on, blocks, launch, block: (block, alignment) });
+    }
+
+    /// Queues the copy of the border that rank `to` gets from rank `from`.
+    fn fetch_border(&mut self, border: &Border, to: usize, from: usize, elem_bytes: usize) {
+        let (source, result) = (border.source(from), border.result(to));
+        let at = source.core_len() + source.border(to);
+        let [bytes, at, begin] =
+            [result.border(from + 1) - result.border(from), at, result.border(from)]
+                .map(|elements| elements * elem_bytes);
+        if bytes > 0 {
+            self.push(GpuCommand::Copy {
+                on: (to, StreamKind::Send),
+                to: Location::Workspace { rank: to, at: begin },
+                from: Location::Data { rank: from, at },
+                bytes,
+            });
+        }
     }
 
     /// Queues both halves of the swap of two ranks' blocks, one on each rank.

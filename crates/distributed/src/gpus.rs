@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use turntile::gpu::{CudaError, DeviceMemory, Gpu, GpuTransposer};
+use turntile::gpu::{CudaError, DeviceMemory, Gpu};
 use turntile_cuda::peers::{self, Buffer, Swap};
 
 use crate::block_exchange::BlockExchange;
@@ -13,16 +13,13 @@ use crate::error::Error;
 use crate::gpu_schedule::{
     self, AlignedBlock, BOUNCE_BUFFERS, EVENTS, EventId, GpuCommand, Location, StreamId,
 };
-use crate::local::{Alternatives, OnBytes, plan_stages};
+use crate::gpu_stage::{ALIGNMENT, GpuStage};
 use crate::redistribution::{Redistribution, StageRequests};
 use crate::tile_choice::fastest_tiles;
 
 /// Default maximum message size in bytes, between GPUs. Transferring such a message takes longer
 /// than queueing it.
 pub const MESSAGE_BYTES: usize = 16 << 20;
-
-/// Alignment in bytes that local stages require of a rank's data.
-const ALIGNMENT: u64 = 16;
 
 /// A [`Redistribution`] planned for GPUs of this process as ranks. It can be run any number of
 /// times.
@@ -42,7 +39,7 @@ struct GpuRank {
     streams: [peers::Queue; 2],
     events: [Vec<peers::Mark>; 2],
     /// Local stages before and after the exchange.
-    local: [Vec<OnBytes<GpuTransposer>>; 2],
+    local: [Vec<GpuStage>; 2],
     workspace: Buffer,
     bounce: Buffer,
     /// Bytes of the part, before and after.
@@ -71,15 +68,15 @@ impl Redistribution {
     /// larger of 2% of the rank's part and 16 MiB. The [number of threads](Self::threads) has no
     /// effect.
     ///
-    /// Ranks swap tiles of a matrix directly, in one pass and without message buffers, if all of
-    /// these hold:
+    /// Ranks swap tiles of a matrix directly, without message buffers, if all of these hold:
     ///
-    /// - The matrix is transposed. Its parts have equal sizes before and equal sizes after, or the
-    ///   same sizes before and after.
+    /// - The matrix is transposed. Its parts have almost equal sizes before and after
+    ///   ([`Partition::balanced`](crate::Partition::balanced)), or the same sizes before and after.
     /// - All GPUs have peer access to each other.
     /// - Elements have 4, 8 or 16 bytes.
-    /// - Unless rows and columns have the same parts, a tile side exists that divides all parts and
-    ///   is a multiple of 16 bytes, at least 256 bytes.
+    /// - Unless rows and columns have the same parts, tiles have a side that is a multiple of 16
+    ///   bytes, at least 256 bytes. They cover each part, or all of it but the larger of 2% and 16
+    ///   MiB: these last rows and columns then take two more passes and are the workspace.
     /// - No [`schedule`](Self::schedule) was set.
     ///
     /// # Errors
@@ -109,18 +106,17 @@ impl Redistribution {
         };
         let mut ranks = Vec::new();
         for (rank, (gpu, through_host)) in gpus.iter().zip(through_host).enumerate() {
-            let StageRequests { bytes, mut local, .. } = self.stage_requests(rank)?;
-            if let Some(squares) = &squares {
-                local = [Vec::new(), self.stages_after_swap(squares)];
-            }
-            let plan = |stages: Vec<Alternatives>| plan_stages(&stages, |stage| stage.plan_on(gpu));
-            let [first, last] = local.map(plan);
+            let StageRequests { bytes, local: [first, last], .. } = self.stage_requests(rank)?;
+            let local = match &squares {
+                Some(squares) => GpuStage::around_swap(self, squares, rank, gpu)?,
+                None => [GpuStage::plan(gpu, &first)?, GpuStage::plan(gpu, &last)?],
+            };
             let copied = blocks.as_ref().filter(|_| squares.is_none());
             let bounce_bytes =
                 copied.map_or(0, |blocks| blocks.bounce_bytes_with_slides(rank, max_message));
             let swaps = gpu_schedule::load_swaps(gpu, rank, &commands, self.itemsize());
             let exchange = RankExchange { swaps: swaps.map_err(cuda)?, bounce_bytes, through_host };
-            ranks.push(GpuRank::new(gpu, [first?, last?], bytes, exchange).map_err(cuda)?);
+            ranks.push(GpuRank::new(gpu, local, bytes, exchange).map_err(cuda)?);
         }
         Ok(MultiGpu { ranks, blocks, commands })
     }
@@ -141,13 +137,12 @@ fn ranks_without_peer_access(gpu: &Gpu, gpus: &[Gpu]) -> Result<Vec<usize>, Cuda
 impl GpuRank {
     fn new(
         gpu: &Gpu,
-        local: [Vec<OnBytes<GpuTransposer>>; 2],
+        local: [Vec<GpuStage>; 2],
         bytes: [usize; 2],
         exchange: RankExchange,
     ) -> Result<Self, CudaError> {
         let events = || (0..EVENTS).map(|_| peers::Mark::new(gpu)).collect::<Result<Vec<_>, _>>();
-        let need =
-            local.iter().flatten().map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0);
+        let need = local.iter().flatten().map(GpuStage::workspace_bytes).max().unwrap_or(0);
         Ok(GpuRank {
             streams: [peers::Queue::new(gpu)?, peers::Queue::new(gpu)?],
             events: [events()?, events()?],
@@ -292,12 +287,11 @@ impl MultiGpu {
                 let state = &self.ranks[rank];
                 let stream = state.streams[0].raw();
                 let workspace = (state.workspace.address(), state.workspace.bytes());
-                for (range, stage) in &state.local[step] {
-                    let part = (data[rank].0 + range.start as u64, range.len());
+                for stage in &state.local[step] {
                     // SAFETY: part and workspace are in the memory of the stream's GPU. Only this
                     // stream uses them until other streams have waited for its events. `run` waits
                     // for all streams, and borrows the loaded kernels until then.
-                    unsafe { stage.run_with(part, stream, workspace)? };
+                    unsafe { stage.run(data[rank], stream, workspace)? };
                 }
             }
             GpuCommand::Copy { on, to, from, bytes } => {
@@ -332,6 +326,9 @@ impl MultiGpu {
             Location::Bounce { rank, bounce } => {
                 let state = &self.ranks[rank];
                 (rank, state.bounce.address() + (bounce * state.exchange.bounce_bytes) as u64)
+            }
+            Location::Workspace { rank, at } => {
+                (rank, self.ranks[rank].workspace.address() + at as u64)
             }
         }
     }
@@ -376,9 +373,7 @@ impl fmt::Display for MultiGpu {
         for (rank, state) in self.ranks.iter().enumerate() {
             let ([before, after], end) = (state.bytes, if rank == 0 { "" } else { "\n" });
             write!(f, "{end}rank {rank}: {before} bytes before, {after} after")?;
-            state.local[0]
-                .iter()
-                .try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))?;
+            state.local[0].iter().try_for_each(|stage| write!(f, "\n  local: {stage}"))?;
             if let Some(blocks) = &self.blocks {
                 let (sent, others) = (blocks.sent_bytes(rank), blocks.ranks() - 1);
                 let RankExchange { swaps, bounce_bytes, through_host } = &state.exchange;
@@ -391,9 +386,7 @@ impl fmt::Display for MultiGpu {
                     write!(f, ", through the host to ranks {through_host:?}")?;
                 }
             }
-            state.local[1]
-                .iter()
-                .try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))?;
+            state.local[1].iter().try_for_each(|stage| write!(f, "\n  local: {stage}"))?;
         }
         Ok(())
     }

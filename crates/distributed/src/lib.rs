@@ -39,6 +39,7 @@ mod children;
 mod communicator;
 mod error;
 mod gpu_schedule;
+mod gpu_stage;
 mod gpus;
 mod local;
 mod mapped;

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
 use std::{fmt, fs, mem};
 
-use turntile::gpu::{CudaError, Gpu, GpuTransposer, is_capturing};
+use turntile::gpu::{CudaError, Gpu, is_capturing};
 use turntile_cuda::peers::{Mapping, Queue, Swap};
 
 use crate::barrier::Barrier;
@@ -13,8 +13,8 @@ use crate::block_exchange::Message;
 use crate::communicator::{CommError, Communicator};
 use crate::error::Error;
 use crate::gpu_schedule::{self, AlignedBlock, GpuCommand, Location};
+use crate::gpu_stage::{ALIGNMENT, GpuStage};
 use crate::gpus::{MESSAGE_BYTES, write_swaps};
-use crate::local::{OnBytes, plan_stages};
 use crate::processes::{self, Exported, Offer};
 use crate::rank_plan::{gather, hash};
 use crate::redistribution::{Redistribution, StageRequests};
@@ -44,9 +44,6 @@ pub struct MappedRank {
     lost_message: bool,
 }
 
-/// Required alignment of buffers, in bytes.
-const ALIGNMENT: u64 = 16;
-
 /// Result of [`Redistribution::connect`], of the same kind on all ranks.
 #[derive(Debug)]
 pub enum Connection {
@@ -61,14 +58,14 @@ pub enum Connection {
 struct Work {
     /// One stream for blocks that stay, and one for blocks that ranks swap.
     queues: [Queue; 2],
-    /// The rank's commands of the schedule, all of them swaps.
+    /// The rank's swaps and copies of the schedule.
     commands: Vec<GpuCommand>,
     swaps: Vec<(AlignedBlock, Swap)>,
     /// `true` if ranks have stages before the swaps; the same on all ranks.
     stages_first: bool,
     /// Local stages before and after the swaps and messages. A rank with one row or none may have
     /// none of the former.
-    local: [Vec<OnBytes<GpuTransposer>>; 2],
+    local: [Vec<GpuStage>; 2],
     /// Messages after the swaps.
     messages: Vec<Message>,
     /// Bytes of the largest message that overlapping slides are cut to.
@@ -83,7 +80,7 @@ impl Work {
         rank: usize,
         gpu: &Gpu,
     ) -> Result<Result<(Self, usize), &'static str>, Error> {
-        let StageRequests { mut local, blocks, .. } = change.stage_requests(rank)?;
+        let StageRequests { local: [first, last], blocks, .. } = change.stage_requests(rank)?;
         let Some(blocks) = blocks.filter(|blocks| blocks.ranks() > 1) else {
             return Ok(Err("no data cross"));
         };
@@ -94,9 +91,7 @@ impl Work {
         };
         let max_message = change.requested_message_bytes().unwrap_or(MESSAGE_BYTES);
         let mut messages = Vec::new();
-        if let Some(tiles) = &tiles {
-            local = [Vec::new(), change.stages_after_swap(tiles)];
-        } else {
+        if tiles.is_none() {
             let after = |message: &Message| !matches!(message, Message::Swap { .. });
             messages = blocks.messages(rank, max_message).filter(after).collect();
         }
@@ -110,13 +105,18 @@ impl Work {
         if !commands.iter().all(lowers) {
             return Ok(Err("blocks are not multiples of 4 bytes"));
         }
-        commands.retain(|command| matches!(command, GpuCommand::Swap { on, .. } if on.0 == rank));
+        commands.retain(|command| match command {
+            GpuCommand::Swap { on, .. } | GpuCommand::Copy { on, .. } => on.0 == rank,
+            _ => false,
+        });
         let slides = messages.iter().any(|message| matches!(message, Message::Slide { .. }));
         let bounce_bytes =
             if slides { blocks.bounce_bytes_with_slides(rank, max_message) } else { 0 };
-        let [first, last] = local.map(|stages| plan_stages(&stages, |stage| stage.plan_on(gpu)));
-        let local = [first?, last?];
-        let stages_first = tiles.is_none();
+        let local = match &tiles {
+            Some(tiles) => GpuStage::around_swap(change, tiles, rank, gpu)?,
+            None => [GpuStage::plan(gpu, &first)?, GpuStage::plan(gpu, &last)?],
+        };
+        let stages_first = tiles.as_ref().is_none_or(|tiles| tiles.border.is_some());
         let load = || -> Result<_, CudaError> {
             let queues = [Queue::new(gpu)?, Queue::new(gpu)?];
             let swaps = gpu_schedule::load_swaps(gpu, rank, &commands, itemsize)?;
@@ -129,7 +129,7 @@ impl Work {
 
     fn workspace_bytes(&self) -> usize {
         let stages = self.local.iter().flatten();
-        stages.map(|(_, stage)| stage.workspace_bytes()).max().unwrap_or(0)
+        stages.map(GpuStage::workspace_bytes).max().unwrap_or(0)
     }
 }
 
@@ -287,12 +287,12 @@ impl MappedRank {
         workspace: (u64, usize),
         mut transfer: impl FnMut(&mut C, &Message) -> Result<(), CommError>,
     ) -> Result<(), Error> {
-        let local = |stages: &[OnBytes<GpuTransposer>]| {
-            stages.iter().try_for_each(|(range, stage)| {
-                let part = (self.buffer.0 + range.start as u64, range.len());
+        let local = |stages: &[GpuStage]| {
+            stages.iter().try_for_each(|stage| {
+                let part = (self.buffer.0, self.buffer.1);
                 // SAFETY: the caller vouches for stream and workspace. Before the first and after
                 // the last `finish` only this rank uses its buffer.
-                unsafe { stage.run_with(part, stream, workspace) }
+                unsafe { stage.run(part, stream, workspace) }
             })
         };
         let Work { local: [first, last], stages_first, messages, .. } = &self.work;
@@ -310,7 +310,7 @@ impl MappedRank {
             processes::finish(|own| self.gather(comm, own), self.rank, done)?;
         }
         // SAFETY: all ranks have agreed, and have finished their work on the buffers.
-        let queued = unsafe { self.queue() };
+        let queued = unsafe { self.queue(workspace.0) };
         let swapped = self.wait();
         let done = queued.and(swapped).map_err(|error| error.to_string());
         processes::finish(|own| self.gather(comm, own), self.rank, done)?;
@@ -331,26 +331,38 @@ impl MappedRank {
         }
     }
 
-    /// Queues this rank's swaps.
+    /// Queues this rank's swaps and copies.
     ///
     /// # Safety
-    /// No rank's buffer is used otherwise until the swaps of all ranks have ended.
-    unsafe fn queue(&self) -> Result<(), CudaError> {
+    /// No rank's buffer, and not the workspace at this address, is used otherwise until the swaps
+    /// of all ranks have ended.
+    unsafe fn queue(&self, workspace: u64) -> Result<(), CudaError> {
         let Work { queues, commands, swaps, .. } = &self.work;
+        let address = |location| match location {
+            Location::Data { rank, at } => self.addresses[rank] + at as u64,
+            Location::Workspace { at, .. } => workspace + at as u64,
+            // Ranks that map their memory use no bounce buffer.
+            Location::Bounce { .. } => 0,
+        };
         for command in commands {
-            let GpuCommand::Swap { on, blocks, launch, block } = command else { continue };
-            let Some((_, swap)) = swaps.iter().find(|(loaded, _)| loaded == block) else {
-                continue;
-            };
-            let blocks = blocks.map(|block| match block {
-                Location::Data { rank, at } => self.addresses[rank] + at as u64,
-                // Swaps use no bounce buffer.
-                Location::Bounce { .. } => 0,
-            });
-            // SAFETY: blocks are inside the buffers, at multiples of 16 bytes, and have the swap's
-            // alignment there. Exactly one launch of all ranks moves each byte (tested in
-            // `gpu_schedule`).
-            unsafe { queues[on.1 as usize].swap(swap, *launch, blocks)? };
+            match *command {
+                GpuCommand::Swap { on, blocks, launch, block } => {
+                    let Some((_, swap)) = swaps.iter().find(|(loaded, _)| *loaded == block) else {
+                        continue;
+                    };
+                    // SAFETY: blocks are inside the buffers, at multiples of 16 bytes, and have the
+                    // swap's alignment there. Exactly one launch of all ranks moves each byte
+                    // (tested in `gpu_schedule`).
+                    unsafe { queues[on.1 as usize].swap(swap, launch, blocks.map(address))? };
+                }
+                GpuCommand::Copy { on, to, from, bytes } => {
+                    let [to, from] = [to, from].map(|location| (&self.gpu, address(location)));
+                    // SAFETY: the copy reads a border, which no swap moves, and writes to this
+                    // rank's workspace (tested in `gpu_schedule`).
+                    unsafe { queues[on.1 as usize].copy(to, from, bytes)? };
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -408,8 +420,8 @@ impl fmt::Display for MappedRank {
         if let Err(why) = &self.barrier {
             write!(f, "; they wait for each other by messages: {why}")?;
         }
-        let local = |f: &mut fmt::Formatter<'_>, stages: &[OnBytes<GpuTransposer>]| {
-            stages.iter().try_for_each(|(_, stage)| write!(f, "\n  local: {}", stage.plan()))
+        let local = |f: &mut fmt::Formatter<'_>, stages: &[GpuStage]| {
+            stages.iter().try_for_each(|stage| write!(f, "\n  local: {stage}"))
         };
         let Work { swaps, local: [first, last], messages, .. } = &self.work;
         local(f, first)?;

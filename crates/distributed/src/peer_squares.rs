@@ -14,10 +14,17 @@
 //!    `j` then stores `[a'][b][i][b'][a]`.
 //! 2. Each rank permutes its runs of `s` elements: axes `a'` and `b'` are exchanged. This pass is
 //!    empty if `m = n = s`.
+//!
+//! In unequal parts, or without such an `s`, the first rows and columns of each block, equally many
+//! on all ranks, are a *core* in equal parts. Each rank first moves its core together and sets the
+//! rest, the *border*, aside ([`Panels`]). The core is transposed as above, while ranks fetch their
+//! border from each other. Finally each rank moves its core apart and fills in the border.
+
+use std::collections::BTreeSet;
 
 use turntile_cuda::peers::{PeerBlock, Squares};
-use turntile_perm::AxisPermutation;
 use turntile_perm::divisors::divisors;
+use turntile_perm::{AxisPermutation, Panels};
 
 use crate::partition::Partition;
 
@@ -29,7 +36,52 @@ pub struct PeerSquares {
     /// Side of a square, and the numbers of squares of each block; `None` for blocks of one
     /// rectangle.
     pub squares: Option<Squares>,
+    /// The border, if the squares are those of a core.
+    pub border: Option<Border>,
 }
+
+/// Rows and columns of each part of a matrix over ranks that belong to its core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Border {
+    /// Each rank's rows before in panels of columns, and its rows after in panels of rows before.
+    panels: [Vec<Panels>; 2],
+}
+
+impl Border {
+    /// Returns `None` if parts do not have almost equal sizes.
+    fn new(rows: &Partition, cols: &Partition, core: [usize; 2]) -> Option<Self> {
+        let panels = |rows: &Partition, cols: &Partition, core| {
+            let begins: Vec<usize> = (0..=cols.ranks()).map(|rank| cols.begin(rank)).collect();
+            rows.sizes().map(|len| Panels::new(len, &begins, core)).collect::<Option<_>>()
+        };
+        let [core_rows, core_cols] = core;
+        let result = panels(cols, rows, [core_cols, core_rows])?;
+        Some(Border { panels: [panels(rows, cols, core)?, result] })
+    }
+
+    /// Returns the panels of a rank's rows before.
+    pub fn source(&self, rank: usize) -> &Panels {
+        &self.panels[0][rank]
+    }
+
+    /// Returns the panels of a rank's rows after.
+    pub fn result(&self, rank: usize) -> &Panels {
+        &self.panels[1][rank]
+    }
+
+    /// Returns the largest number of elements that a rank sets aside.
+    fn len(&self) -> usize {
+        self.panels.iter().flatten().map(Panels::border_len).max().unwrap_or(0)
+    }
+}
+
+/// Maximum number of squares across a block of a core that are tried.
+const MAX_ACROSS: usize = 32;
+
+/// Bytes of which the sides of a core's squares are multiples: a line of memory. And the smallest
+/// side in bytes that several squares can have.
+const LINE: usize = 128;
+const MIN_SIDE: usize = 256;
 
 impl PeerSquares {
     /// Returns one tiling per tile side that divides all parts, largest side first; or the tiling in
@@ -45,7 +97,40 @@ impl PeerSquares {
         let squares = sides.filter(move |side| n.is_multiple_of(*side)).map(move |side| {
             Some(Squares { sides: [side; 2], across: [m / side, n / side], pitch: ranks * n })
         });
-        squares.chain(ragged).map(move |squares| PeerSquares { cols: cols.clone(), squares })
+        let of = move |squares| PeerSquares { cols: cols.clone(), squares, border: None };
+        squares.chain(ragged).map(of)
+    }
+
+    /// Returns tilings of the core of a matrix whose border has at most `border` elements on each
+    /// rank, largest side first. Returns no tiling unless parts have almost equal sizes.
+    pub fn of_core(
+        rows: &Partition,
+        cols: &Partition,
+        elem_bytes: usize,
+        border: usize,
+    ) -> Vec<Self> {
+        let least = |parts: &Partition| parts.sizes().min().unwrap_or(0);
+        let (ranks, [m, n]) = (rows.ranks(), [least(rows), least(cols)]);
+        let counted = rows.extent().checked_mul(cols.extent()).is_some();
+        if ranks != cols.ranks() || !counted || elem_bytes == 0 {
+            return Vec::new();
+        }
+        let line = LINE.div_ceil(elem_bytes);
+        let sides = (1..=MAX_ACROSS).flat_map(|across| [m / across, n / across]);
+        let sides: BTreeSet<usize> = sides
+            .map(|side| side / line * line)
+            .filter(|side| side * elem_bytes >= MIN_SIDE)
+            .collect();
+        let of_side = |side: usize| {
+            let across = [m / side, n / side];
+            let core = across.map(|across| across * side);
+            let found = Border::new(rows, cols, core).filter(|found| found.len() <= border)?;
+            let squares = Some(Squares { sides: [side; 2], across, pitch: ranks * core[1] });
+            let cols = Partition::balanced(ranks * core[1], ranks);
+            Some(PeerSquares { cols, squares, border: Some(found) })
+        };
+        let sides = sides.into_iter().rev().filter(|&side| side <= m.min(n));
+        sides.filter_map(of_side).collect()
     }
 
     /// Returns block `j` of rank `i`, or `None` if it is empty.

@@ -259,10 +259,34 @@ impl Redistribution {
     /// Returns the tilings in which ranks can swap blocks. Returns no tiling unless a matrix in equal
     /// parts, or in the same parts before and after, is transposed and no schedule was set.
     pub(crate) fn squares(&self) -> impl Iterator<Item = PeerSquares> + use<> {
+        self.matrix().map(|[rows, cols]| PeerSquares::all(rows, cols)).into_iter().flatten()
+    }
+
+    /// Returns the tilings of a core in which ranks can swap blocks, for parts of almost equal
+    /// sizes. A border is at most an eighth of a part, and within the limit of a workspace.
+    pub(crate) fn core_squares(&self) -> impl Iterator<Item = PeerSquares> + use<> {
+        let of = |[rows, cols]: [&Partition; 2]| {
+            let part = rows.extent().saturating_mul(cols.extent()) / rows.ranks();
+            let bytes = part.saturating_mul(self.elem_bytes);
+            // One flag of 4 bytes per block of 32 KiB or more.
+            let limit = self.cap.unwrap_or((bytes / 50).max(16 << 20)).saturating_sub(bytes >> 12);
+            PeerSquares::of_core(
+                rows,
+                cols,
+                self.elem_bytes,
+                (limit / self.elem_bytes).min(part / 8),
+            )
+        };
+        self.matrix().map(of).into_iter().flatten()
+    }
+
+    /// Returns the parts of rows and columns if a matrix over several ranks is transposed, and no
+    /// schedule was set.
+    fn matrix(&self) -> Option<[&Partition; 2]> {
         let ((before, rows), (after, cols)) = (&self.before, &self.after);
         let is_matrix = self.axes == [1, 0] && [*before, *after] == [0, 0];
         let possible = is_matrix && rows.ranks() > 1 && self.schedule.is_none();
-        possible.then(|| PeerSquares::all(rows, cols)).into_iter().flatten()
+        (possible && self.elem_bytes > 0).then_some([rows, cols])
     }
 
     /// Returns the local stages that remain after ranks have swapped `squares`.

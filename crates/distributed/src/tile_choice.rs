@@ -15,7 +15,8 @@ const MAX_SIDES: usize = 8;
 
 /// Returns the tiles with the smallest estimated time on the first chip, or `None` if no tile side
 /// is supported by all chips. The estimate is the local stage after the swap plus an in-place
-/// transpose of all tiles, as if no tile left its rank.
+/// transpose of all tiles, as if no tile left its rank. A core, whose border takes two more passes,
+/// is taken only if no tiles divide the matrix.
 pub fn fastest_tiles(change: &Redistribution, chips: &[&GpuDevice]) -> Option<PeerSquares> {
     let planner = Planner::new(GpuDevice::clone(chips.first()?));
     let plan = |request: &Transpose| Ok(planner.plan(&request.problem()?)?);
@@ -34,7 +35,10 @@ pub fn fastest_tiles(change: &Redistribution, chips: &[&GpuDevice]) -> Option<Pe
         };
         blocks.iter().all(|block| chips.iter().all(|chip| lowers(chip, block)))
     };
-    let candidates = change.squares().filter(is_supported).take(MAX_SIDES);
-    let timed = candidates.filter_map(|squares| Some((seconds(&squares)?, squares)));
-    timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, squares)| squares)
+    let fastest = |candidates: &mut dyn Iterator<Item = PeerSquares>| {
+        let candidates = candidates.filter(is_supported).take(MAX_SIDES);
+        let timed = candidates.filter_map(|squares| Some((seconds(&squares)?, squares)));
+        timed.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, squares)| squares)
+    };
+    fastest(&mut change.squares()).or_else(|| fastest(&mut change.core_squares()))
 }

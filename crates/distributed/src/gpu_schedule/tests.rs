@@ -12,7 +12,8 @@ use turntile::{RawElements, Transpose};
 use turntile_cuda::GpuDevice;
 use turntile_cuda::args::{ApartArgs, Args};
 use turntile_cuda::launch::DeviceLimits;
-use turntile_cuda::peers::Swap;
+use turntile_cuda::peers::{Squares, Swap};
+use turntile_perm::{BorderPiece, BorderSide, Panels};
 
 use super::*;
 use crate::block_exchange::Message;
@@ -27,13 +28,32 @@ fn key((rank, kind): StreamId) -> (usize, bool) {
     (rank, kind == StreamKind::Send)
 }
 
-/// A byte range of a rank's data (`None`) or of one of its bounce buffers.
+/// A byte range of a rank's data (`None`) or of one of its bounce buffers. The workspace follows the
+/// data, so that local stages touch both.
 type Touched = ((usize, Option<usize>), Range<usize>);
+
+const WORKSPACE: usize = usize::MAX / 2;
 
 fn touched(location: Location, bytes: usize) -> Touched {
     match location {
         Location::Data { rank, at } => ((rank, None), at..at + bytes),
         Location::Bounce { rank, bounce } => ((rank, Some(bounce)), 0..bytes),
+        Location::Workspace { rank, at } => ((rank, None), WORKSPACE + at..WORKSPACE + at + bytes),
+    }
+}
+
+/// Returns the bytes from the first to the last that a swap moves, of a block and of its mirror block.
+fn swap_bytes(block: PeerBlock, elem: usize) -> [usize; 2] {
+    match block {
+        PeerBlock::Run(bytes) => [bytes; 2],
+        PeerBlock::Squares(Squares { sides: [rows, cols], across: [down, across], pitch }) => {
+            let bytes = |rows: usize, cols: usize| ((rows - 1) * pitch + cols) * elem;
+            // Several squares are in the same places of both blocks.
+            let several = down * across > 1;
+            let mirror =
+                if several { bytes(down * rows, across * cols) } else { bytes(cols, rows) };
+            [bytes(down * rows, across * cols), mirror]
+        }
     }
 }
 
@@ -43,7 +63,7 @@ fn overlap(a: &Touched, b: &Touched) -> bool {
 
 /// Returns two commands that race, if any: they touch the same bytes, one of them writes, and no
 /// event orders them.
-fn unordered(commands: &[GpuCommand]) -> Option<[GpuCommand; 2]> {
+fn unordered(commands: &[GpuCommand], elem: usize) -> Option<[GpuCommand; 2]> {
     let (mut known, mut events) = (HashMap::<_, Done>::new(), HashMap::<_, Done>::new());
     // Command, its stream, its index in the stream, the bytes written and the bytes read.
     let mut before: Vec<(GpuCommand, StreamId, usize, Touched, Touched)> = Vec::new();
@@ -68,11 +88,10 @@ fn unordered(commands: &[GpuCommand]) -> Option<[GpuCommand; 2]> {
             GpuCommand::Copy { on, to, from, bytes } => {
                 (on, touched(to, bytes), touched(from, bytes))
             }
-            // `simulate_tile_swaps` checks which bytes of its two blocks a swap touches.
-            GpuCommand::Swap { on, blocks, .. } => {
-                let [block, mirror] =
-                    blocks.map(|location| (touched(location, 0).0, 0..usize::MAX));
-                (on, block, mirror)
+            // `simulate_swaps` checks which bytes of its two blocks a swap touches.
+            GpuCommand::Swap { on, blocks, block, .. } => {
+                let [bytes, mirror] = swap_bytes(block.0, elem);
+                (on, touched(blocks[0], bytes), touched(blocks[1], mirror))
             }
             GpuCommand::Local { rank, .. } => {
                 let all = ((rank, None), 0..usize::MAX);
@@ -110,7 +129,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
     let mut bounces: Vec<_> =
         (0..ranks).map(|r| vec![vec![0u8; bounce(r)]; BOUNCE_BUFFERS]).collect();
     let commands = copies(ranks, blocks, chunk);
-    assert_eq!(unordered(&commands), None);
+    assert_eq!(unordered(&commands, change.itemsize()), None);
     for command in commands {
         match command {
             GpuCommand::Local { rank, step } => {
@@ -129,6 +148,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
                 let copied = match from {
                     Location::Data { rank, at } => data[rank][at..at + bytes].to_vec(),
                     Location::Bounce { rank, bounce } => bounces[rank][bounce][..bytes].to_vec(),
+                    Location::Workspace { .. } => panic!("{command:?}"),
                 };
                 match to {
                     Location::Data { rank, at } => {
@@ -137,6 +157,7 @@ fn simulate_copies(change: &Redistribution, chunk: usize, last: bool, data: &mut
                     Location::Bounce { rank, bounce } => {
                         bounces[rank][bounce][..bytes].copy_from_slice(&copied)
                     }
+                    Location::Workspace { .. } => panic!("{command:?}"),
                 }
             }
             GpuCommand::Swap { .. } | GpuCommand::Record(_) | GpuCommand::Wait { .. } => {}
@@ -159,15 +180,14 @@ fn simulate_stages(stages: &[Alternatives], part: &mut [u8]) {
 /// moves twice. Returns the bytes that have moved.
 fn simulate_swaps(commands: &[GpuCommand], elem: usize, data: &mut [Vec<u8>]) -> usize {
     let mut moved: Vec<Vec<bool>> = data.iter().map(|part| vec![false; part.len()]).collect();
-    assert_eq!(unordered(commands), None);
+    assert_eq!(unordered(commands, elem), None);
     for command in commands {
         let GpuCommand::Swap { on, blocks, launch, block: (block, alignment) } = *command else {
-            assert!(!matches!(command, GpuCommand::Copy { .. }), "{command:?}");
             continue;
         };
         let blocks = blocks.map(|location| match location {
             Location::Data { rank, at } => (rank, at),
-            Location::Bounce { .. } => panic!("{command:?}"),
+            _ => panic!("{command:?}"),
         });
         assert!(blocks.iter().all(|(_, at)| at % alignment == 0), "{command:?}");
         let launches = Swap::lower(block, elem, alignment, &DeviceLimits::H200).unwrap();
@@ -180,15 +200,65 @@ fn simulate_swaps(commands: &[GpuCommand], elem: usize, data: &mut [Vec<u8>]) ->
     moved.iter().flatten().filter(|&&moved| moved).count()
 }
 
-/// Simulates [`tile_swaps`] and the remaining local stages. Checks that every byte moves.
+/// Simulates [`tile_swaps`] and the local stages. Checks that every byte moves, or every byte of the
+/// core.
 fn simulate_tile_swaps(change: &Redistribution, squares: &PeerSquares, data: &mut [Vec<u8>]) {
-    let blocks = change.stage_requests(0).unwrap().blocks.unwrap();
-    let commands = tile_swaps(&blocks, squares, change.itemsize());
-    let all: usize = data.iter().map(Vec::len).sum();
-    assert_eq!(simulate_swaps(&commands, change.itemsize(), data), all);
-    for part in data {
-        simulate_stages(&change.stages_after_swap(squares), part);
+    let (blocks, elem) = (change.stage_requests(0).unwrap().blocks.unwrap(), change.itemsize());
+    let commands = tile_swaps(&blocks, squares, elem);
+    let mut all: usize = data.iter().map(Vec::len).sum();
+    let mut fetched: Vec<Vec<u8>> = vec![Vec::new(); data.len()];
+    if let Some(border) = &squares.border {
+        for (rank, part) in data.iter_mut().enumerate() {
+            let panels = border.source(rank);
+            let mut together = of_core(panels, part, elem);
+            for BorderPiece { at, sides: [rows, cols], border } in panels.pieces(BorderSide::Source)
+            {
+                assert_eq!(together.len(), (panels.core_len() + border) * elem);
+                for (c, r) in (0..cols).flat_map(|c| (0..rows).map(move |r| (c, r))) {
+                    let from = (at + r * panels.cols() + c) * elem;
+                    together.extend_from_slice(&part[from..from + elem]);
+                }
+            }
+            part[..together.len()].copy_from_slice(&together);
+            fetched[rank] = vec![0; border.result(rank).border_len() * elem];
+        }
+        all = border.source(0).core_len() * elem * data.len();
     }
+    assert_eq!(simulate_swaps(&commands, elem, data), all);
+    for command in &commands {
+        let GpuCommand::Copy { on, to, from, bytes } = *command else { continue };
+        let (Location::Workspace { rank, at }, Location::Data { rank: other, at: begin }) =
+            (to, from)
+        else {
+            panic!("{command:?}")
+        };
+        assert_eq!(on, (rank, StreamKind::Send));
+        fetched[rank][at..at + bytes].copy_from_slice(&data[other][begin..begin + bytes]);
+    }
+    for (rank, part) in data.iter_mut().enumerate() {
+        simulate_stages(&change.stages_after_swap(squares), part);
+        let Some(border) = &squares.border else { continue };
+        let panels = border.result(rank);
+        let mut apart = part.clone();
+        for k in 0..panels.core_len() {
+            let to = panels.offset(k) * elem;
+            apart[to..to + elem].copy_from_slice(&part[k * elem..(k + 1) * elem]);
+        }
+        for BorderPiece { at, sides: [rows, cols], border } in panels.pieces(BorderSide::Result) {
+            for (r, c) in (0..rows).flat_map(|r| (0..cols).map(move |c| (r, c))) {
+                let (to, from) =
+                    ((at + r * panels.cols() + c) * elem, (border + r * cols + c) * elem);
+                apart[to..to + elem].copy_from_slice(&fetched[rank][from..from + elem]);
+            }
+        }
+        *part = apart;
+    }
+}
+
+/// Returns the bytes of the core of a part.
+fn of_core(panels: &Panels, part: &[u8], elem: usize) -> Vec<u8> {
+    let element = |k: usize| panels.offset(k) * elem;
+    (0..panels.core_len()).flat_map(|k| part[element(k)..element(k) + elem].to_vec()).collect()
 }
 
 /// Simulates [`byte_swaps`] between the local stages, followed by the messages that remain.
@@ -297,7 +367,8 @@ fn check(change: &Redistribution, ranks: usize, chunk: usize) {
     };
     let variants = [Variant::Copies(false), Variant::Copies(true)].into_iter();
     let variants = variants.chain(swaps.then_some(Variant::Bytes));
-    for variant in variants.chain(change.squares().filter(tiles).map(Variant::Tiles)) {
+    let squares = change.squares().chain(change.core_squares()).filter(tiles);
+    for variant in variants.chain(squares.map(Variant::Tiles)) {
         let mut data = data.clone();
         match variant {
             Variant::Copies(last) => simulate_copies(change, chunk, last, &mut data),
@@ -371,6 +442,35 @@ fn tile_swaps_give_the_result_of_ranks_for_rectangles_in_equal_parts() {
     }
 }
 
+/// Checks every side of the squares of a core, for parts of different sizes and for equal parts
+/// that no side divides.
+#[test]
+fn core_swaps_give_the_result_of_ranks_for_parts_of_almost_equal_sizes() {
+    for (ranks, m, n) in
+        [(2, 131, 257), (2, 260, 1038), (3, 401, 590), (4, 1027, 522), (5, 643, 641)]
+    {
+        for cut in [Partition::balanced, Partition::blocks] {
+            for elem in [4, 8, 16] {
+                let change =
+                    Redistribution::transpose(cut(m, ranks), cut(n, ranks), elem).threads(1);
+                let cores = change.core_squares().count();
+                let chosen = fastest_tiles(&change, &[&GpuDevice::h200()]);
+                assert_eq!(chosen.is_some_and(|tiles| tiles.border.is_some()), cores > 0);
+                check(&change, ranks, 1 << 16);
+            }
+        }
+    }
+    let of = |m, n, ranks| {
+        let [m, n] = [m, n].map(|extent| Partition::balanced(extent, ranks));
+        Redistribution::transpose(m, n, 4).core_squares().collect::<Vec<_>>()
+    };
+    assert!(!of(30_011, 20_021, 2).is_empty());
+    assert!(!of(260, 1038, 2).is_empty());
+    // More than an eighth of a part would be border.
+    assert!(of(200, 150, 2).is_empty());
+    assert!(of(1_000_003, 5, 2).is_empty());
+}
+
 #[test]
 fn no_tiles_are_chosen_when_tiles_cannot_be_swapped() {
     let parts = |extent, ranks| Partition::balanced(extent, ranks);
@@ -422,14 +522,16 @@ fn race_is_found_when_a_wait_is_removed() {
     let blocks = BlockExchange::new(parts(9), parts(10), 4);
     let squares = PeerSquares::all(&parts(192), &parts(384)).next().unwrap();
     let copies = (copies(3, Some(&blocks), 8), 11);
+    let cores = PeerSquares::of_core(&parts(193), &parts(389), 4, usize::MAX);
+    let cores = (tile_swaps(&blocks, &cores[0], 4), 18);
     // Every rank waits for all three ranks.
     let swaps = (tile_swaps(&blocks, &squares, 4), 9);
-    for (all, min_needed) in [copies, swaps] {
-        assert_eq!(unordered(&all), None);
+    for (all, min_needed) in [copies, swaps, cores] {
+        assert_eq!(unordered(&all, 4), None);
         let waits = (0..all.len()).filter(|&k| matches!(all[k], GpuCommand::Wait { .. }));
         let needed = waits.filter(|&k| {
             let without = all.iter().enumerate().filter(|(other, _)| *other != k);
-            unordered(&without.map(|(_, command)| *command).collect::<Vec<_>>()).is_some()
+            unordered(&without.map(|(_, command)| *command).collect::<Vec<_>>(), 4).is_some()
         });
         assert!(needed.count() >= min_needed);
     }

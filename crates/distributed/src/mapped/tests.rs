@@ -56,13 +56,15 @@ fn ranks_run_while_their_buffers_are_those_that_were_mapped() {
 #[ignore = "run by `ranks_run_while_their_buffers_are_those_that_were_mapped`"]
 fn child_buffers() {
     let address = |rank: usize| (rank as u64 + 1) << 36;
-    // Shape, the swaps of each rank, whether messages follow, and whether ranks share a page.
+    // Shape, the swaps and copies of each rank, whether messages follow, and whether ranks share a page.
     for (ranks, shape, swaps, sent, shared) in [
         (2, [3000, 3000], 2, false, true),
         (3, [3001, 3001], 3, false, true),
         (2, [4096, 8192], 2, false, true),
-        (3, [3001, 2003], 2, true, true),
-        (3, [3001, 2003], 2, true, false),
+        // Also three copies of a border.
+        (3, [3001, 2003], 6, false, true),
+        (3, [3001, 100], 2, true, true),
+        (3, [3001, 100], 2, true, false),
     ] {
         let [rows, cols] = shape.map(|extent| Partition::balanced(extent, ranks));
         let change = Redistribution::transpose(rows, cols, 4);
@@ -166,7 +168,7 @@ fn close_after_a_lost_message_waits_for_no_rank() {
 #[test]
 #[ignore = "run by `close_after_a_lost_message_waits_for_no_rank`"]
 fn child_lost_message() {
-    let [rows, cols] = [3001, 2003].map(|extent| Partition::balanced(extent, 3));
+    let [rows, cols] = [3001, 100].map(|extent| Partition::balanced(extent, 3));
     let change = Redistribution::transpose(rows, cols, 4);
     let address = |rank: usize| (rank as u64 + 1) << 36;
     let all = on_ranks(&change, address, |comm, connection, buffer| {
