@@ -4,12 +4,20 @@
 // Bytes of a row from which on all threads of a block move one row at a time.
 enum : u64 { kLongRow = 4096 };
 
+// A row by its number, and by its row and panel.
+struct RowAt {
+    u64 number, row;
+    u32 panel;
+};
+
 // Rows of `cols` bytes. Rows without gaps are passed as a single row of all bytes, unless `apart` is set.
 struct Rows {
     u64 cols, pitch;
 
-    __device__ u64 start(u64 r) const { return r * pitch; }
-    __device__ u64 offset(u64 k) const { return k / cols * pitch + k % cols; }
+    // Returns the row of byte `k` of all rows.
+    __device__ RowAt at(u64 k) const { return {k / cols, k / cols, 0}; }
+    // Returns the offset of the row `ahead` rows after `first`.
+    __device__ u64 start(const RowAt &first, u32 ahead) const { return (first.row + ahead) * pitch; }
     __device__ u64 before(u64 offset) const { return offset / pitch * cols + min(offset % pitch, cols); }
 };
 static_assert(sizeof(Rows) == 16);
@@ -21,8 +29,11 @@ struct PanelRows {
     u32 panels, longer, extra, pad;
 
     __device__ u64 begin(u32 p) const { return p * step + min(p, longer) * extra; }
-    __device__ u64 start(u64 r) const { return r / panels * pitch + begin(u32(r % panels)); }
-    __device__ u64 offset(u64 k) const { return start(k / cols) + k % cols; }
+    __device__ RowAt at(u64 k) const { return {k / cols, k / cols / panels, u32(k / cols % panels)}; }
+    __device__ u64 start(const RowAt &first, u32 ahead) const {
+        const u32 p = first.panel + ahead;
+        return (first.row + p / panels) * pitch + begin(p % panels);
+    }
     __device__ u64 before(u64 offset) const {
         const u64 row = offset / pitch, along = offset % pitch;
         u32 p = u32(min(along / step, u64(panels - 1)));
@@ -44,20 +55,22 @@ template <class Map> struct SlideArgs {
 static_assert(sizeof(SlideArgs<Rows>) == 72);
 static_assert(sizeof(SlideArgs<PanelRows>) == 120);
 
-// Copies the part of every row within bytes start .. end between global memory and the shared memory at `held`.
+// Copies the part of every row within bytes start .. end between global memory and the shared memory at `held`. Byte
+// `start` is in row `first` of `a`, and in row `source` of the source.
 template <Side To, Side From, class Map>
-static __device__ void copy_rows(const SlideArgs<Map> &all, const Map &a, char *held, u64 start, u64 end) {
+static __device__ void copy_rows(const SlideArgs<Map> &all, const Map &a, const RowAt &first, const RowAt &source, char *held,
+                                 u64 start, u64 end) {
     // A short row is copied by about one thread per vector: 4, 8, 16 or 32.
     u32 lanes = 4;
     while (lanes < kWarp && lanes * 16 < a.cols) lanes *= 2;
     if (a.cols >= kLongRow) lanes = blockDim.x;
     const u32 lane = threadIdx.x % lanes, worker = threadIdx.x / lanes, workers = blockDim.x / lanes;
-    const u64 first = start / a.cols;
-    for (u64 r = first + worker; r * a.cols < end; r += workers) {
-        const u64 low = max(start, r * a.cols), high = min(end, (r + 1) * a.cols), along = low - r * a.cols;
-        char *place = all.data + a.start(r) + along, *shared = held + (low - start);
+    for (u32 ahead = worker; (first.number + ahead) * a.cols < end; ahead += workers) {
+        const u64 begin = (first.number + ahead) * a.cols;
+        const u64 low = max(start, begin), high = min(end, begin + a.cols), along = low - begin;
+        char *place = all.data + a.start(first, ahead) + along, *shared = held + (low - start);
         if (all.apart)
-            shared = held + (low - start + 15) / 16 * 16 + 32 * (r - first) + (u64(all.data + all.from.start(r) + along) & 15);
+            shared = held + (low - start + 15) / 16 * 16 + 32 * ahead + (u64(all.data + all.from.start(source, ahead) + along) & 15);
         copy_run<To, From>(To == kShared ? shared : place, From == kShared ? shared : place, u32(high - low), lane, lanes);
     }
 }
@@ -65,30 +78,37 @@ static __device__ void copy_rows(const SlideArgs<Map> &all, const Map &a, char *
 // Data sliding. A thread block reads one block of the rows' bytes and sets its flag. It then waits for the flags of
 // the blocks at its destination, and writes. Thread blocks take numbers as they start, in the order in which blocks
 // free each other's destinations: awaited blocks have started, and wait only for earlier ones. Gaps are unchanged.
-// Rows all move up, or all down.
+// Rows all move up, or all down. One thread does each 64-bit division: all threads took longer than the memory.
 //
 // Order: all reads of a block, barrier, release of its flag; acquire of the flag, barrier, write. Only blocks
 // that wait for this block's flag write its source range.
 template <class Map> static __device__ void slide(const SlideArgs<Map> &a) {
     extern __shared__ uint4 shared[];
+    __shared__ RowAt from, to;
+    __shared__ u64 first, last; // blocks first .. last are stored at this block's destination
     __shared__ u32 number;
     char *held = (char *)shared;
-    if (threadIdx.x == 0) number = atomicAdd(a.flags, 1u);
+    if (threadIdx.x == 0) {
+        number = atomicAdd(a.flags, 1u);
+        from = a.from.at(u64(a.up ? a.blocks - 1 - number : number) * a.block);
+    }
     __syncthreads();
     const u32 b = a.up ? a.blocks - 1 - number : number;
     const u64 start = u64(b) * a.block, end = min(a.len, start + a.block);
-    copy_rows<kShared, kMemory>(a, a.from, held, start, end);
+    copy_rows<kShared, kMemory>(a, a.from, from, from, held, start, end);
+    const auto dest = [&](const RowAt &row, u64 k) { return a.to.start(row, 0) + (k - row.number * a.to.cols); };
+    if (threadIdx.x == 0) {
+        to = a.to.at(start);
+        first = a.from.before(dest(to, start)) / a.block;
+        if (a.up) first = max(first, u64(b) + 1);
+    } else if (threadIdx.x == kWarp) {
+        last = (min(a.len, a.from.before(dest(a.to.at(end - 1), end - 1) + 1)) + a.block - 1) / a.block;
+        if (!a.up) last = min(last, u64(b));
+    }
     copy_async_wait();
     __syncthreads();
     u32 *read = a.flags + 1;
     if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(__cvta_generic_to_global(read + b)) : "memory");
-    // Blocks first .. last are stored at this block's destination.
-    u64 first = a.from.before(a.to.offset(start)) / a.block;
-    u64 last = (min(a.len, a.from.before(a.to.offset(end - 1) + 1)) + a.block - 1) / a.block;
-    if (a.up)
-        first = max(first, u64(b) + 1);
-    else
-        last = min(last, u64(b));
     for (u64 q = first + threadIdx.x; q < last; q += blockDim.x) {
         u32 seen;
         do {
@@ -96,7 +116,7 @@ template <class Map> static __device__ void slide(const SlideArgs<Map> &a) {
         } while (!seen);
     }
     __syncthreads();
-    copy_rows<kMemory, kShared>(a, a.to, held, start, end);
+    copy_rows<kMemory, kShared>(a, a.to, to, from, held, start, end);
 }
 
 extern "C" __global__ void __launch_bounds__(512) pad_slide(const __grid_constant__ SlideArgs<Rows> a) { slide(a); }

@@ -82,7 +82,7 @@ fn small(gpus: &[Gpu]) -> Outcome<usize> {
     Ok(failures)
 }
 
-/// Checks squares and rectangles in equal parts, and squares in unequal parts, over 2 to 5 ranks.
+/// Checks squares and rectangles in equal and in unequal parts, over 2 to 5 ranks.
 /// Some sides are not a multiple of the kernel's tile.
 fn squares(gpus: &[Gpu]) -> Outcome<usize> {
     let mut failures = 0;
@@ -96,6 +96,17 @@ fn squares(gpus: &[Gpu]) -> Outcome<usize> {
             failures += check(&case, ranks, 1 << 20, gpus)?;
             let unequal = Partition::balanced(ranks * m + 1, ranks);
             let case = Case::matrix(unequal.clone(), unequal, elem_bytes);
+            failures += check(&case, ranks, 1 << 20, gpus)?;
+        }
+    }
+    for (ranks, (m, n)) in (2..=5)
+        .flat_map(|ranks| [(259, 517), (1031, 523), (1283, 2051)].map(|sides| (ranks, sides)))
+    {
+        for (cut, elem_bytes) in [Partition::balanced, Partition::blocks]
+            .into_iter()
+            .flat_map(|cut| [4, 8, 16].map(|bytes| (cut, bytes)))
+        {
+            let case = Case::matrix(cut(m, ranks), cut(n, ranks), elem_bytes);
             failures += check(&case, ranks, 1 << 20, gpus)?;
         }
     }
