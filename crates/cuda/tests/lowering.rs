@@ -71,7 +71,8 @@ fn launches_fit_the_device_code() {
         let block = PeerBlock::Squares(squares);
         Swap::lower(block, elem, 16, &DeviceLimits::H200).unwrap().iter().for_each(&mut meet);
     }
-    // `leading.rs` has kernels for rows with a pitch, `bits.rs` those for packed elements.
+    // `leading.rs` has kernels for rows with a pitch, `bits.rs` those for packed elements, `panels.rs`
+    // that for panels.
     let elsewhere = [
         Family::Bits,
         Family::OutOfPlace,
@@ -86,7 +87,7 @@ fn launches_fit_the_device_code() {
     let mut all: BTreeSet<String> = families.flat_map(entries).collect();
     // These kernels count in bytes: one variant processes all words.
     all.retain(|kernel| !kernel.starts_with("pad.") || kernel.starts_with("pad.w1/"));
-    all.retain(|kernel| kernel != "pad.w1/pad_spread");
+    all.retain(|kernel| !["pad.w1/pad_spread", "pad.w1/pad_slide_panels"].contains(&&kernel[..]));
     // Out of place only, as those of `elsewhere`.
     all.retain(|kernel| !kernel.ends_with("/barrier_tile"));
     // One file for two words, each with its own entries.

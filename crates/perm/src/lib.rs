@@ -16,7 +16,7 @@
 //! | [`tile_pairs`] | involutions of axes as swaps of pairs of tiles | `docs/explanation/how-it-works.md` |
 //! | `tile_rows` | moves of tile rows between two leading dimensions | `docs/explanation/how-it-works.md` |
 //! | `leading` | matrices with a leading dimension | |
-//! | `panels` | matrices in panels of almost equal width: core and border | `docs/explanation/how-it-works.md` |
+//! | `panels` | matrices in panels of almost equal width: core and border | `docs/how-to/several-memories.md` |
 //! | [`row_slide`] | in-place changes of the pitch of rows (padding and unpadding) | thesis eq. 4.1 |
 //! | [`divisors`] | prime factors and divisors | |
 //! | `fastdiv` | division by an invariant with a multiply and shifts | Granlund and Montgomery 1994 |
