@@ -43,6 +43,17 @@ extern "C" __global__ void __launch_bounds__(256, 4) barrier_team_micro(const __
 }
 #endif
 
+#if WORD <= 4
+extern "C" __global__ void __launch_bounds__(256, 4) barrier_team_columns(const __grid_constant__ TeamArgs a) {
+    extern __shared__ uint4 shared[];
+    const char *end = a.data + a.share.instances * a.rectangle.instance_bytes;
+    in_teams(a.share, a.kept, [&](u64 instance, u32 rank, const TeamWait &wait) {
+        char *data = a.data + instance * a.rectangle.instance_bytes;
+        transpose_columns<WORD>(a.rectangle, data, a.data, end, rank, (char *)shared, wait);
+    });
+}
+#endif
+
 #if WORD < 4
 extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid_wide(const __grid_constant__ WideArgs a) {
     extern __shared__ uint4 shared[];

@@ -1,6 +1,7 @@
 // Barrier-sync transposition by several thread blocks: each block reads a rectangle of a matrix into shared memory and
 // registers, all blocks wait, then each block writes its rectangle transposed.
 #pragma once
+#include "columns.cuh"
 #include "micro_region.cuh"
 #include "region.cuh"
 
@@ -118,4 +119,19 @@ __device__ void transpose_micro_blocks(const WideArgs &a, char *instance, u32 bl
         Slots::take(slots + e, total, m);
         Slots::store(g, m, instance, p, q);
     }
+}
+
+// Transposes rectangle `block` of an instance 16 bytes at a time, all in shared memory. Super-elements are single words.
+// Memory before `begin` and from `end` on is not read. `pitch` is that of `Columns`.
+template <int W, class Wait>
+__device__ void transpose_columns(const WideArgs &a, char *instance, const char *begin, const char *end, u32 block, char *tile,
+                                  Wait all_wait) {
+    const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;
+    const u32 rows = r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0;
+    const u32 cols = c0 < a.cols && rows > 0 ? min(a.block_cols, a.cols - c0) : 0;
+    const Columns<W> columns = {rows, cols, r0, a.rows - r0 - rows, a.pitch};
+    const u32 row_bytes = a.cols * W, column_bytes = a.rows * W;
+    if (cols > 0) columns.load(tile, instance + r0 * row_bytes + c0 * W, row_bytes, begin, end);
+    all_wait();
+    if (cols > 0) columns.store(tile, instance + c0 * column_bytes + r0 * W, column_bytes);
 }

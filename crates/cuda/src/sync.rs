@@ -16,13 +16,14 @@ pub enum BlockSync {
 }
 
 /// All kernels whose blocks wait for other blocks.
-pub const SYNCHRONISED: [(&str, BlockSync); 22] = [
+pub const SYNCHRONISED: [(&str, BlockSync); 23] = [
     ("barrier_grid", BlockSync::Grid),
     ("barrier_grid_wide", BlockSync::Grid),
     ("barrier_grid_axes", BlockSync::Grid),
     ("barrier_team", BlockSync::Grid),
     ("barrier_team_wide", BlockSync::Grid),
     ("barrier_team_micro", BlockSync::Grid),
+    ("barrier_team_columns", BlockSync::Grid),
     ("barrier_team_axes", BlockSync::Grid),
     ("slot_runs", BlockSync::Grid),
     ("slot_runs_back", BlockSync::Grid),

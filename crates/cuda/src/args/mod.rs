@@ -196,7 +196,7 @@ args! {
     RecordPieces(RecordPieceArgs);
     /// Parameter of `barrier_cluster_*`, `barrier_grid*`.
     Wide(WideArgs);
-    /// Parameter of `barrier_team`, `barrier_team_wide`, `barrier_team_micro`.
+    /// Parameter of `barrier_team`, `barrier_team_wide`, `barrier_team_micro`, `barrier_team_columns`.
     Team(TeamArgs) with Kept;
     /// Parameter of `barrier_team_axes`.
     TeamAxes(TeamAxesArgs) with Kept;

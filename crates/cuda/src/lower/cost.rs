@@ -180,7 +180,7 @@ impl Quantities {
         let bytes = e.instance_len() * at.elem_bytes;
         let few = call.entry == barrier::FEW;
         let each = self
-            .is(Q::Narrow, narrow && !few)
+            .is(Q::Narrow, narrow && !few && call.entry != wide::TEAM_COLUMNS)
             .is(Q::Vectors, few || call.entry == wide::TEAM_MICRO);
         let operations = (Operation::Cluster, Operation::Team, Operation::Grid);
         match scope {

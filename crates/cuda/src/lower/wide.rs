@@ -3,7 +3,8 @@
 use turntile_perm::Elementary;
 
 use super::fit::{
-    Lowered, Size, TargetParams, field, pitch, region_flags, threads_for, vector_bytes,
+    Lowered, Size, TargetParams, VECTOR_BYTES, field, pitch, region_flags, threads_for,
+    vector_bytes,
 };
 use super::tiles::LINE;
 use crate::args::{Divisor32, TeamArgs, TeamShare, WideArgs, zeroed};
@@ -21,6 +22,10 @@ const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
 /// ran at 81% of a copy, by words at 58%; wider words gained 3 points at most and lost 9 (H100, 2026-11-28).
 pub(super) const TEAM_MICRO: &str = "barrier_team_micro";
 const SWATH: usize = 2;
+
+/// Kernel of a team that moves 16 bytes at a time at any alignment (`kernels/columns.cuh`), and the widest words that it moves.
+pub(super) const TEAM_COLUMNS: &str = "barrier_team_columns";
+const COLUMN_WORDS: usize = 4;
 
 /// Threads per block of the grid kernel, and 4-byte registers per thread that hold data (`kernels/grid_barrier.cu`).
 const GRID_THREADS: usize = 512;
@@ -79,13 +84,23 @@ struct Split {
     block_cols: usize,
     pitch: usize,
     shared_rows: usize,
+    shared_bytes: usize,
+}
+
+/// Storage of a rectangle in shared memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// Padded rows.
+    Rows,
+    /// Whole swaths of micro-blocks of this side, without padding.
+    Micro(usize),
+    /// Columns that include the rows below the rectangle whose words share a vector with it (`kernels/columns.cuh`).
+    Columns,
 }
 
 /// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more,
-/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers; the last argument gives the
-/// bytes of both.
-///
-/// Rectangles for micro-blocks of side `micro` hold whole swaths, without padding.
+/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers; the last argument but one gives
+/// the bytes of both.
 ///
 /// Also returns whether narrow words are loaded and stored 4 bytes at a time; rectangles then start at multiples of 4 bytes.
 fn rectangles(
@@ -94,19 +109,21 @@ fn rectangles(
     at: TargetParams,
     blocks: usize,
     [shared_bytes, register_bytes]: [usize; 2],
-    micro: Option<usize>,
+    layout: Layout,
 ) -> Lowered<(Split, [bool; 2])> {
     let aligned = |extent: usize| {
-        micro.is_none()
+        layout == Layout::Rows
             && word < 4
             && at.alignment >= 4
             && (extent * e.unit * word).is_multiple_of(4)
     };
     let wide @ [wide_loads, _] = [e.cols, e.rows].map(aligned);
     let granule = if wide_loads { 4 } else { word };
-    let steps = match micro {
-        Some(side) => [side, side << SWATH],
-        None => wide.map(|wide| if wide { 4 / word } else { 1 }),
+    let vector = VECTOR_BYTES / word;
+    let steps = match layout {
+        Layout::Rows => wide.map(|wide| if wide { 4 / word } else { 1 }),
+        Layout::Micro(side) => [side, side << SWATH],
+        Layout::Columns => [vector, 1],
     };
     let unit_bytes = e.unit * word;
     // Multiples at which rectangles start at cache lines.
@@ -122,14 +139,32 @@ fn rectangles(
     };
     let fit = |[block_rows, block_cols]: [usize; 2]| {
         let row_bytes = block_cols * unit_bytes;
-        let pitch = if micro.is_some() { row_bytes } else { pitch(row_bytes, granule) };
+        let (down, across) = (e.rows.div_ceil(block_rows), e.cols.div_ceil(block_cols));
+        let split = |pitch, shared_rows, shared_bytes| Split {
+            down,
+            across,
+            block_rows,
+            block_cols,
+            pitch,
+            shared_rows,
+            shared_bytes,
+        };
+        if layout == Layout::Columns {
+            let loaded = (block_rows + vector - 1).min(e.rows);
+            let pitch = loaded.next_multiple_of(4) * word;
+            let padding = block_cols / vector * (4 * word);
+            let need = (block_cols * pitch + padding).next_multiple_of(VECTOR_BYTES);
+            return (need <= shared_bytes).then(|| split(pitch, block_rows, need));
+        }
+        let pitch = match layout {
+            Layout::Rows => pitch(row_bytes, granule),
+            _ => row_bytes,
+        };
         let most = shared_bytes / pitch / steps[1] * steps[1];
         let shared_rows = block_rows.min(most);
         let rest = block_rows - shared_rows;
         let held = rest * row_bytes.div_ceil(granule) <= register_bytes / granule;
-        let (down, across) = (e.rows.div_ceil(block_rows), e.cols.div_ceil(block_cols));
-        let split = Split { down, across, block_rows, block_cols, pitch, shared_rows };
-        (held && rest <= most).then_some(split)
+        (held && rest <= most).then(|| split(pitch, shared_rows, shared_rows * pitch))
     };
     // Rectangles of whole cache lines, where rows and columns of the matrix are.
     let line = |extent: usize, step: usize| {
@@ -158,12 +193,17 @@ fn rectangles(
     Ok((split.ok_or(LowerError::OnChip { need, have })?, wide))
 }
 
-/// Returns the side of micro-blocks, if rows and columns are whole, aligned micro-blocks of bytes.
-fn micro(e: &Elementary, word: usize, at: TargetParams) -> Option<usize> {
+/// Returns the layout of a team's rectangles: micro-blocks if rows and columns are whole, aligned micro-blocks of bytes; columns
+/// of narrow words.
+fn team_layout(e: &Elementary, word: usize, at: TargetParams) -> Layout {
     let vector = vector_bytes(word);
     let side = vector / word;
     let whole = [e.rows, e.cols].iter().all(|extent| extent.is_multiple_of(side));
-    (word == 1 && e.unit == 1 && at.alignment >= vector && whole).then_some(side)
+    match e.unit {
+        1 if word == 1 && at.alignment >= vector && whole => Layout::Micro(side),
+        1 if word <= COLUMN_WORDS => Layout::Columns,
+        _ => Layout::Rows,
+    }
 }
 
 /// Returns the launch: each instance in a cluster's or a team's shared memory, or in the grid's shared memory and registers.
@@ -183,8 +223,11 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
         _ => return Err(LowerError::NoKernel),
     };
     let instance_bytes = e.rows * e.cols * e.unit * word;
-    let side = if matches!(scope, Scope::Team(_)) { micro(&e, word, at) } else { None };
-    let (split, [wide_loads, wide_stores]) = rectangles(e, word, at, most, on_chip, side)?;
+    let layout = match scope {
+        Scope::Team(_) => team_layout(&e, word, at),
+        _ => Layout::Rows,
+    };
+    let (split, [wide_loads, wide_stores]) = rectangles(e, word, at, most, on_chip, layout)?;
     let all = split.down * split.across;
     let teams = MATRICES.teams(all, e.batch, at.limits);
     let (blocks, threads) = match scope {
@@ -196,9 +239,13 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
         }
         _ => return Err(LowerError::NoKernel),
     };
-    let entry = if side.is_some() { TEAM_MICRO } else { entries[usize::from(wide_loads)] };
-    let shared_bytes = split.shared_rows * split.pitch;
-    let launch = at.launch((family, word, entry), Size { blocks, threads, shared_bytes })?;
+    let (entry, pitch) = match layout {
+        Layout::Rows => (entries[usize::from(wide_loads)], split.pitch),
+        Layout::Micro(_) => (TEAM_MICRO, SWATH),
+        Layout::Columns => (TEAM_COLUMNS, split.pitch),
+    };
+    let size = Size { blocks, threads, shared_bytes: split.shared_bytes };
+    let launch = at.launch((family, word, entry), size)?;
     let rectangle = WideArgs {
         instance_bytes: instance_bytes as u64,
         rows: field(e.rows)?,
@@ -206,7 +253,7 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
         block_rows: field(split.block_rows)?,
         block_cols: field(split.block_cols)?,
         across: field(split.across)?,
-        pitch: field(if side.is_some() { SWATH } else { split.pitch })?,
+        pitch: field(pitch)?,
         shared_rows: field(split.shared_rows)?,
         wide: region_flags([wide_loads, wide_stores, false, false]),
         unit: Divisor32::new(field(e.unit)?),
@@ -263,9 +310,15 @@ mod tests {
         {
             let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
             let at = TargetParams { elem_bytes: word, alignment: 16, limits: &DeviceLimits::H200 };
-            let (s, _) =
-                rectangles(e, word, at, 132, [227 << 10, GRID_THREADS * GRID_REGISTERS * 4], None)
-                    .unwrap();
+            let (s, _) = rectangles(
+                e,
+                word,
+                at,
+                132,
+                [227 << 10, GRID_THREADS * GRID_REGISTERS * 4],
+                Layout::Rows,
+            )
+            .unwrap();
             assert!(s.down * s.block_rows >= rows && s.across * s.block_cols >= cols);
             assert!(s.down * s.across <= 132);
             assert!(s.shared_rows * s.pitch <= DeviceLimits::H200.shared_bytes);

@@ -192,7 +192,7 @@ pub fn shapes() -> Vec<StageMap> {
         [50, 64, 1, 48, 1],
         [2, 100, 1, 90, 1],
         // Super-elements of a few words, and of the most words that registers hold.
-        [2, 9, 1, 5, 7],
+        [2, 9, 1, 4, 7],
         [1, 30, 1, 20, 48],
         [1, 30, 1, 20, 100],
         // Square tiles that have a kernel.

@@ -62,6 +62,7 @@ fn rectangle(
     let [block_rows, block_cols, across] = [a.block_rows, a.block_cols, a.across].map(u64::from);
     threads(call, most)?;
     let micro = call.entry.ends_with("_micro");
+    let columns = call.entry.ends_with("_columns");
     let vector = if word == 1 { 8 } else { 16 };
     let granule = match micro {
         true => vector,
@@ -81,6 +82,13 @@ fn rectangle(
         aligned((vector / word) << pitch, &[block_rows])?;
         aligned(granule, &[column, block_rows * unit])?;
         on_chip(call, block_rows * block_cols * word)?;
+    } else if columns {
+        // Parts of four rows and one vector. Rows below the rectangle complete its columns' vectors.
+        let part = 16 / word;
+        need(a.unit.divisor == 1 && word <= 4, || format!("{a:?}"))?;
+        aligned(4 * word, &[pitch])?;
+        need(pitch >= (block_rows + part - 1).min(rows) * word, || format!("{a:?}"))?;
+        on_chip(call, block_cols.div_ceil(part) * (part * pitch + 4 * word))?;
     } else {
         rows_on_chip(pitch, block_cols * unit, granule)?;
         on_chip(call, low * pitch)?;
