@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn closed_forms_match_enumeration() {
-        let mut mark = vec![0u32; 200 * 200];
+        let mut mark = vec![0u32; 100 * 100];
         let mut round = 0;
-        for m in 1..=200 {
-            for n in 1..=200 {
+        for m in 1..=100 {
+            for n in 1..=100 {
                 let t = t(m, n);
                 round += 1;
                 let (mut count, mut fixed, mut longest) = (0, 0, 0);

@@ -98,7 +98,15 @@ impl<R: Record, L: RecordLayout> Records<R, L> {
     }
 
     /// Converts the records to tiles of `T` records, in place. The last tile is shorter if `T` does
-    /// not divide their number.
+    /// not divide their number. `T` is at least 1:
+    ///
+    /// ```compile_fail,E0080
+    /// # use turntile::layout::{Record, Records};
+    /// # #[derive(Record, Clone, Copy)]
+    /// # #[repr(C)]
+    /// # struct Cell { rho: f32 }
+    /// let tiles = Records::from(vec![Cell { rho: 1.0 }]).into_asta::<0>();
+    /// ```
     ///
     /// # Errors
     /// Those of [`into_aos`](Self::into_aos).

@@ -25,7 +25,7 @@ mod routes;
 mod tuned;
 
 /// Returns the largest side for exhaustive tests of small shapes: 20, or 36 if
-/// `TURNTILE_EXHAUSTIVE` is set, as in CI.
+/// `TURNTILE_EXHAUSTIVE` is set, as in `.ci/run full`.
 fn largest_side() -> usize {
     if env::var_os("TURNTILE_EXHAUSTIVE").is_some() { 36 } else { 20 }
 }

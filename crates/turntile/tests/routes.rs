@@ -63,7 +63,11 @@ fn plans_for_every_device_run_on_the_host() {
     for planner in chips().into_iter().map(Planner::new).chain([Planner::new(CpuDevice::new(3))]) {
         for rows in 1..=largest_side() {
             for cols in 1..=largest_side() {
-                for elem_bytes in [1, 4, 12] {
+                for (k, elem_bytes) in [1, 4, 12].into_iter().enumerate() {
+                    // By default one of these sizes per shape.
+                    if largest_side() <= 20 && k != (rows + cols) % 3 {
+                        continue;
+                    }
                     let problem = Problem::new(rows, cols, elem_bytes).unwrap();
                     check_all(planner.candidates(&problem).candidates, 2);
                 }

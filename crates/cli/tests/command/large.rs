@@ -5,12 +5,12 @@ use crate::{directory, noise, npy, pair, permuted, transposed};
 #[test]
 fn files_are_moved_in_blocks() {
     let directory = directory();
-    let (rows, cols) = (4003, 3001);
+    let (rows, cols) = (2003, 3001);
     let [before, after] = pair(rows, cols);
     let data = &before[before.len() - rows * cols * 4..];
     let turned = npy("'<f4'", 'F', &[rows, cols], &transposed(data, rows, cols, 4));
     // One pass, and two in very little memory.
-    for (memory, passes) in [("40M", 1), ("1M", 2)] {
+    for (memory, passes) in [("20M", 1), ("1M", 2)] {
         directory.write("a.npy", &before);
         let line = format!("transpose a.npy -o b.npy --memory {memory} --json");
         let report = directory.json(&line);

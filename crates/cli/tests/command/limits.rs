@@ -13,8 +13,8 @@ fn threads_that_cannot_be_started_are_not_needed() {
     use std::os::unix::process::CommandExt;
     const NOBODY: u32 = 65_534;
     let directory = directory();
-    // 48 MB.
-    let [before, after] = pair(4003, 3001);
+    // 24 MB.
+    let [before, after] = pair(2003, 3001);
     let command = directory.at("turntile");
     fs::copy(env!("CARGO_BIN_EXE_turntile"), &command).unwrap();
     directory.write("a.npy", &before);
@@ -27,11 +27,11 @@ fn threads_that_cannot_be_started_are_not_needed() {
     for (most, options) in [
         ("1", "--memory 1G"),
         ("1", "--memory 1G --threads 5"),
-        ("1", "--memory 40M"),
+        ("1", "--memory 20M"),
         ("1", "--memory 2M"),
         ("4", "--memory 1G"),
         ("4", "--memory 1G --threads 8"),
-        ("4", "--memory 40M"),
+        ("4", "--memory 20M"),
     ] {
         let mut run = Command::new("prlimit");
         run.arg(format!("--nproc={most}")).arg(&command).args([

@@ -1,4 +1,4 @@
-//! The derive in a crate that forbids unsafe code and denies warnings.
+//! Uses the derive in a crate that forbids unsafe code and denies warnings.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs)]
 
@@ -35,7 +35,8 @@ struct One {
     only: u8,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+#[test]
+fn records_of_every_kind_are_converted() -> Result<(), Box<dyn std::error::Error>> {
     let place = Point { x: 1.0, r#type: 2 };
     let bodies = Records::from(vec![Body { place, near: [place; 3], id: 7 }; 9]).into_soa()?;
     assert_eq!(bodies.column(Body::PLACE)[8].x(), 1.0);
