@@ -84,6 +84,11 @@ impl Settings {
         }
     }
 
+    /// Returns whether an option is set that only applies if all data are in memory.
+    pub fn need_memory(&self) -> bool {
+        self.route.is_some() || self.workspace_limit.is_some() || self.wisdom.is_some()
+    }
+
     /// Returns the wisdom file, if there is one.
     pub fn wisdom(&self) -> Option<&Path> {
         self.wisdom.as_deref().map(Path::new)

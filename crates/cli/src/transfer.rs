@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Write};
 use std::path::Path;
+use std::thread;
 
 use anyhow::Result;
 use turntile::stored::{OutOfCore, ReadAt, StoredError, WriteAt};
@@ -64,6 +65,16 @@ pub struct Part<'a> {
     pub start: u64,
 }
 
+/// Bytes of a read that the system fetches whole when it is announced: the default read-ahead of Linux.
+const ANNOUNCED: usize = 128 << 10;
+
+impl Part<'_> {
+    /// Has the system fetch `bytes` bytes in order: disks are slow at the short runs that blocks read.
+    pub fn fetch_in_order(&self, bytes: usize) {
+        (0..bytes).step_by(ANNOUNCED).all(|at| self.fetch(at as u64, ANNOUNCED.min(bytes - at)));
+    }
+}
+
 impl ReadAt for Part<'_> {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, self.start + offset)
@@ -96,11 +107,15 @@ fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
     }
 }
 
-/// Moves `bytes` bytes from one part to the other. `scratch` creates the file between two passes.
+/// Number of times that the result is synced while it is written, and minimum bytes between two of them. The system would
+/// begin to write to disk later: 2.16 GB took 3.7 s, and 6.1 s with one sync at the end (two Xeon cores, 2026-11).
+const SYNCS: (u64, u64) = (8, 64 << 20);
+
+/// Moves `bytes` bytes from one part to the other. Syncs the other meanwhile if it is `kept`. `scratch` creates the file between two passes.
 pub fn in_blocks(
     stored: &OutOfCore,
     (from, mut onto): (Part<'_>, Part<'_>),
-    bytes: usize,
+    (bytes, kept): (usize, bool),
     scratch: impl FnOnce(u64) -> Result<File>,
     progress: &Progress,
 ) -> Result<()> {
@@ -118,11 +133,26 @@ pub fn in_blocks(
         }
     }
     progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
-    let mut moved = 0;
+    let (count, least) = SYNCS;
+    // Each byte counts when it is read and when it is written.
+    let step = 2 * (bytes as u64 / count).max(least);
+    let (file, mut moved, mut next) = (onto.file, 0, if kept { step } else { u64::MAX });
     let buffer = &mut buffer.bytes()[..need];
-    let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
-        moved += more;
-        progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
+    let done = thread::scope(|scope| {
+        let mut syncs = Vec::new();
+        let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
+            moved += more;
+            if moved >= next {
+                next += step;
+                // Without a thread, all is synced at the end.
+                syncs.extend(thread::Builder::new().spawn_scoped(scope, || file.sync_data()));
+            }
+            progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
+        });
+        // A later sync does not report these errors again.
+        let all = syncs.into_iter().map(|sync| sync.join().expect("a sync does not panic"));
+        let synced = all.fold(Ok(()), io::Result::and);
+        done.and(synced.map_err(StoredError::Write))
     });
     match done {
         Err(StoredError::Read(error)) if error.kind() == ErrorKind::UnexpectedEof => {

@@ -31,6 +31,34 @@ fn files_are_moved_in_blocks() {
     directory.bad("transpose b.npy -i --memory 4M --route aligned-slots", 1, words);
 }
 
+/// 139 MB from file to file move in blocks even if they fit in memory, unless an option only applies in memory.
+#[test]
+fn large_files_are_moved_in_blocks_without_a_limit() {
+    let directory = directory();
+    let (rows, cols, itemsize) = (200, 170, 4096);
+    let mut data = vec![0; rows * cols * itemsize];
+    for (number, element) in data.chunks_mut(itemsize).enumerate() {
+        element[..4].copy_from_slice(&(number as u32).to_ne_bytes());
+        element[itemsize - 4..].copy_from_slice(&(number as u32).to_be_bytes());
+    }
+    directory.write("a.bin", &data);
+    let line = format!("transpose a.bin --raw --dtype V{itemsize} --shape");
+    for (options, in_blocks) in [
+        ("200x170 -i", true),
+        ("200x170 -o b.bin --threads 1 --memory 1G", true),
+        ("200x170 -i --workspace-limit 64M", false),
+        ("200x170 -i --route aligned-slots", false),
+        ("160x200 --offset 0 -i", false),
+    ] {
+        let report = directory.json(&format!("{line} {options} --dry-run --json"));
+        assert_eq!(report["blocks"].is_object(), in_blocks, "{options}: {report}");
+        assert_eq!(report["plan"].is_string(), !in_blocks, "{options}: {report}");
+    }
+    let want = permuted(&data, &[rows, cols], &[1, 0], itemsize);
+    directory.good(&format!("{line} 200x170 -i"));
+    assert!(directory.read("a.bin") == want);
+}
+
 #[test]
 fn headerless_batches_are_moved_in_blocks() {
     let directory = directory();

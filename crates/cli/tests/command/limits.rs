@@ -71,7 +71,7 @@ fn too_little_memory_is_rejected() {
     }
 }
 
-/// A gigabyte that cannot be allocated: the message names the file, and nothing is changed.
+/// Memory for a gigabyte, or for its blocks, that cannot be allocated: the message names the file, and nothing is changed.
 #[test]
 fn memory_that_cannot_be_allocated_is_an_error() {
     let directory = directory();
@@ -80,9 +80,8 @@ fn memory_that_cannot_be_allocated_is_an_error() {
     let file = fs::File::options().write(true).open(directory.at("a.npy")).unwrap();
     file.set_len((head.len() + (1 << 30)) as u64).unwrap();
     let turntile = env!("CARGO_BIN_EXE_turntile");
-    for memory in ["4G", "900M"] {
-        let line =
-            format!("ulimit -v 400000; exec {turntile} transpose a.npy -o b --memory {memory}");
+    for options in ["", "--memory 900M", "--memory 4G --workspace-limit 64M"] {
+        let line = format!("ulimit -v 200000; exec {turntile} transpose a.npy -o b {options}");
         let mut command = Command::new("sh");
         let ran = command.args(["-c", &line]).current_dir(&directory).output().unwrap();
         let words = ["error: not enough memory for a.npy", "could not be allocated; --memory"];
