@@ -21,7 +21,7 @@ pub const ALIGNMENT: u64 = 16;
 #[derive(Debug)]
 pub enum GpuStage {
     /// A transpose of a byte range of the part.
-    Transpose(OnBytes<GpuTransposer>),
+    Transpose(Box<OnBytes<GpuTransposer>>),
     /// Moves between the part and its core and border, as launches and as text.
     Panels(Prepared, String),
 }
@@ -30,7 +30,7 @@ impl GpuStage {
     /// Plans stages that are given by alternatives.
     pub fn plan(gpu: &Gpu, stages: &[Alternatives]) -> Result<Vec<Self>, Error> {
         let planned = plan_stages(stages, |stage| stage.plan_on(gpu))?;
-        Ok(planned.into_iter().map(GpuStage::Transpose).collect())
+        Ok(planned.into_iter().map(|stage| GpuStage::Transpose(Box::new(stage))).collect())
     }
 
     /// Plans the stages of a rank before and after ranks swap `squares`.
@@ -59,11 +59,11 @@ impl GpuStage {
         let size = format!("{rows} x {} elements", cols * source.panels());
         Ok([
             prepare(
-                Work::of_panels_together(&source, at),
+                Work::of_panels_together(source, at),
                 format!("core of {size} moved together, {} others after it", source.border_len()),
             )?,
             prepare(
-                Work::of_panels_apart(&result, &plans, at),
+                Work::of_panels_apart(result, &plans, at),
                 format!("{}core moved apart, {} others", passes.concat(), result.border_len()),
             )?,
         ])
@@ -72,7 +72,7 @@ impl GpuStage {
     /// Returns the bytes of workspace that a run needs.
     pub fn workspace_bytes(&self) -> usize {
         match self {
-            GpuStage::Transpose((_, stage)) => stage.workspace_bytes(),
+            GpuStage::Transpose(stage) => stage.1.workspace_bytes(),
             GpuStage::Panels(prepared, _) => prepared.workspace_bytes(),
         }
     }
@@ -89,7 +89,8 @@ impl GpuStage {
         workspace: (u64, usize),
     ) -> Result<(), turntile::Error> {
         match self {
-            GpuStage::Transpose((range, stage)) => {
+            GpuStage::Transpose(stage) => {
+                let (range, stage) = &**stage;
                 let range = (part.0 + range.start as u64, range.len());
                 // SAFETY: the caller guarantees the conditions above.
                 unsafe { stage.run_with(range, stream, workspace) }
@@ -106,7 +107,7 @@ impl GpuStage {
 impl fmt::Display for GpuStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GpuStage::Transpose((_, stage)) => stage.plan().fmt(f),
+            GpuStage::Transpose(stage) => stage.1.plan().fmt(f),
             GpuStage::Panels(_, text) => f.write_str(text),
         }
     }

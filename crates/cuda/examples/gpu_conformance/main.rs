@@ -24,6 +24,7 @@ mod large;
 mod leading;
 mod out_of_place;
 mod padding;
+mod panels;
 mod parts;
 mod racecheck;
 mod records;
@@ -45,7 +46,7 @@ fn main() {
     let mut bench = Bench::new();
     println!("device {}", turntile_plan::Device::name(bench.gpu.device()));
     let mut failures = 0;
-    let sections: [(&str, Section); 24] = [
+    let sections: [(&str, Section); 25] = [
         ("small", &|bench| cases::small(bench, side)),
         ("padding", &|bench| padding::padding(bench, side)),
         ("cut", &|bench| cut::small(bench, side)),
@@ -67,6 +68,7 @@ fn main() {
         ("leading_full", &leading::full_chip),
         ("sound", &sound::sound),
         ("parts", &parts::parts),
+        ("panels", &panels::panels),
         ("racecheck", &racecheck::racecheck),
         ("racecheck_axes", &racecheck::of_axes),
         ("racecheck_leading", &|bench| leading::few(bench, &mut Vec::new())),

@@ -15,7 +15,7 @@ use turntile_plan::{Direction, StageMap};
 
 use crate::cases::Suite;
 use crate::common::Bench;
-use crate::{into_axes, leading, padding};
+use crate::{into_axes, leading, padding, panels};
 
 const BLOCK: Strategy = Strategy::Barrier(Scope::Block);
 const DIRECTIONS: [Direction; 2] = [Direction::Forward, Direction::Backward];
@@ -94,6 +94,7 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
         add([5, 70, 1, 90, 1], &words, &[Strategy::Barrier(Scope::Team(n))]);
         add([5, 64, 1, 96, 1], &[1, 2, 4], &[Strategy::Barrier(Scope::Team(n))]);
         add([5, 65, 1, 96, 1], &[1, 2], &[Strategy::Barrier(Scope::Team(n))]);
+        add([5, 64, 1, 96, 3], &[1, 2], &[Strategy::Barrier(Scope::Team(n))]);
     }
     add([1, 301, 1, 203, 1], &words, &[Strategy::Barrier(Scope::Grid)]);
     add([1, 300, 1, 204, 1], &[1, 2], &[Strategy::Barrier(Scope::Grid)]);
@@ -205,6 +206,7 @@ pub fn racecheck(bench: &mut Bench) -> usize {
     failures += padded(bench, &mut met);
     failures += leading::few(bench, &mut met);
     failures += into_axes::few(bench, &mut met);
+    failures += panels::few(bench, &mut met);
     let all = SYNCHRONISED.iter().map(|row| row.0).chain(WITHIN);
     for entry in
         all.filter(|entry| !met.iter().any(|kernel| kernel.ends_with(&format!("/{entry}"))))
