@@ -191,6 +191,12 @@ impl Quantities {
             Scope::Team(_) | Scope::Grid => {
                 let share = bytes as f64 / at.limits.units as f64;
                 let each = each.with(Q::Held, share / at.limits.shared_bytes as f64);
+                let each = match call.params {
+                    Args::Team(team) if call.entry == wide::TEAM_COLUMNS => {
+                        each.bytes(Q::RowBytes, team.rectangle.block_cols as usize * word)
+                    }
+                    _ => each,
+                };
                 each.of_scope(operations, scope, call)
             }
         }
