@@ -141,8 +141,8 @@ impl Work {
         Self::of_border(panels, at, &[], panels_together(panels, at))
     }
 
-    /// Returns the launches of `plans`, which permute the core at the start of the matrix, followed by those that move the core apart
-    /// and fill the border from the start of the workspace. Workspace: the border, and that of the plans or flags.
+    /// Returns the launches that permute the core by `plans`, move it apart, and fill the border from the start of the workspace. The
+    /// core is at the start of the matrix before. Workspace: the border, then the larger of that of the plans and the flags.
     ///
     /// # Errors
     /// [`CudaError::NotForGpu`] or [`CudaError::Flawed`], for a plan; those of [`of_panels_together`](Self::of_panels_together).

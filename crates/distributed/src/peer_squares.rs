@@ -78,9 +78,10 @@ impl Border {
 /// Maximum number of squares across a block of a core that are tried.
 const MAX_ACROSS: usize = 32;
 
-/// Bytes of which the sides of a core's squares are multiples: a line of memory. And the smallest
-/// side in bytes that several squares can have.
+/// Bytes of a memory line. Sides of a core's squares are multiples of it.
 const LINE: usize = 128;
+
+/// Smallest side of a square in bytes, if a block has several.
 const MIN_SIDE: usize = 256;
 
 impl PeerSquares {

@@ -31,12 +31,12 @@ pub struct BorderPiece {
     pub border: usize,
 }
 
-/// Which side of a transposition stores the border: the order of its pieces differs.
+/// Side of a transposition. The pieces of its border have a different order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BorderSide {
     /// The matrix is the source. Pieces are stored transposed.
     Source,
-    /// The matrix is the result. Pieces are stored as they are.
+    /// The matrix is the result. Pieces are stored row by row.
     Result,
 }
 

@@ -151,7 +151,7 @@ fn slide_panels(panels: &Panels, up: bool, at: TargetParams) -> Lowered<PlacedLa
     let (together, apart) = (rows(count * cols, cols, 0)?, rows(panels.cols(), step, longer)?);
     let (len, block) = (panels.core_len() * elem, slide_block(at.limits));
     let blocks = len.div_ceil(block);
-    // As for rows of one panel.
+    // Long rows are separate in shared memory, so that whole vectors are read.
     let separate = cols * elem >= LONG_ROW;
     let held = if separate { block + 32 * (block / (cols * elem) + 2) } else { block };
     let (from, to) = if up { (together, apart) } else { (apart, together) };
