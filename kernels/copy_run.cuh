@@ -49,7 +49,7 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, N by
         }
     } else if (From == kShared) {
         // 4-byte loads would have 4-way bank conflicts. Both vectors contain bytes of this run: shared memory has them.
-        // Without shifts where words stay whole: they took longer than the memory.
+        // If the skew is a multiple of 4, words are selected without shifts.
         const uint4 *whole = (const uint4 *)(from - skew);
         uint4 *vector = (uint4 *)to;
         switch (skew) {

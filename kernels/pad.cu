@@ -4,7 +4,7 @@
 // Bytes of a row from which on all threads of a block move one row at a time.
 enum : u64 { kLongRow = 4096 };
 
-// A row by its number, and by its row and panel.
+// Position of a run: its number among all runs, and its row and panel of the matrix.
 struct RowAt {
     u64 number, row;
     u32 panel;
@@ -22,7 +22,7 @@ struct Rows {
 };
 static_assert(sizeof(Rows) == 16);
 
-// Rows of several panels each. `cols` bytes of every panel count, and each of these runs is a row to the kernel.
+// The first `cols` bytes of each panel of a row are a run. The kernel treats each run as a row.
 // Panel p begins p * step + min(p, longer) * extra bytes after the start of a row.
 struct PanelRows {
     u64 cols, pitch, step;
@@ -78,7 +78,8 @@ static __device__ void copy_rows(const SlideArgs<Map> &all, const Map &a, const 
 // Data sliding. A thread block reads one block of the rows' bytes and sets its flag. It then waits for the flags of
 // the blocks at its destination, and writes. Thread blocks take numbers as they start, in the order in which blocks
 // free each other's destinations: awaited blocks have started, and wait only for earlier ones. Gaps are unchanged.
-// Rows all move up, or all down. One thread does each 64-bit division: all threads took longer than the memory.
+// Rows all move up, or all down. Only one thread does each 64-bit division: divisions by all threads took
+// longer than the memory accesses.
 //
 // Order: all reads of a block, barrier, release of its flag; acquire of the flag, barrier, write. Only blocks
 // that wait for this block's flag write its source range.

@@ -48,7 +48,8 @@ impl Report {
 
     /// 2 x bytes / seconds of the transposition / 1e9; `None` if no element moved.
     fn gb_per_s(&self) -> Option<f64> {
-        let moved = self.plan().is_some_and(|plan| plan.passes() > 0) || self.done.blocks.is_some();
+        let moved = self.plan().is_some_and(|plan| plan.passes() > 0)
+            || self.done.moves && self.done.blocks.is_some();
         let seconds = self.done.transpose.as_secs_f64();
         (moved && seconds > 0.0).then(|| gb_per_s(self.bytes as f64, seconds))
     }

@@ -80,7 +80,7 @@ impl Sink {
 }
 
 /// Adds the path to an error of writing. Returns [`BrokenPipe`] if the reader of standard output has left.
-fn unwritten(error: Error, path: &Path) -> Error {
+pub fn unwritten(error: Error, path: &Path) -> Error {
     let is_pipe = |error: &io::Error| error.kind() == ErrorKind::BrokenPipe;
     match error.downcast_ref::<io::Error>() {
         Some(cause) if is_pipe(cause) => BrokenPipe.into(),

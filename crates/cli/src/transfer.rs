@@ -65,7 +65,7 @@ pub struct Part<'a> {
     pub start: u64,
 }
 
-/// Bytes of a read that the system fetches whole when it is announced: the default read-ahead of Linux.
+/// Largest request to read ahead, in bytes, that Linux fetches whole by default.
 const ANNOUNCED: usize = 128 << 10;
 
 impl Part<'_> {
@@ -107,11 +107,11 @@ fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
     }
 }
 
-/// Number of times that the result is synced while it is written, and minimum bytes between two of them. The system would
-/// begin to write to disk later: 2.16 GB took 3.7 s, and 6.1 s with one sync at the end (two Xeon cores, 2026-11).
+/// Maximum number of syncs during a move, and minimum bytes between two syncs. Without them the system begins to write to disk
+/// later: 2.16 GB took 3.7 s, and 6.1 s with one sync at the end (two Xeon cores, 2026-11).
 const SYNCS: (u64, u64) = (8, 64 << 20);
 
-/// Moves `bytes` bytes from one part to the other. Syncs the other meanwhile if it is `kept`. `scratch` creates the file between two passes.
+/// Moves `bytes` bytes from one part to the other. If `kept`, syncs the destination during the move. `scratch` creates the file between two passes.
 pub fn in_blocks(
     stored: &OutOfCore,
     (from, mut onto): (Part<'_>, Part<'_>),
@@ -132,7 +132,8 @@ pub fn in_blocks(
             advise(file, 0, 0, false);
         }
     }
-    progress.bytes("moving", bytes.saturating_mul(2 * stored.passes()));
+    let all = bytes.saturating_mul(2 * stored.passes());
+    progress.bytes("moving", all);
     let (count, least) = SYNCS;
     // Each byte counts when it is read and when it is written.
     let step = 2 * (bytes as u64 / count).max(least);
@@ -142,16 +143,17 @@ pub fn in_blocks(
         let mut syncs = Vec::new();
         let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
             moved += more;
-            if moved >= next {
+            if moved >= next && moved < all as u64 {
                 next += step;
                 // Without a thread, all is synced at the end.
                 syncs.extend(thread::Builder::new().spawn_scoped(scope, || file.sync_data()));
             }
             progress.set(usize::try_from(moved).unwrap_or(usize::MAX));
         });
+        progress.waiting("syncing");
         // A later sync does not report these errors again.
-        let all = syncs.into_iter().map(|sync| sync.join().expect("a sync does not panic"));
-        let synced = all.fold(Ok(()), io::Result::and);
+        let ended = syncs.into_iter().map(|sync| sync.join().expect("a sync does not panic"));
+        let synced = ended.fold(Ok(()), io::Result::and);
         done.and(synced.map_err(StoredError::Write))
     });
     match done {

@@ -18,7 +18,7 @@ use crate::file::Target;
 use crate::memory::{self, AnonymousMap, Free, Pages};
 use crate::progress::Progress;
 use crate::say::shown;
-use crate::sink::{Sink, put_after, put_before};
+use crate::sink::{Sink, put_after, put_before, unwritten};
 use crate::source::Source;
 use crate::transfer::{self, CHUNK, Part, copy};
 
@@ -33,7 +33,7 @@ const MIN_MEMORY: usize = 1 << 20;
 /// 2.16 GB took 4.0 s in blocks and 11 to 34 s in memory (virtual machine of two Xeon cores, 2026-11).
 const MAX_WHOLE: usize = 128 << 20;
 
-/// Memory for blocks of data that would fit: the data's bytes divided by the first number, at most the second. In that machine
+/// Memory for blocks of data that would fit: the data's bytes divided by the first number, at most the second. On that machine
 /// 128 and 256 MiB were faster than 64 MiB and 512 MiB.
 const BLOCKS: (usize, usize) = (4, 256 << 20);
 
@@ -76,8 +76,10 @@ pub struct Done {
     pub write: Duration,
     /// The plan, if it ran in memory.
     pub plan: Option<Transposer>,
-    /// Plan for a move in blocks, if the data did not fit in memory.
+    /// Plan for a move in blocks, if the data moved in blocks.
     pub blocks: Option<OutOfCore>,
+    /// Whether elements are permuted or converted, not only copied.
+    pub moves: bool,
     /// Number of files that `split` wrote.
     pub files: usize,
     /// Memory limit in bytes.
@@ -86,7 +88,7 @@ pub struct Done {
     pub dry: bool,
 }
 
-/// Applies `change` to the source and writes the result: in memory if it fits, otherwise in blocks.
+/// Applies `change` to the source and writes the result: in memory, or in blocks (see [`planned`]).
 pub fn apply(
     (mut source, target): (Source, Option<Target>),
     change: &Change,
@@ -97,7 +99,8 @@ pub fn apply(
     let memory = allowed(source.path(), change.bytes, common.memory)?;
     let in_files = target.is_some() && source.part(0).is_some();
     let (plan, blocks) = planned(source.path(), change, &common.settings, (memory, in_files))?;
-    let mut done = Done { memory, dry: common.dry_run, ..Done::default() };
+    let moves = change.step.is_some();
+    let mut done = Done { memory, dry: common.dry_run, moves, ..Done::default() };
     if !done.dry {
         let sink = Sink::begin(&source, target, change, common.quiet)?;
         let moved = match &blocks {
@@ -125,7 +128,8 @@ fn planned(
     let step = change.step.clone();
     let step = step.unwrap_or_else(|| Transpose::permute::<u8>(&[bytes], &[0]).itemsize(1));
     let through_files = settings.on_threads(step.clone());
-    if in_files && bytes > MAX_WHOLE && change.packed.is_none() && !settings.need_memory() {
+    let is_large = (MAX_WHOLE + 1..=room).contains(&bytes);
+    if in_files && is_large && change.packed.is_none() && !settings.need_memory() {
         let most = room.min(bytes / BLOCKS.0).min(BLOCKS.1);
         if let Ok(blocks) = through_files.stored(most)
             && blocks.passes() == 1
@@ -236,7 +240,8 @@ fn in_blocks(
     let start = Instant::now();
     let written = match sink.file() {
         Some(new) => {
-            put_before(source, change, &mut new.file())?;
+            let put = put_before(source, change, &mut new.file());
+            put.map_err(|error| unwritten(error, new.path()))?;
             None
         }
         None => Some(sink.scratch(bytes as u64)?),
@@ -250,6 +255,7 @@ fn in_blocks(
     };
     let parts = from.zip(onto).expect("a stream has a temporary file");
     if read.is_none() && bytes <= done.memory {
+        progress.waiting("reading ahead");
         parts.0.fetch_in_order(bytes);
     }
     let kept = written.is_none();
@@ -258,7 +264,7 @@ fn in_blocks(
     if let Some(new) = sink.file() {
         let mut to = new.file();
         to.seek(std::io::SeekFrom::Start(change.end())).on("write the new", new.path())?;
-        put_after(source, change, &mut to)?;
+        put_after(source, change, &mut to).map_err(|error| unwritten(error, new.path()))?;
     }
     done.transpose = start.elapsed();
 

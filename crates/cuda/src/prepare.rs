@@ -167,7 +167,17 @@ impl Work {
         let bytes = panels.rows() * panels.cols() * at.elem_bytes;
         let mut work = Self::of_launches(&[], 0, bytes, at.alignment);
         for plan in plans {
-            work = work.then(Self::of_launches(&launches_of(plan)?, border, bytes, at.alignment));
+            if plan.problem.is_out_of_place() {
+                return Err(InvalidPlan::WrongDestination { out_of_place: true }.into());
+            }
+            let alignment = widest_word(&[plan.problem.alignment()]);
+            let launches = launches_of(plan)?;
+            work = work.then(Self::of_launches(
+                &launches,
+                border,
+                plan.problem.span_bytes(),
+                alignment,
+            ));
         }
         work.held = work.held.max(border);
         for (call, spots) in placed {

@@ -32,7 +32,7 @@ pub type StreamId = (usize, StreamKind);
 pub enum StreamKind {
     /// Local stages and copies within the rank's memory.
     Local,
-    /// Copies and swaps that write other ranks' memory.
+    /// Copies to or from other ranks, and swaps with them.
     Send,
 }
 
@@ -103,8 +103,8 @@ pub fn tile_swaps(
                 builder.wait_for_all((rank, StreamKind::Send), (other, StreamKind::Local));
             });
         }
-        for (to, from) in (0..ranks).flat_map(|to| (0..ranks).map(move |from| (to, from))) {
-            builder.fetch_border(border, to, from, elem_bytes);
+        for (to, ahead) in (0..ranks).flat_map(|to| (0..ranks).map(move |ahead| (to, ahead))) {
+            builder.fetch_border(border, to, (to + ahead) % ranks, elem_bytes);
         }
     }
     for rank in 0..ranks {

@@ -22,7 +22,7 @@ pub const ALIGNMENT: u64 = 16;
 pub enum GpuStage {
     /// A transpose of a byte range of the part.
     Transpose(Box<OnBytes<GpuTransposer>>),
-    /// Moves between the part and its core and border, as launches and as text.
+    /// Launches that separate a part into core and border or merge them, and their description.
     Panels(Prepared, String),
 }
 

@@ -75,8 +75,10 @@ impl Redistribution {
     /// - All GPUs have peer access to each other.
     /// - Elements have 4, 8 or 16 bytes.
     /// - Unless rows and columns have the same parts, tiles have a side that is a multiple of 16
-    ///   bytes, at least 256 bytes. They cover each part, or all of it but the larger of 2% and 16
-    ///   MiB: these last rows and columns then take two more passes and are the workspace.
+    ///   bytes, at least 256 bytes if a block has several, and cover each part. Otherwise they cover
+    ///   a core: the first rows and columns of each block, with sides that are multiples of 128
+    ///   bytes, at least 256. The other elements are at most an eighth of a part and fit the
+    ///   workspace. Moving the core together and apart takes up to two more passes.
     /// - No [`schedule`](Self::schedule) was set.
     ///
     /// # Errors
@@ -94,10 +96,10 @@ impl Redistribution {
             .map(|gpu| ranks_without_peer_access(gpu, gpus))
             .collect::<Result<Vec<_>, _>>();
         let through_host = through_host.map_err(cuda)?;
+        let blocks = if ranks == 0 { None } else { self.stage_requests(0)?.blocks };
         let chips: Vec<_> = gpus.iter().map(Gpu::device).collect();
         let all_peers = through_host.iter().all(Vec::is_empty);
         let squares = if all_peers { fastest_tiles(self, &chips) } else { None };
-        let blocks = if ranks == 0 { None } else { self.stage_requests(0)?.blocks };
         let commands = match (&blocks, &squares) {
             (Some(blocks), Some(squares)) => {
                 gpu_schedule::tile_swaps(blocks, squares, self.itemsize())
@@ -299,7 +301,7 @@ impl MultiGpu {
                     let (rank, address) = self.address(location, data);
                     (self.ranks[rank].bounce.gpu(), address)
                 });
-                // SAFETY: commands access only bytes of parts and bounce buffers, and events order
+                // SAFETY: commands access only bytes of parts, workspaces and bounce buffers, and events order
                 // all conflicting accesses (both are tested in `gpu_schedule`).
                 unsafe { self.stream(on).copy(to, from, bytes)? };
             }

@@ -56,7 +56,7 @@ pub enum Connection {
 /// Work of this rank.
 #[derive(Debug)]
 struct Work {
-    /// One stream for blocks that stay, and one for blocks that ranks swap.
+    /// One stream for blocks that stay, and one for blocks that ranks swap and for borders.
     queues: [Queue; 2],
     /// The rank's swaps and copies of the schedule.
     commands: Vec<GpuCommand>,
@@ -272,13 +272,14 @@ impl MappedRank {
     ///
     /// # Errors
     /// Moves no data and returns an error on all ranks if the buffer of one is another than the one
-    /// that was mapped, if its stream is captured, if it has dropped the plan, if its process has
+    /// that was mapped, if its workspace is too short or misaligned, if its stream is captured, if it has dropped the plan, if its process has
     /// ended, or if it does not run this plan before [`Communicator::keep_waiting`] returns an error
     /// on another. After [`Error::Lost`] the data are incomplete.
     ///
     /// # Safety
     /// `stream` and `workspace` (address and bytes) belong to the primary context of this rank's
-    /// GPU. Nothing else uses buffer and workspace until the stream's work has finished.
+    /// GPU; the workspace has [`workspace_bytes`](Self::workspace_bytes) bytes at a multiple of 16.
+    /// Nothing else uses buffer and workspace until the stream's work has finished.
     pub unsafe fn run<C: Communicator>(
         &mut self,
         comm: &mut C,
@@ -301,7 +302,7 @@ impl MappedRank {
         // SAFETY: as above.
         let ready = match unsafe { is_capturing(stream) } {
             true => Err(Error::Capturing),
-            false => self.check(buffer),
+            false => self.check(buffer).and_then(|()| self.check_workspace(workspace)),
         };
         let ready = ready.and_then(|()| if *stages_first { Ok(()) } else { Ok(ended()?) });
         processes::confirm(|own| self.gather(comm, own), self.request, ready)?;
@@ -372,6 +373,20 @@ impl MappedRank {
         let id = self.gpu.allocation_id(address).unwrap_or(0);
         let same = (address, bytes, id) == self.buffer;
         if same { Ok(()) } else { Err(Error::OtherBuffer { rank: self.rank, address }) }
+    }
+
+    /// Checks the workspace before the copies of a border write to it.
+    fn check_workspace(&self, (address, have): (u64, usize)) -> Result<(), Error> {
+        let need = self.workspace_bytes();
+        let error = match () {
+            () if need == 0 => return Ok(()),
+            () if have < need => CudaError::Workspace { need, have },
+            () if !address.is_multiple_of(ALIGNMENT) => {
+                CudaError::Misaligned { what: "workspace", address, need: ALIGNMENT as usize }
+            }
+            () => return Ok(()),
+        };
+        Err(turntile::Error::from(error).into())
     }
 
     /// Waits for this rank's swaps. An error also means that they have ended.

@@ -40,7 +40,7 @@ pub struct PeerSquares {
     pub border: Option<Border>,
 }
 
-/// Rows and columns of each part of a matrix over ranks that belong to its core.
+/// Division of each rank's part, before and after, into core and border.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Border {
     /// Each rank's rows before in panels of columns, and its rows after in panels of rows before.
@@ -48,7 +48,8 @@ pub struct Border {
 }
 
 impl Border {
-    /// Returns `None` if parts do not have almost equal sizes.
+    /// Creates the division for a core of `core` rows and columns per block. Returns `None` if parts do
+    /// not have almost equal sizes or are smaller than the core.
     fn new(rows: &Partition, cols: &Partition, core: [usize; 2]) -> Option<Self> {
         let panels = |rows: &Partition, cols: &Partition, core| {
             let begins: Vec<usize> = (0..=cols.ranks()).map(|rank| cols.begin(rank)).collect();
@@ -70,7 +71,7 @@ impl Border {
     }
 
     /// Returns the largest number of elements that a rank sets aside.
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.panels.iter().flatten().map(Panels::border_len).max().unwrap_or(0)
     }
 }
@@ -81,7 +82,7 @@ const MAX_ACROSS: usize = 32;
 /// Bytes of a memory line. Sides of a core's squares are multiples of it.
 const LINE: usize = 128;
 
-/// Smallest side of a square in bytes, if a block has several.
+/// Smallest side of a core's squares in bytes: the swap of several squares per block needs it.
 const MIN_SIDE: usize = 256;
 
 impl PeerSquares {
@@ -125,7 +126,8 @@ impl PeerSquares {
         let of_side = |side: usize| {
             let across = [m / side, n / side];
             let core = across.map(|across| across * side);
-            let found = Border::new(rows, cols, core).filter(|found| found.len() <= border)?;
+            let found = Border::new(rows, cols, core)
+                .filter(|found| (1..=border).contains(&found.len()))?;
             let squares = Some(Squares { sides: [side; 2], across, pitch: ranks * core[1] });
             let cols = Partition::balanced(ranks * core[1], ranks);
             Some(PeerSquares { cols, squares, border: Some(found) })

@@ -266,10 +266,9 @@ impl Redistribution {
     /// sizes. A border is at most an eighth of a part, and within the limit of a workspace.
     pub(crate) fn core_squares(&self) -> impl Iterator<Item = PeerSquares> + use<> {
         let of = |[rows, cols]: [&Partition; 2]| {
-            let part = rows.extent().saturating_mul(cols.extent()) / rows.ranks();
-            let bytes = part.saturating_mul(self.elem_bytes);
+            let part = self.part_bytes() / self.elem_bytes;
             // One flag of 4 bytes per block of 32 KiB or more.
-            let limit = self.cap.unwrap_or((bytes / 50).max(16 << 20)).saturating_sub(bytes >> 12);
+            let limit = self.workspace_cap().saturating_sub(self.part_bytes() >> 12);
             PeerSquares::of_core(
                 rows,
                 cols,
@@ -278,6 +277,18 @@ impl Redistribution {
             )
         };
         self.matrix().map(of).into_iter().flatten()
+    }
+
+    /// Returns the bytes of a part, if all are equal.
+    fn part_bytes(&self) -> usize {
+        let all =
+            self.shape.iter().fold(self.elem_bytes, |all, &extent| all.saturating_mul(extent));
+        all / self.ranks().max(1)
+    }
+
+    /// Returns the bytes that limit the workspace of a local stage, by default those of a GPU.
+    fn workspace_cap(&self) -> usize {
+        self.cap.unwrap_or((self.part_bytes() / 50).max(16 << 20))
     }
 
     /// Returns the parts of rows and columns if a matrix over several ranks is transposed, and no
@@ -289,13 +300,18 @@ impl Redistribution {
         (possible && self.elem_bytes > 0).then_some([rows, cols])
     }
 
-    /// Returns the local stages that remain after ranks have swapped `squares`.
+    /// Returns the local stages that remain after ranks have swapped `squares`. With a border, which
+    /// is in the workspace meanwhile, their own workspace is smaller.
     pub(crate) fn stages_after_swap(&self, squares: &PeerSquares) -> Vec<Alternatives> {
-        let after = squares.after();
+        let cap = squares.border.as_ref().map(|border| {
+            let set_aside = (border.len() * self.elem_bytes).next_multiple_of(16);
+            self.workspace_cap().saturating_sub(set_aside)
+        });
+        let limited = Redistribution { cap: cap.or(self.cap), ..self.clone() };
         let axes = |axes: AxisPermutation| {
             LocalStage::Axes(axes.extents().to_vec(), axes.order().collect())
         };
-        after.map(axes).iter().map(|stage| self.alternatives(stage)).collect()
+        squares.after().map(axes).iter().map(|stage| limited.alternatives(stage)).collect()
     }
 
     /// Returns the stage that transposes every square of a rank in place, as a cost estimate of the

@@ -16,7 +16,7 @@ const MAX_SIDES: usize = 8;
 /// Returns the tiles with the smallest estimated time on the first chip, or `None` if no tile side
 /// is supported by all chips. The estimate is the local stage after the swap plus an in-place
 /// transpose of all tiles, as if no tile left its rank. A core, whose border takes two more passes,
-/// is taken only if no tiles divide the matrix.
+/// is taken only if no supported tiling covers the matrix.
 pub fn fastest_tiles(change: &Redistribution, chips: &[&GpuDevice]) -> Option<PeerSquares> {
     let planner = Planner::new(GpuDevice::clone(chips.first()?));
     let plan = |request: &Transpose| Ok(planner.plan(&request.problem()?)?);

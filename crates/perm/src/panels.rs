@@ -31,7 +31,7 @@ pub struct BorderPiece {
     pub border: usize,
 }
 
-/// Side of a transposition. The pieces of its border have a different order.
+/// Side of a transposition on which the matrix is. It determines the order of the border's pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BorderSide {
     /// The matrix is the source. Pieces are stored transposed.
@@ -51,8 +51,8 @@ impl Panels {
         let panels = Panels { rows, begins: begins.to_vec(), core };
         let fits = core[0] <= rows && panels.all().all(|panel| core[1] <= panels.width(panel));
         let [step, longer] = panels.steps();
-        let even = panels.all().all(|panel| begins[panel] == panel * step + panel.min(longer));
-        (begins.len() > 1 && !core.contains(&0) && fits && even).then_some(panels)
+        let even = || panels.all().all(|panel| begins[panel] == panel * step + panel.min(longer));
+        (begins.len() > 1 && !core.contains(&0) && fits && even()).then_some(panels)
     }
 
     fn all(&self) -> Range<usize> {
@@ -70,11 +70,7 @@ impl Panels {
         let [.., before, last] = starts else { return [0, 0] };
         let step = last.saturating_sub(*before);
         let longer = starts.windows(2).take_while(|pair| pair[1].saturating_sub(pair[0]) > step);
-        match longer.count() {
-            // The last step may be a longer one too.
-            0 => [step, 0],
-            longer => [step, longer],
-        }
+        [step, longer.count()]
     }
 
     /// Returns the number of panels.
@@ -107,8 +103,8 @@ impl Panels {
         self.border(self.panels())
     }
 
-    /// Returns the offset in the border of the border of a panel, or its length for
-    /// `panel = panels`.
+    /// Returns the offset of a panel in the border. For `panel = panels`, this is the length of the
+    /// border.
     pub fn border(&self, panel: usize) -> usize {
         self.rows * self.begins[panel] - panel * self.core[0] * self.core[1]
     }
@@ -121,8 +117,9 @@ impl Panels {
 
     /// Iterates over the non-empty pieces of the border.
     ///
-    /// Both sides of a transposition store the same elements in the same order. In the terms of the
-    /// source, the border of a panel has the rows after those of the core, then the other columns.
+    /// Both sides of a transposition store the same elements in the same order. Counted in
+    /// rows and columns of the source, the border of a panel has the rows after those of the core,
+    /// then the other columns.
     pub fn pieces(&self, side: BorderSide) -> impl Iterator<Item = BorderPiece> + '_ {
         let [core_rows, core_cols] = self.core;
         self.all().flat_map(move |panel| {

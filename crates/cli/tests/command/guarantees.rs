@@ -4,13 +4,14 @@
 //! are skipped.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use std::{env, iter};
+use std::{env, io, iter};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -18,6 +19,11 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::{Directory, directory, errors, noise, npy, pair};
 
 const SIGNALS: [i32; 6] = [1, 2, 3, 6, 9, 15];
+
+/// Prints past the capture of tests, so that what was not checked can be seen.
+fn skipped(what: &str) {
+    let _ = writeln!(io::stderr(), "file guarantees: skipped, {what}");
+}
 
 fn kills() -> usize {
     env::var("TURNTILE_KILLS").map_or(12, |count| count.parse().unwrap())
@@ -238,7 +244,7 @@ fn traced(directory: &Directory, calls: &[&str], line: &str) -> Option<(Output, 
     let output = command.env_remove("TURNTILE_WISDOM").current_dir(directory).output();
     let Some(output) = output.ok().filter(|output| !errors(output).contains("not permitted"))
     else {
-        eprintln!("file guarantees: skipped, system calls: no strace here");
+        skipped("system calls: no strace here");
         return None;
     };
     let log = fs::read_to_string(log.path()).unwrap();
@@ -270,7 +276,7 @@ fn refused_system_calls_are_errors_before_any_work() {
     let before = &pair(31, 17)[0];
     directory.write("a.npy", before);
     if xattr::set(directory.at("a.npy"), "user.note", b"mine").is_err() {
-        return eprintln!("file guarantees: skipped, attributes: the file system has none");
+        return skipped("attributes: the file system has none");
     }
     for (call, error, words) in [
         ("fallocate", "EDQUOT", "cannot reserve space for"),
@@ -300,7 +306,7 @@ fn a_full_disk_is_detected_before_any_work() {
     let mount = ["-t", "tmpfs", "-o", "size=20m", "tmpfs"];
     let mounted = Command::new("mount").args(mount).arg(directory.path()).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        return eprintln!("file guarantees: skipped, a full disk: needs the superuser");
+        return skipped("a full disk: needs the superuser");
     }
     struct Mounted<'a>(&'a Path);
     impl Drop for Mounted<'_> {

@@ -54,6 +54,13 @@ fn large_files_are_moved_in_blocks_without_a_limit() {
         assert_eq!(report["blocks"].is_object(), in_blocks, "{options}: {report}");
         assert_eq!(report["plan"].is_string(), !in_blocks, "{options}: {report}");
     }
+    // Data beyond the memory limit use all of it.
+    let block_bytes = |options: &str| {
+        let report = directory.json(&format!("{line} 200x170 -i {options} --dry-run --json"));
+        report["blocks"]["block_bytes"].as_u64().unwrap()
+    };
+    assert!(block_bytes("") < data.len() as u64 / 4);
+    assert!(block_bytes("--memory 100M") > data.len() as u64 / 2);
     let want = permuted(&data, &[rows, cols], &[1, 0], itemsize);
     directory.good(&format!("{line} 200x170 -i"));
     assert!(directory.read("a.bin") == want);

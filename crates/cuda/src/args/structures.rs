@@ -413,7 +413,7 @@ mirror! {
     Rows, in "pad.cu" {
         u64: cols, pitch;
     }
-    /// Runs of `cols` bytes, one of each of `panels` panels of a row.
+    /// Runs of `cols` bytes, one per panel; each row has `panels` panels.
     PanelRows, in "pad.cu" {
         u64: cols, pitch, step;
         u32: panels, longer, extra, pad;

@@ -23,7 +23,7 @@ pub fn slide_block(limits: &DeviceLimits) -> usize {
 const THREADS: usize = 512;
 const LONG_ROW: usize = 4096;
 
-/// Bytes of a row of contiguous bytes that are copied in rows.
+/// Length in bytes of the rows into which a contiguous copy is cut.
 const COPIED: usize = 32 << 10;
 
 fn launch(
@@ -90,8 +90,19 @@ pub fn border_bytes(panels: &Panels, elem_bytes: usize) -> Lowered<usize> {
         .ok_or(LowerError::NoKernel)
 }
 
+/// Checks that all offsets in a matrix, in bytes, and the numbers of panels have no overflow.
+fn counted(panels: &Panels, at: TargetParams) -> Lowered<()> {
+    let bytes =
+        panels.rows().checked_mul(panels.cols()).and_then(|all| all.checked_mul(at.elem_bytes));
+    bytes.filter(|bytes| *bytes > 0).ok_or(LowerError::NoKernel)?;
+    let shifts = panels.panels().checked_mul(at.elem_bytes).ok_or(LowerError::NoKernel)?;
+    field(shifts)?;
+    field(panels.panels().saturating_add(slide_block(at.limits))).map(|_| ())
+}
+
 /// Returns the launches that move the core of a matrix together, and its border, transposed, after it.
 pub fn together(panels: &Panels, at: TargetParams) -> Lowered<Vec<PlacedLaunch>> {
+    counted(panels, at)?;
     let elem = at.elem_bytes;
     let mut calls = Vec::new();
     for piece in panels.pieces(BorderSide::Source) {
@@ -101,9 +112,9 @@ pub fn together(panels: &Panels, at: TargetParams) -> Lowered<Vec<PlacedLaunch>>
             into::pitched(piece.sides, pitches, at.and(&[to, from, pitches[0], pitches[1]]))?;
         calls.push((call, [BufferOffset::Workspace(to), BufferOffset::Data(from)]));
     }
-    calls.push(slide_panels(panels, false, at)?);
+    calls.extend(slide_panels(panels, false, at)?);
     let (core, border) = (panels.core_len() * elem, panels.border_len() * elem);
-    // In rows, because a thread block copies one.
+    // A thread block copies one long row, so the border is cut into rows.
     for (begin, rows, cols) in
         [(0, border / COPIED, COPIED), (border / COPIED * COPIED, 1, border % COPIED)]
     {
@@ -117,8 +128,9 @@ pub fn together(panels: &Panels, at: TargetParams) -> Lowered<Vec<PlacedLaunch>>
 
 /// Returns the launches that move the core of a matrix apart, and fill its border from the workspace.
 pub fn apart(panels: &Panels, at: TargetParams) -> Lowered<Vec<PlacedLaunch>> {
+    counted(panels, at)?;
     let elem = at.elem_bytes;
-    let mut calls = vec![slide_panels(panels, true, at)?];
+    let mut calls: Vec<_> = slide_panels(panels, true, at)?.into_iter().collect();
     for piece in panels.pieces(BorderSide::Result) {
         let [rows, cols] = piece.sides;
         let rows = PitchedRows::new(rows, cols * elem, panels.cols() * elem);
@@ -129,10 +141,14 @@ pub fn apart(panels: &Panels, at: TargetParams) -> Lowered<Vec<PlacedLaunch>> {
     Ok(calls)
 }
 
-/// Returns the launch that moves the core together, or apart if it goes `up`. Its flags follow the border in the workspace.
-fn slide_panels(panels: &Panels, up: bool, at: TargetParams) -> Lowered<PlacedLaunch> {
+/// Returns the launch that moves the core together, or apart if it goes `up`; none if it has all columns. The flags follow the
+/// border in the workspace.
+fn slide_panels(panels: &Panels, up: bool, at: TargetParams) -> Lowered<Option<PlacedLaunch>> {
     let (elem, count) = (at.elem_bytes, panels.panels());
     let ([_, cols], [step, longer]) = (panels.core(), panels.steps());
+    if count * cols == panels.cols() {
+        return Ok(None);
+    }
     let bytes = |elements: usize| (elements * elem) as u64;
     let rows = |pitch, step, longer| -> Lowered<PanelRows> {
         let (panels, longer, extra) = (field(count)?, field(longer)?, field(elem)?);
@@ -168,7 +184,7 @@ fn slide_panels(panels: &Panels, up: bool, at: TargetParams) -> Lowered<PlacedLa
     let launch = launch("pad_slide_panels", blocks, held, at)?;
     let flags = BufferOffset::Workspace(border_bytes(panels, elem)?);
     let call = launch.using(WorkspacePart::Flags(4 * (blocks + 1)), params);
-    Ok((call, [BufferOffset::Data(0), flags]))
+    Ok(Some((call, [BufferOffset::Data(0), flags])))
 }
 
 /// Returns the launches of the rounds in order, one per round.

@@ -23,11 +23,10 @@ const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
 pub(super) const TEAM_MICRO: &str = "barrier_team_micro";
 const SWATH: usize = 2;
 
-/// Kernel of a team that moves 16 bytes at a time at any alignment (`kernels/columns.cuh`), and the widest words that it moves:
-/// those of 4 bytes only in rows or columns that are not whole vectors. There, 64 x 1801x1603 floats ran at 66% of a copy, by rows at
+/// Kernel of a team that moves words of at most 4 bytes, 16 bytes at a time, at any alignment (`kernels/columns.cuh`). Words of 4
+/// bytes use it only if rows or columns are not whole vectors. There, 64 x 1801x1603 floats ran at 66% of a copy, by rows at
 /// 58%; in whole vectors, 64 x 2560x2832 floats ran at 57%, by rows at 66% (H200, 2026-11-28).
 pub(super) const TEAM_COLUMNS: &str = "barrier_team_columns";
-const COLUMN_WORDS: usize = 4;
 
 /// Threads per block of the grid kernel, and 4-byte registers per thread that hold data (`kernels/grid_barrier.cu`).
 const GRID_THREADS: usize = 512;
@@ -204,7 +203,7 @@ fn team_layout(e: &Elementary, word: usize, at: TargetParams) -> Layout {
     let vectors = at.alignment >= vector && whole;
     match e.unit {
         1 if word == 1 && vectors => Layout::Micro(side),
-        1 if word < COLUMN_WORDS || word == COLUMN_WORDS && !vectors => Layout::Columns,
+        1 if word < 4 || word == 4 && !vectors => Layout::Columns,
         _ => Layout::Rows,
     }
 }

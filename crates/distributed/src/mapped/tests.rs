@@ -159,6 +159,43 @@ fn child_leaves() {
     }
 }
 
+/// Checks that no rank moves data if the workspace of one is too short or misaligned: copies of a
+/// border write to it.
+#[test]
+fn run_rejects_a_workspace_that_cannot_store_the_border() {
+    children::runs_on("mapped::tests", "workspace", "card.c", &[]);
+}
+
+#[test]
+#[ignore = "run by `run_rejects_a_workspace_that_cannot_store_the_border`"]
+fn child_workspace() {
+    let [rows, cols] = [3001, 2003].map(|extent| Partition::balanced(extent, 2));
+    let change = Redistribution::transpose(rows, cols, 4);
+    let address = |rank: usize| (rank as u64 + 1) << 36;
+    on_ranks(&change, address, |comm, connection, buffer| {
+        let (mut mapped, rank) = (mapped(connection), comm.rank());
+        let need = mapped.workspace_bytes();
+        for (place, error) in [
+            ((1 << 35, need - 1), CudaError::Workspace { need, have: need - 1 }),
+            (
+                ((1 << 35) + 8, need),
+                CudaError::Misaligned { what: "workspace", address: (1 << 35) + 8, need: 16 },
+            ),
+        ] {
+            let workspace = if rank == 1 { place } else { (1 << 35, need) };
+            let sent = |_: &mut thread_comm::ThreadComm, _: &Message| Ok(());
+            // SAFETY: launches on this card access no memory.
+            let result = unsafe { mapped.run(comm, buffer, ptr::null_mut(), workspace, sent) };
+            let own = Error::from(turntile::Error::from(error));
+            match rank {
+                1 => assert_eq!(result, Err(own)),
+                _ => assert!(matches!(result, Err(Error::PeerFailed { .. })), "{result:?}"),
+            }
+        }
+        assert_eq!(mapped.close(comm), Ok(()));
+    });
+}
+
 /// Closes a rank whose message failed while other ranks do not call `close`.
 #[test]
 fn close_after_a_lost_message_waits_for_no_rank() {
