@@ -20,7 +20,7 @@ template <int W> struct Columns {
     // Returns an address modulo 16; it is a multiple of W.
     static __device__ u32 offset(u64 address) { return u32(address) & (16 - W); }
 
-    // Returns words e of four rows as one.
+    // Returns word `e` of each of the four rows, in one vector.
     static __device__ __forceinline__ Word<4 * W> column(const uint4 (&row)[4], u32 e) {
         const u32 k = e * W / 4;
         const auto x = [&](int i) { return k == 0 ? row[i].x : k == 1 ? row[i].y : k == 2 ? row[i].z : row[i].w; };
@@ -50,7 +50,7 @@ template <int W> struct Columns {
                 u32 skew[4];
 #pragma unroll
                 for (u32 i = 0; i < 4; i++) {
-                    // Below the last row, it is loaded again, and stored to the column's padding.
+                    // Rows beyond the last repeat it; they are stored to the column's padding.
                     const char *row = from + (at + min(i, last) * stride);
                     skew[i] = offset(u64(row));
                     low[i] = *(const uint4 *)(row - skew[i]);

@@ -100,8 +100,8 @@ enum Layout {
 }
 
 /// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more,
-/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers; the last argument but one gives
-/// the bytes of both.
+/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers; `[shared_bytes, register_bytes]`
+/// limit each block.
 ///
 /// Also returns whether narrow words are loaded and stored 4 bytes at a time; rectangles then start at multiples of 4 bytes.
 fn rectangles(
