@@ -5,7 +5,7 @@
 template <int Granule> static __device__ void transpose_in_cluster(const WideArgs &a) {
     extern __shared__ uint4 shared[];
     char *instance = a.data + u64(cluster_number()) * a.instance_bytes;
-    transpose_together<WORD, Granule, 0>(a, instance, cluster_rank(), (char *)shared, cluster_wait);
+    transpose_together<WORD, Granule, 0, false>(a, instance, cluster_rank(), (char *)shared, {}, cluster_wait);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1) barrier_cluster(const __grid_constant__ WideArgs a) {

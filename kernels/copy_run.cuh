@@ -16,19 +16,6 @@ static __device__ __forceinline__ uint4 across(uint4 a, uint4 b, u32 skew) {
     return make_uint4(x[0], x[1], x[2], x[3]);
 }
 
-// Returns the 16 bytes that begin Skip words of 4 bytes into the 32 bytes of `a` and `b`.
-template <int Skip> static __device__ __forceinline__ uint4 words_across(uint4 a, uint4 b) {
-    if constexpr (Skip == 1) return make_uint4(a.y, a.z, a.w, b.x);
-    if constexpr (Skip == 2) return make_uint4(a.z, a.w, b.x, b.y);
-    return make_uint4(a.w, b.x, b.y, b.z);
-}
-
-template <int Skip, class N>
-static __device__ __forceinline__ void copy_across(uint4 *to, const uint4 *whole, N vectors, u32 lane, u32 lanes) {
-#pragma unroll 4
-    for (N v = lane; v < vectors; v += lanes) to[v] = words_across<Skip>(whole[v], whole[v + 1]);
-}
-
 // Copies `bytes` bytes between global or shared memory at any alignment; the calling thread is `lane` of `lanes`.
 // Whole 16-byte vectors are written, and assembled by shifts if source and destination differ in alignment.
 // The counter type N has 32 bits if the bytes fit in shared memory.
@@ -49,17 +36,9 @@ static __device__ __forceinline__ void copy_run(char *to, const char *from, N by
         }
     } else if (From == kShared) {
         // 4-byte loads would have 4-way bank conflicts. Both vectors contain bytes of this run: shared memory has them.
-        // If the skew is a multiple of 4, words are selected without shifts.
         const uint4 *whole = (const uint4 *)(from - skew);
-        uint4 *vector = (uint4 *)to;
-        switch (skew) {
-        case 4: copy_across<1>(vector, whole, vectors, lane, lanes); break;
-        case 8: copy_across<2>(vector, whole, vectors, lane, lanes); break;
-        case 12: copy_across<3>(vector, whole, vectors, lane, lanes); break;
-        default:
 #pragma unroll 2
-            for (N v = lane; v < vectors; v += lanes) vector[v] = across(whole[v], whole[v + 1], skew);
-        }
+        for (N v = lane; v < vectors; v += lanes) ((uint4 *)to)[v] = across(whole[v], whole[v + 1], skew);
     } else if (skew % 4 == 0) {
 #pragma unroll 4
         for (N v = lane; v < vectors; v += lanes) {

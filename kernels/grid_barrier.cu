@@ -1,5 +1,6 @@
 // Transposes matrices of any shape in place (cooperative launch). A matrix is read into the shared memory and registers of
-// all multiprocessors, or into the shared memory of a team of blocks.
+// all multiprocessors, and what does not fit into a workspace that stays in the L2 cache; or into the shared memory of a team
+// of blocks.
 #include "team.cuh"
 #include "wide_barrier.cuh"
 
@@ -8,8 +9,30 @@ static __device__ void wait_for_grid() { cooperative_groups::this_grid().sync();
 // 88 registers of data per thread is the maximum for 512 threads without spills; a loop over matrices would spill.
 extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid(const __grid_constant__ WideArgs a) {
     extern __shared__ uint4 shared[];
-    transpose_together<WORD, WORD, 88>(a, a.data, blockIdx.x, (char *)shared, wait_for_grid);
+    transpose_together<WORD, WORD, 88, false>(a, a.data, blockIdx.x, (char *)shared, {}, wait_for_grid);
 }
+
+// Arguments of a transposition by all multiprocessors with a workspace.
+struct GridArgs {
+    char *data;
+    char *kept;         // rows beyond shared memory and registers
+    u32 held_rows;      // rows of a rectangle in registers
+    u32 kept_bytes;     // of a block
+    WideArgs rectangle; // its `data` is not used
+};
+static_assert(sizeof(GridArgs) == 88);
+
+template <int Granule> static __device__ void transpose_with_workspace(const GridArgs &a) {
+    extern __shared__ uint4 shared[];
+    const Kept kept = {a.kept + u64(blockIdx.x) * a.kept_bytes, a.held_rows};
+    transpose_together<WORD, Granule, 88, true>(a.rectangle, a.data, blockIdx.x, (char *)shared, kept, wait_for_grid);
+}
+
+#if WORD >= 4
+extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid_kept(const __grid_constant__ GridArgs a) {
+    transpose_with_workspace<WORD>(a);
+}
+#endif
 
 // Arguments of a transposition by teams.
 struct TeamArgs {
@@ -24,7 +47,7 @@ template <int Granule> static __device__ void transpose_in_teams(const TeamArgs 
     extern __shared__ uint4 shared[];
     in_teams(a.share, a.kept, [&](u64 instance, u32 rank, const TeamWait &wait) {
         char *data = a.data + instance * a.rectangle.instance_bytes;
-        transpose_together<WORD, Granule, 0>(a.rectangle, data, rank, (char *)shared, wait);
+        transpose_together<WORD, Granule, 0, false>(a.rectangle, data, rank, (char *)shared, {}, wait);
     });
 }
 
@@ -57,7 +80,10 @@ extern "C" __global__ void __launch_bounds__(256, 4) barrier_team_columns(const 
 #if WORD < 4
 extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid_wide(const __grid_constant__ WideArgs a) {
     extern __shared__ uint4 shared[];
-    transpose_together<WORD, 4, 88>(a, a.data, blockIdx.x, (char *)shared, wait_for_grid);
+    transpose_together<WORD, 4, 88, false>(a, a.data, blockIdx.x, (char *)shared, {}, wait_for_grid);
+}
+extern "C" __global__ void __launch_bounds__(512, 1) barrier_grid_kept_wide(const __grid_constant__ GridArgs a) {
+    transpose_with_workspace<4>(a);
 }
 extern "C" __global__ void __launch_bounds__(256, 4) barrier_team_wide(const __grid_constant__ TeamArgs a) {
     transpose_in_teams<4>(a);

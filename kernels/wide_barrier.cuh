@@ -18,6 +18,22 @@ struct WideArgs {
 };
 static_assert(sizeof(WideArgs) == 64);
 
+// The part of an instance that block `block` moves; empty if the instance ends before it.
+struct Rectangle {
+    u32 r0, c0, rows, cols; // in super-elements
+
+    __device__ Rectangle(const WideArgs &a, u32 block)
+        : r0(block / a.across * a.block_rows), c0(block % a.across * a.block_cols),
+          rows(r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0),
+          cols(c0 < a.cols && rows > 0 ? min(a.block_cols, a.cols - c0) : 0) {}
+};
+
+// Rows of a rectangle beyond those in shared memory and registers, in the workspace of its block: without padding.
+struct Kept {
+    char *rows;
+    u32 held_rows; // rows in registers
+};
+
 // Rows of a rectangle beyond those in shared memory, in `K` registers of 4 bytes per thread. Narrow words share a
 // register.
 template <int W, int K> struct Held {
@@ -59,39 +75,70 @@ u32 word = threadIdx.x;
     }
 };
 
+// Copies `rows` rows of `granules` granules of G bytes, `stride` bytes apart, to contiguous rows.
+template <int G> __device__ void keep_rows(char *to, const char *from, u64 stride, u32 rows, u32 granules) {
+    const u32 total = rows * granules, step = blockDim.x;
+    Walk w(threadIdx.x, step, granules, granules * G, G, stride, G);
+    constexpr int kBatch = 8; // loads in flight
+    for (u32 e = threadIdx.x; e < total; e += kBatch * step) {
+        Word<G> x[kBatch];
+        u32 at[kBatch];
+#pragma unroll
+        for (int k = 0; k < kBatch; k++) {
+            at[k] = w.a;
+            if (e + k * step < total) x[k] = *(const Word<G> *)(from + w.b);
+            w.advance();
+        }
+#pragma unroll
+        for (int k = 0; k < kBatch; k++)
+            if (e + k * step < total) *(Word<G> *)(to + at[k]) = x[k];
+    }
+}
+
 // Transposes rectangle `block` of an instance. `all_wait` orders all blocks' reads before all writes. Reads granules of
-// G bytes: 4 bytes of narrow words if alignment allows.
-template <int W, int G, int K, class Wait>
-__device__ void transpose_together(const WideArgs &a, char *instance, u32 block, char *tile, Wait all_wait) {
-    const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;
-    const u32 rows = r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0;
-    const u32 cols = c0 < a.cols ? min(a.block_cols, a.cols - c0) : 0;
-    const bool any = rows > 0 && cols > 0;
+// G bytes: 4 bytes of narrow words if alignment allows. With `Keep`, rows beyond shared memory and registers are in `kept`.
+template <int W, int G, int K, bool Keep, class Wait>
+__device__ void transpose_together(const WideArgs &a, char *instance, u32 block, char *tile, Kept kept, Wait all_wait) {
+    const Rectangle r(a, block);
+    const bool any = r.cols > 0;
     const u32 unit_bytes = a.unit.divisor * W;
     const u64 row_bytes = u64(a.cols) * unit_bytes, column_bytes = u64(a.rows) * unit_bytes;
-    const u32 low = min(rows, a.shared_rows), high = rows - low, granules = max(cols * unit_bytes / G, 1);
-    const char *from = instance + r0 * row_bytes + c0 * unit_bytes;
-    char *to = instance + c0 * column_bytes + r0 * unit_bytes;
-    const Walk rest(threadIdx.x, blockDim.x, granules, a.pitch, G, row_bytes, G);
+    const u32 low = min(r.rows, a.shared_rows), rest = r.rows - low, high = Keep ? min(rest, kept.held_rows) : rest;
+    const u32 over = rest - high, granules = max(r.cols * unit_bytes / G, 1);
+    const char *from = instance + r.r0 * row_bytes + r.c0 * unit_bytes;
+    char *to = instance + r.c0 * column_bytes + r.r0 * unit_bytes;
+    // Stores rows of the rectangle from row `first` on, which are in the tile.
+    const auto store = [&](u32 first, u32 rows) {
+        store_region<W>(tile, a.pitch, to + first * unit_bytes, column_bytes, rows, r.cols, a.unit, a.wide);
+    };
+    const Walk walk(threadIdx.x, blockDim.x, granules, a.pitch, G, row_bytes, G);
     Held<G, K> held;
     if (any) {
         load_rows<G>(tile, a.pitch, from, row_bytes, low, granules);
+        if (Keep) keep_rows<G>(kept.rows, from + (low + high) * row_bytes, row_bytes, over, granules);
         held.clear();
         if (K > 0 && high > 0)
-            held.each(high * granules, rest, [&](int k, u32 shift, const Walk &w) {
+            held.each(high * granules, walk, [&](int k, u32 shift, const Walk &w) {
                 held.put(k, shift, *(const Word<G> *)(from + low * row_bytes + w.b));
             });
     }
     copy_async_wait();
     all_wait();
-    if (any) store_region<W>(tile, a.pitch, to, column_bytes, low, cols, a.unit, a.wide);
+    if (any) store(0, low);
+    if (Keep && any && over > 0) {
+        __syncthreads();
+        load_rows<G>(tile, a.pitch, kept.rows, granules * G, over, granules);
+        copy_async_wait();
+        __syncthreads();
+        store(low + high, over);
+    }
     if (K > 0 && any && high > 0) {
         __syncthreads();
-        held.each(high * granules, rest, [&](int k, u32 shift, const Walk &w) {
+        held.each(high * granules, walk, [&](int k, u32 shift, const Walk &w) {
             *(Word<G> *)(tile + w.a) = held.get(k, shift);
         });
         __syncthreads();
-        store_region<W>(tile, a.pitch, to + low * unit_bytes, column_bytes, high, cols, a.unit, a.wide);
+        store(low, high);
     }
 }
 
@@ -101,12 +148,11 @@ template <int W, class Wait>
 __device__ void transpose_micro_blocks(const WideArgs &a, char *instance, u32 block, char *tile, Wait all_wait) {
     using Slots = MicroSlots<W>;
     constexpr u32 E = Slots::E;
-    const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;
-    const u32 rows = r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0;
-    const u32 cols = c0 < a.cols ? min(a.block_cols, a.cols - c0) : 0;
+    const Rectangle r(a, block);
     const u64 row_bytes = u64(a.cols) * W, column_bytes = u64(a.rows) * W;
-    const MicroRegion g = {rows / E, cols / E, a.pitch, r0 * row_bytes + c0 * W, c0 * column_bytes + r0 * W, row_bytes, column_bytes};
-    const u32 total = cols > 0 ? g.places() : 0;
+    const u64 from = r.r0 * row_bytes + r.c0 * W, to = r.c0 * column_bytes + r.r0 * W;
+    const MicroRegion g = {r.rows / E, r.cols / E, a.pitch, from, to, row_bytes, column_bytes};
+    const u32 total = r.cols > 0 ? g.places() : 0;
     auto *slots = (typename Slots::Vec *)tile;
     u32 p, q;
     for (u32 e = threadIdx.x; e < total; e += blockDim.x)
@@ -126,12 +172,10 @@ __device__ void transpose_micro_blocks(const WideArgs &a, char *instance, u32 bl
 template <int W, class Wait>
 __device__ void transpose_columns(const WideArgs &a, char *instance, const char *begin, const char *end, u32 block, char *tile,
                                   Wait all_wait) {
-    const u32 r0 = block / a.across * a.block_rows, c0 = block % a.across * a.block_cols;
-    const u32 rows = r0 < a.rows ? min(a.block_rows, a.rows - r0) : 0;
-    const u32 cols = c0 < a.cols && rows > 0 ? min(a.block_cols, a.cols - c0) : 0;
-    const Columns<W> columns = {rows, cols, r0, a.rows - r0 - rows, a.pitch};
+    const Rectangle r(a, block);
+    const Columns<W> columns = {r.rows, r.cols, r.r0, a.rows - r.r0 - r.rows, a.pitch};
     const u32 row_bytes = a.cols * W, column_bytes = a.rows * W;
-    if (cols > 0) columns.load(tile, instance + r0 * row_bytes + c0 * W, row_bytes, begin, end);
+    if (r.cols > 0) columns.load(tile, instance + r.r0 * row_bytes + r.c0 * W, row_bytes, begin, end);
     all_wait();
-    if (cols > 0) columns.store(tile, instance + c0 * column_bytes + r0 * W, column_bytes);
+    if (r.cols > 0) columns.store(tile, instance + r.c0 * column_bytes + r.r0 * W, column_bytes);
 }

@@ -14,7 +14,7 @@ use crate::error::LowerError;
 use crate::estimate;
 use crate::launch::{DeviceLimits, widest_word};
 use crate::launch_list::LaunchList;
-use crate::lower::{self, TargetParams, fields, grid_register_bytes, runs};
+use crate::lower::{self, TargetParams, fields, grid_bytes, runs};
 use crate::names::{Constant, NAMES};
 use crate::strategies;
 use crate::strategy::Strategy;
@@ -163,12 +163,6 @@ impl GpuDevice {
         launches.is_for(&stage.map, elem_bytes).then_some((launches, at))
     }
 
-    /// Returns the bytes of shared memory and registers in the whole device that a barrier over the grid can use.
-    fn grid_bytes(&self) -> usize {
-        let DeviceLimits { units, shared_bytes, cooperative, .. } = self.limits;
-        if cooperative { units * (shared_bytes + grid_register_bytes(&self.limits)) } else { 0 }
-    }
-
     /// Returns the bytes of shared memory that the gather pass can use for its chunks. This is the shared memory of all
     /// multiprocessors less a tenth, for padded rows and losses from the split into strips.
     fn gather_bytes(&self) -> usize {
@@ -187,7 +181,7 @@ impl GpuDevice {
         let alignment = widest_word(&[request.alignment]);
         let at = TargetParams { elem_bytes: request.elem_bytes, alignment, limits: &self.limits };
         let (mut any, mut refused, mut least) = (false, None, None);
-        let (grid_bytes, short_cycles) = (self.grid_bytes(), OnceCell::new());
+        let (grid_bytes, short_cycles) = (grid_bytes(&self.limits), OnceCell::new());
         let mut bound = f64::INFINITY;
         for strategy in strategies::strategies(shape, request.out_of_place, at, grid_bytes) {
             if !request.accepts(strategy.method()) || !shape.methods().contains(&strategy.method())
@@ -265,7 +259,7 @@ impl Device for GpuDevice {
     }
 
     fn on_chip_bytes_total(&self) -> usize {
-        self.grid_bytes()
+        grid_bytes(&self.limits)
     }
 
     fn least_seconds(&self, bytes: usize) -> f64 {

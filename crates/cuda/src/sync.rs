@@ -16,9 +16,11 @@ pub enum BlockSync {
 }
 
 /// All kernels whose blocks wait for other blocks.
-pub const SYNCHRONISED: [(&str, BlockSync); 23] = [
+pub const SYNCHRONISED: [(&str, BlockSync); 25] = [
     ("barrier_grid", BlockSync::Grid),
     ("barrier_grid_wide", BlockSync::Grid),
+    ("barrier_grid_kept", BlockSync::Grid),
+    ("barrier_grid_kept_wide", BlockSync::Grid),
     ("barrier_grid_axes", BlockSync::Grid),
     ("barrier_team", BlockSync::Grid),
     ("barrier_team_wide", BlockSync::Grid),

@@ -66,6 +66,13 @@ fn launches_fit_the_device_code() {
             }
         }
     }
+    for (rows, cols, elem) in
+        [(7912, 8012, 1), (5004, 6000, 2), (4500, 3500, 4), (2003, 3907, 8), (1801, 2203, 16)]
+    {
+        let grid = Strategy::Barrier(Scope::Grid);
+        let calls = lower(&swap([1, rows, 1, cols, 1]), grid, at(elem, 16));
+        calls.unwrap().iter().for_each(&mut meet);
+    }
     for elem in [4, 8, 16] {
         let squares = squares(64, 128).next().unwrap();
         let block = PeerBlock::Squares(squares);

@@ -149,7 +149,7 @@ fn every_offer_does_what_it_says() {
             }
         }
     }
-    assert_eq!((offers, refused), ([14343, 9102], 3240));
+    assert_eq!((offers, refused), ([14355, 9102], 3240));
 }
 
 /// With a cap, a device offers all strategies that it offers without one, except those that need

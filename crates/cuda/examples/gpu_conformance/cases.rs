@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cust::memory::DeviceBuffer;
 use turntile_cuda::args::Args;
-use turntile_cuda::launch::widest_word;
+use turntile_cuda::launch::{DeviceLimits, widest_word};
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::{CudaError, Work};
 use turntile_perm::{AlignedSlots, Elementary};
@@ -79,13 +79,24 @@ impl<'a> Suite<'a> {
     }
 
     pub fn way(&mut self, shape: StageMap, elem: usize, way: Strategy) {
+        let limits = *self.bench.gpu.device().limits();
+        self.way_within(shape, elem, way, &limits);
+    }
+
+    /// As [`way`](Self::way), with launches for less than the device has.
+    pub fn way_within(
+        &mut self,
+        shape: StageMap,
+        elem: usize,
+        way: Strategy,
+        limits: &DeviceLimits,
+    ) {
         // Skewed by the element's own alignment, so that no wider access is valid.
         let own = widest_word(&[elem]);
         for (skew, alignment) in [(0, 16), (own, own)] {
             if skew == 16 {
                 continue;
             }
-            let limits = self.bench.gpu.device().limits();
             let work = Work::of_stage(&shape, way, elem, alignment, limits);
             self.case(shape.clone(), elem, skew, work, &way.to_string());
         }

@@ -147,6 +147,13 @@ fn stages() -> Vec<(StageMap, Strategy, usize)> {
         (shape(1, 7200, 1, 1800, 1), Strategy::Barrier(Scope::Grid), 4),
         (shape(1, 3001, 1, 3989, 1), Strategy::Barrier(Scope::Grid), 4),
         (shape(1, 3001, 1, 7978, 1), Strategy::Barrier(Scope::Grid), 2),
+        // With rows in the workspace.
+        (shape(1, 4500, 1, 3500, 1), Strategy::Barrier(Scope::Grid), 4),
+        (shape(1, 3001, 1, 5003, 1), Strategy::Barrier(Scope::Grid), 4),
+        (shape(1, 2791, 1, 3001, 1), Strategy::Barrier(Scope::Grid), 8),
+        (shape(1, 1801, 1, 2203, 1), Strategy::Barrier(Scope::Grid), 16),
+        (shape(1, 5004, 1, 6000, 1), Strategy::Barrier(Scope::Grid), 2),
+        (shape(1, 7912, 1, 8012, 1), Strategy::Barrier(Scope::Grid), 1),
         (shape(512, 64, 256, 64, 1), BLOCK, 4),
         (shape(1, 16384, 1, 16384, 1), Strategy::TileSwap { tile: 64 }, 4),
         (shape(1, 23000, 1, 23000, 1), Strategy::TileSwap { tile: 128 }, 4),

@@ -6,6 +6,7 @@
 //! runs them). They have the same code with wider indices.
 
 use turntile_cuda::Work;
+use turntile_cuda::launch::DeviceLimits;
 use turntile_cuda::strategy::{Scope, Strategy};
 use turntile_cuda::sync::SYNCHRONISED;
 use turntile_perm::{
@@ -196,9 +197,19 @@ fn selection() -> Vec<(StageMap, usize, Strategy)> {
 /// Runs the selection and compares every byte. A kernel that the selection does not meet is a
 /// failure.
 pub fn racecheck(bench: &mut Bench) -> usize {
+    let of_device = *bench.gpu.device().limits();
     let mut suite = Suite::new(bench);
     for (shape, elem, way) in selection() {
         suite.way(shape, elem, way);
+    }
+    // Half of a matrix fits the shared memory of eight blocks: the rest is in registers and in the workspace.
+    for (elem, [rows, cols]) in
+        [(1, [300, 204]), (2, [300, 204]), (4, [301, 203]), (8, [301, 203]), (16, [301, 203])]
+    {
+        let shared_bytes = rows * cols * elem / 8 * 5 / 12;
+        let limits = DeviceLimits { units: 8, shared_bytes, ..of_device };
+        let grid = Strategy::Barrier(Scope::Grid);
+        suite.way_within(swap([1, rows, 1, cols, 1]), elem, grid, &limits);
     }
     suite.print_runs();
     let mut met: Vec<String> = suite.runs.keys().cloned().collect();

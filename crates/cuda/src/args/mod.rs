@@ -194,8 +194,10 @@ args! {
     Pieces(PieceArgs);
     /// Parameter of `long_runs_records`.
     RecordPieces(RecordPieceArgs);
-    /// Parameter of `barrier_cluster_*`, `barrier_grid*`.
+    /// Parameter of `barrier_cluster_*`, `barrier_grid`, `barrier_grid_wide`.
     Wide(WideArgs);
+    /// Parameter of `barrier_grid_kept`, `barrier_grid_kept_wide`.
+    Grid(GridArgs) with Kept;
     /// Parameter of `barrier_team`, `barrier_team_wide`, `barrier_team_micro`, `barrier_team_columns`.
     Team(TeamArgs) with Kept;
     /// Parameter of `barrier_team_axes`.

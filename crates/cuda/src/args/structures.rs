@@ -260,6 +260,12 @@ mirror! {
         u32: rows, cols, block_rows, block_cols, across, pitch, shared_rows, wide;
         Divisor32: unit;
     }
+    /// Transposition of one matrix by all multiprocessors, with rows in a workspace.
+    GridArgs, in "grid_barrier.cu" {
+        Address: data, kept;
+        u32: held_rows, kept_bytes;
+        WideArgs: rectangle;
+    }
     /// Instances, and the blocks that share each.
     TeamShare, in "team.cuh" {
         u64: instances;

@@ -71,7 +71,7 @@ pub use scale::{ScalarKind, Scaling};
 pub(crate) use scale::{scale, scaled_square};
 pub(crate) use tiles::{LINE, apart, cube_tiles};
 pub use tiles::{PeerBlock, Squares};
-pub(crate) use wide::grid_register_bytes;
+pub(crate) use wide::grid_bytes;
 
 /// Returns the launches that execute the stage `shape` by `strategy`, in order. Most stages take one launch.
 ///

@@ -7,7 +7,7 @@ use super::fit::{
     vector_bytes,
 };
 use super::tiles::LINE;
-use crate::args::{Divisor32, TeamArgs, TeamShare, WideArgs, zeroed};
+use crate::args::{Divisor32, GridArgs, TeamArgs, TeamShare, WideArgs, zeroed};
 use crate::error::LowerError;
 use crate::family::Family;
 use crate::launch::{DeviceLimits, WorkspacePart};
@@ -17,6 +17,7 @@ use crate::strategy::Scope;
 const CLUSTER: [&str; 2] = ["barrier_cluster", "barrier_cluster_wide"];
 const TEAM: [&str; 2] = ["barrier_team", "barrier_team_wide"];
 const GRID: [&str; 2] = ["barrier_grid", "barrier_grid_wide"];
+const GRID_KEPT: [&str; 2] = ["barrier_grid_kept", "barrier_grid_kept_wide"];
 
 /// Kernel of a team that moves micro-blocks of bytes, and log2 of the height of its swaths, in micro-blocks. 64 of 4096x1024 bytes
 /// ran at 81% of a copy, by words at 58%; wider words gained 3 points at most and lost 9 (H100, 2026-11-28).
@@ -76,6 +77,16 @@ pub(crate) fn grid_register_bytes(limits: &DeviceLimits) -> usize {
     if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
 }
 
+/// Bytes of the workspace in which a barrier over the grid keeps rows that do not fit on chip. They mostly stay in the L2 cache,
+/// which has 50 MB on an H100 and an H200.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// Returns the bytes of a matrix that a barrier over the grid can hold: in shared memory, registers and the workspace.
+pub(crate) fn grid_bytes(limits: &DeviceLimits) -> usize {
+    let on_chip = limits.units * (limits.shared_bytes + grid_register_bytes(limits));
+    if limits.cooperative { on_chip + KEPT_BYTES } else { 0 }
+}
+
 /// Split of a matrix into `down x across` rectangles, one per thread block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Split {
@@ -85,6 +96,8 @@ struct Split {
     block_cols: usize,
     pitch: usize,
     shared_rows: usize,
+    held_rows: usize,
+    kept_rows: usize,
     shared_bytes: usize,
 }
 
@@ -100,8 +113,8 @@ enum Layout {
 }
 
 /// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more,
-/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers; `[shared_bytes, register_bytes]`
-/// limit each block.
+/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers, and rows that exceed those in
+/// the workspace, which they enter and leave; `[shared_bytes, register_bytes, kept_bytes]` limit each block.
 ///
 /// Also returns whether narrow words are loaded and stored 4 bytes at a time; rectangles then start at multiples of 4 bytes.
 fn rectangles(
@@ -109,7 +122,7 @@ fn rectangles(
     word: usize,
     at: TargetParams,
     blocks: usize,
-    [shared_bytes, register_bytes]: [usize; 2],
+    [shared_bytes, register_bytes, kept_bytes]: [usize; 3],
     layout: Layout,
 ) -> Lowered<(Split, [bool; 2])> {
     let aligned = |extent: usize| {
@@ -120,6 +133,8 @@ fn rectangles(
     };
     let wide @ [wide_loads, _] = [e.cols, e.rows].map(aligned);
     let granule = if wide_loads { 4 } else { word };
+    // One byte or two at a time, other routes are faster (`grid` in the cost table).
+    let kept_bytes = if granule < 4 { 0 } else { kept_bytes };
     let vector = VECTOR_BYTES / word;
     let steps = match layout {
         Layout::Rows => wide.map(|wide| if wide { 4 / word } else { 1 }),
@@ -141,13 +156,15 @@ fn rectangles(
     let fit = |[block_rows, block_cols]: [usize; 2]| {
         let row_bytes = block_cols * unit_bytes;
         let (down, across) = (e.rows.div_ceil(block_rows), e.cols.div_ceil(block_cols));
-        let split = |pitch, shared_rows, shared_bytes| Split {
+        let split = |pitch, [shared_rows, held_rows, kept_rows]: [usize; 3], shared_bytes| Split {
             down,
             across,
             block_rows,
             block_cols,
             pitch,
             shared_rows,
+            held_rows,
+            kept_rows,
             shared_bytes,
         };
         if layout == Layout::Columns {
@@ -155,7 +172,7 @@ fn rectangles(
             let pitch = loaded.next_multiple_of(4) * word;
             let padding = block_cols / vector * (4 * word);
             let need = (block_cols * pitch + padding).next_multiple_of(VECTOR_BYTES);
-            return (need <= shared_bytes).then(|| split(pitch, block_rows, need));
+            return (need <= shared_bytes).then(|| split(pitch, [block_rows, 0, 0], need));
         }
         let pitch = match layout {
             Layout::Rows => pitch(row_bytes, granule),
@@ -163,9 +180,11 @@ fn rectangles(
         };
         let most = shared_bytes / pitch / steps[1] * steps[1];
         let shared_rows = block_rows.min(most);
-        let rest = block_rows - shared_rows;
-        let held = rest * row_bytes.div_ceil(granule) <= register_bytes / granule;
-        (held && rest <= most).then(|| split(pitch, shared_rows, shared_rows * pitch))
+        let held = (register_bytes / granule / row_bytes.div_ceil(granule).max(1)).min(most);
+        let held_rows = (block_rows - shared_rows).min(held / steps[1] * steps[1]);
+        let kept_rows = block_rows - shared_rows - held_rows;
+        let fits = kept_rows <= most && kept_rows * row_bytes <= kept_bytes;
+        fits.then(|| split(pitch, [shared_rows, held_rows, kept_rows], shared_rows * pitch))
     };
     // Rectangles of whole cache lines, where rows and columns of the matrix are.
     let line = |extent: usize, step: usize| {
@@ -175,7 +194,8 @@ fn rectangles(
     let mut choices = vec![steps, [lines[0], steps[1]], [steps[0], lines[1]], lines];
     choices.sort_unstable();
     choices.dedup();
-    let (need, have) = (e.rows * e.cols * unit_bytes, blocks * (shared_bytes + register_bytes));
+    let have = blocks * (shared_bytes + register_bytes + kept_bytes);
+    let need = e.rows * e.cols * unit_bytes;
     let (mut split, mut least) = (None, usize::MAX);
     for down in 1..=blocks {
         let (rows, cols) = (e.rows.div_ceil(down), e.cols.div_ceil(blocks / down));
@@ -183,9 +203,12 @@ fn rectangles(
             // Steps are powers of two.
             let block =
                 [(rows, row_step), (cols, col_step)].map(|(n, step)| (n + step - 1) & !(step - 1));
-            let cost = cost(block);
-            if cost < least
+            // Whatever is kept moves twice more.
+            let bytes = cost(block);
+            if bytes < least
                 && let Some(fitting) = fit(block)
+                && let cost = bytes + 2 * fitting.kept_rows * block[1] * unit_bytes
+                && cost < least
             {
                 (split, least) = (Some(fitting), cost);
             }
@@ -214,13 +237,14 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
     let (e, word) = at.in_words(e);
     let shared_bytes = at.limits.shared_bytes;
     let (family, entries, most, on_chip) = match scope {
-        Scope::Cluster(most) => (Family::ClusterBarrier, CLUSTER, most, [shared_bytes, 0]),
+        Scope::Cluster(most) => (Family::ClusterBarrier, CLUSTER, most, [shared_bytes, 0, 0]),
         Scope::Team(most) => {
-            (Family::GridBarrier, TEAM, most, [MATRICES.shared_bytes(at.limits), 0])
+            (Family::GridBarrier, TEAM, most, [MATRICES.shared_bytes(at.limits), 0, 0])
         }
         Scope::Grid if e.batch == 1 => {
-            let registers = GRID_THREADS * GRID_REGISTERS * 4;
-            (Family::GridBarrier, GRID, at.limits.units, [shared_bytes, registers])
+            let registers = grid_register_bytes(at.limits);
+            let on_chip = [shared_bytes, registers, KEPT_BYTES / at.limits.units];
+            (Family::GridBarrier, GRID, at.limits.units, on_chip)
         }
         _ => return Err(LowerError::NoKernel),
     };
@@ -242,6 +266,7 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
         _ => return Err(LowerError::NoKernel),
     };
     let (entry, pitch) = match layout {
+        Layout::Rows if split.kept_rows > 0 => (GRID_KEPT[usize::from(wide_loads)], split.pitch),
         Layout::Rows => (entries[usize::from(wide_loads)], split.pitch),
         Layout::Micro(_) => (TEAM_MICRO, SWATH),
         Layout::Columns => (TEAM_COLUMNS, split.pitch),
@@ -268,6 +293,14 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
             let counters = WorkspacePart::Saved(teams * TEAM_BYTES);
             launch.using(counters, TeamArgs { share, rectangle, ..zeroed() })
         }
+        _ if split.kept_rows > 0 => {
+            let row_bytes = split.block_cols * e.unit * word;
+            let kept_bytes = (split.kept_rows * row_bytes).next_multiple_of(LINE);
+            let held_rows = field(split.held_rows)?;
+            let args =
+                GridArgs { held_rows, kept_bytes: field(kept_bytes)?, rectangle, ..zeroed() };
+            launch.using(WorkspacePart::Saved(all * kept_bytes), args)
+        }
         _ => launch.with(rectangle),
     })
 }
@@ -283,7 +316,7 @@ mod tests {
         assert_eq!(grid_register_bytes(&half), 0);
     }
 
-    /// Checks that the thesis's six shapes in f32, and an equally large shape of primes, fit an H200.
+    /// Checks that the thesis's six shapes in f32, and an equally large shape of primes, fit an H200, and larger ones with a workspace.
     #[test]
     fn matrices_of_52_mb_fit_the_chip() {
         for (rows, cols) in [
@@ -299,6 +332,14 @@ mod tests {
             let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &DeviceLimits::H200 };
             let call = call(e, Scope::Grid, at).unwrap();
             assert!(call.groups <= 132 && call.groups > 120, "{rows}x{cols}: {call:?}");
+            assert_eq!(call.workspace, WorkspacePart::None);
+        }
+        for (rows, cols) in [(4500, 3500), (3001, 5003), (4000, 4250), (61, 270_001)] {
+            let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+            let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &DeviceLimits::H200 };
+            let call = call(e, Scope::Grid, at).unwrap();
+            let kept = call.workspace.bytes();
+            assert!(kept > 0 && kept <= KEPT_BYTES, "{rows}x{cols}: {call:?}");
         }
         let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
         let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &DeviceLimits::H200 };
@@ -317,7 +358,7 @@ mod tests {
                 word,
                 at,
                 132,
-                [227 << 10, GRID_THREADS * GRID_REGISTERS * 4],
+                [227 << 10, GRID_THREADS * GRID_REGISTERS * 4, 0],
                 Layout::Rows,
             )
             .unwrap();

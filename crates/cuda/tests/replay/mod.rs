@@ -108,6 +108,7 @@ pub fn moved(call: &Launch, alignment: u64, offset: u64) -> Moved {
         Args::Pieces(args) => long_runs::pieces(call, args, alignment, offset),
         Args::RecordPieces(args) => long_runs::record_pieces(call, args, alignment, offset),
         Args::Wide(args) => wide::wide(call, args, alignment, offset),
+        Args::Grid(args) => wide::grid(call, args, alignment, offset),
         Args::Team(args) => wide::teams(call, args, alignment, offset),
         Args::TeamAxes(args) => axes_tile::teams(call, args, alignment, offset),
         Args::Runs(args) => gather::runs(call, args, alignment, offset),

@@ -1,7 +1,7 @@
 //! `wide_barrier.cuh`: several blocks hold an instance in shared memory and registers, one
 //! rectangle per block.
 
-use turntile_cuda::args::{TeamArgs, TeamShare, WideArgs};
+use turntile_cuda::args::{GridArgs, TeamArgs, TeamShare, WideArgs};
 use turntile_cuda::launch::{DeviceLimits, WorkspacePart};
 use turntile_cuda::sync::BlockSync;
 
@@ -14,7 +14,7 @@ pub fn teams(call: &Launch, a: &TeamArgs, alignment: u64, offset: u64) -> Moved 
     need(call.entry.starts_with("barrier_team"), || call.entry.into())?;
     need(call.sync() == BlockSync::Grid, || format!("{a:?}"))?;
     in_teams(call, &a.share, 4)?;
-    let moved = rectangle(call, &a.rectangle, (256, 0, blocks), alignment, offset);
+    let moved = rectangle(call, &a.rectangle, (256, 0, blocks), [0, 0], alignment, offset);
     let in_batch = |(instance, to)| (instance < a.share.instances).then_some(to);
     moved.map(|moved| moved.and_then(in_batch))
 }
@@ -42,11 +42,23 @@ pub fn wide(call: &Launch, a: &WideArgs, alignment: u64, offset: u64) -> Moved {
     let blocks = if grid { u64::from(call.groups) } else { u64::from(call.cluster) };
     need(grid || call.sync() == BlockSync::Cluster, || format!("{call:?}"))?;
     let (most, registers) = if grid { (512, 88) } else { (1024, 0) };
-    let moved = rectangle(call, a, (most, registers, blocks), alignment, offset)?;
+    let all = u64::from(a.block_rows);
+    let moved = rectangle(call, a, (most, registers, blocks), [all, 0], alignment, offset)?;
     Ok(moved.and_then(|(instance, to)| {
         let clusters = u64::from(call.groups) / blocks;
         (grid && instance == 0 || !grid && instance < clusters).then_some(to)
     }))
+}
+
+/// All multiprocessors, with rows beyond shared memory and registers in the workspace.
+pub fn grid(call: &Launch, a: &GridArgs, alignment: u64, offset: u64) -> Moved {
+    need(call.entry.starts_with("barrier_grid_kept"), || call.entry.into())?;
+    let (blocks, kept) = (u64::from(call.groups), u64::from(a.kept_bytes));
+    aligned(128, &[kept])?;
+    need(call.workspace == WorkspacePart::Saved((blocks * kept) as usize), || format!("{call:?}"))?;
+    let rows = [u64::from(a.held_rows), kept];
+    let moved = rectangle(call, &a.rectangle, (512, 88, blocks), rows, alignment, offset)?;
+    Ok(moved.and_then(|(instance, to)| (instance == 0).then_some(to)))
 }
 
 /// Returns the instance of a byte, and where the rectangles of `blocks` blocks move it.
@@ -54,6 +66,7 @@ fn rectangle(
     call: &Launch,
     a: &WideArgs,
     (most, registers, blocks): (u32, u64, u64),
+    [held_rows, kept_bytes]: [u64; 2],
     alignment: u64,
     offset: u64,
 ) -> Answer<Option<(u64, u64)>> {
@@ -70,13 +83,15 @@ fn rectangle(
         false => word,
     };
 
-    // Rows beyond the rows in shared memory are in registers. They pass through shared memory when
-    // they are written.
+    // Rows beyond the rows in shared memory are in registers, and rows beyond those in the
+    // workspace. They pass through shared memory when they are written.
     let (row, column) = (cols * unit, rows * unit);
     let low = u64::from(a.shared_rows).min(block_rows);
-    let high = block_rows - low;
+    let high = (block_rows - low).min(held_rows);
+    let over = block_rows - low - high;
     let held = u64::from(call.threads) * registers * 4 / granule;
     need(high * (block_cols * unit / granule) <= held && high <= low, || format!("{a:?}"))?;
+    need(over * block_cols * unit <= kept_bytes && over <= low, || format!("{a:?}"))?;
     if micro {
         // Swaths of 2^pitch rows of micro-blocks, one slot per row of each.
         aligned((vector / word) << pitch, &[block_rows])?;
@@ -96,6 +111,7 @@ fn rectangle(
     aligned(granule, &[alignment, row, block_cols * unit, a.instance_bytes])?;
     if word < 4 && a.wide & WIDE_STORES != 0 {
         aligned(4, &[alignment, column, block_rows * unit, low * unit, a.instance_bytes])?;
+        aligned(4, &[if over > 0 { high * unit } else { 0 }])?;
     }
 
     let instance = offset / a.instance_bytes;
