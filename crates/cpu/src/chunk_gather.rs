@@ -1,6 +1,9 @@
 //! Gather of the aligned slots of each chunk of a matrix, and its inverse. The halo of a chunk has
 //! the size of `slot - 1` rows: the rows after it (forward), or slot ends in the chunk before
 //! (backward).
+//!
+//! A chunk of a narrow matrix is transposed whole into scratch, and the columns' spans are copied
+//! back. Chunks of wider ones are transposed block by block.
 
 use std::ops::Range;
 
@@ -25,6 +28,17 @@ const BLOCK_BYTES: usize = 32 << 10;
 const BLOCK_ROW_BYTES: usize = 256;
 /// Maximum number of columns whose spans are computed at a time.
 const MAX_BLOCK_COLUMNS: usize = 128;
+
+/// Returns the number of columns of a block of elements of `elem_bytes` bytes.
+fn block_cols(elem_bytes: usize) -> usize {
+    (BLOCK_ROW_BYTES / elem_bytes).clamp(1, MAX_BLOCK_COLUMNS)
+}
+
+/// Returns `true` if a matrix with `cols` columns is narrow: all columns are one block of rows of
+/// at most 256 bytes, and chunks are transposed whole.
+pub fn is_narrow(cols: usize, elem_bytes: usize) -> bool {
+    cols <= block_cols(elem_bytes) && elem_bytes <= BLOCK_ROW_BYTES
+}
 
 /// Consecutive elements of one matrix column that the slots of a chunk contain.
 #[derive(Clone, Copy)]
@@ -81,7 +95,7 @@ impl ChunkGather {
         let step = self.slots.rows() % slot;
         let regular = c + 1 < self.slots.chunks() && self.slots.order() == SlotOrder::Columns;
         let mut spans = [ColumnSpan { lead: 0, offset: 0, len: 0 }; MAX_BLOCK_COLUMNS];
-        let width = self.block_cols();
+        let width = block_cols(self.elem_bytes);
         for first in columns.clone().step_by(width) {
             let spans = &mut spans[..width.min(columns.end - first)];
             spans[0] = self.span(c, first);
@@ -97,11 +111,6 @@ impl ChunkGather {
         }
     }
 
-    /// Returns the number of columns of a block.
-    fn block_cols(&self) -> usize {
-        (BLOCK_ROW_BYTES / self.elem_bytes).clamp(1, MAX_BLOCK_COLUMNS)
-    }
-
     /// Returns the number of rows of a block of `width` columns.
     fn block_rows(&self, width: usize) -> usize {
         (BLOCK_BYTES / (width * self.elem_bytes)).max(1)
@@ -110,6 +119,77 @@ impl ChunkGather {
     /// Returns `true` if an element exceeds a block's buffer. Such elements are copied directly.
     fn is_long(&self) -> bool {
         self.elem_bytes > BLOCK_BYTES
+    }
+
+    /// Returns the elements from column to column of a transposed chunk of `count` rows. Without
+    /// the additional cache line, columns of slots of powers of two would share cache sets.
+    fn narrow_pitch(&self, count: usize) -> usize {
+        count + simd::CACHE_LINE.div_ceil(self.elem_bytes)
+    }
+
+    /// Replaces chunk `c` of a narrow matrix by its slots. `halo` contains the `slot - 1` rows after
+    /// it.
+    fn gather_narrow(&self, c: usize, chunk: &mut [Byte], halo: &[Byte], scratch: &mut [Byte]) {
+        let (e, cols) = (self.elem_bytes, self.slots.cols());
+        let (_, count) = self.slots.chunk_rows(c);
+        let (halo, pitch) = (self.halo_after(c, halo), self.narrow_pitch(count));
+        let scratch = from_line(scratch);
+        self.transpose_rows(chunk, count, cols, pitch, scratch);
+        let mut transposed = [Byte::uninit(); BLOCK_BYTES];
+        self.for_columns(c, 0..cols, |_, spans| {
+            for (j, span) in spans.iter().enumerate() {
+                let own = &scratch[j * pitch * e..][..count * e][span.lead * e..];
+                let len = own.len().min(span.len * e);
+                chunk[span.offset * e..][..len].copy_from_slice(&own[..len]);
+            }
+            let window = spans.iter().map(|span| span.lead + span.len).max().unwrap_or(0);
+            let height = self.block_rows(cols);
+            for x in (count..window).step_by(height) {
+                let end = (x + height).min(window);
+                let from = &halo[(x - count) * self.row_bytes()..];
+                self.transpose_rows(from, end - x, cols, height, &mut transposed);
+                for (j, span) in spans.iter().enumerate() {
+                    let rows = span.lead.max(x)..(span.lead + span.len).min(end);
+                    if !rows.is_empty() {
+                        let to = (span.offset + rows.start - span.lead) * e;
+                        let column = &transposed[(j * height + rows.start - x) * e..];
+                        chunk[to..][..rows.len() * e].copy_from_slice(&column[..rows.len() * e]);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Replaces the slots in chunk `c` of a narrow matrix by the rows.
+    fn scatter_narrow(&self, c: usize, chunk: &mut [Byte], tails: Halo, scratch: &mut [Byte]) {
+        let (e, cols) = (self.elem_bytes, self.slots.cols());
+        let (_, count) = self.slots.chunk_rows(c);
+        let (stride, pitch) = ((self.slots.slot() - 1) * e, self.narrow_pitch(count));
+        let scratch = from_line(scratch);
+        self.for_columns(c, 0..cols, |_, spans| {
+            for (j, span) in spans.iter().enumerate() {
+                let column = &mut scratch[j * pitch * e..][..count * e];
+                let before = match tails {
+                    Halo::Saved(saved) => &saved[j * stride..],
+                    Halo::Neighbour(before) => &before[self.tail(c, j, span.lead)],
+                };
+                let (head, own) = column.split_at_mut(span.lead * e);
+                head.copy_from_slice(&before[..head.len()]);
+                own.copy_from_slice(&chunk[span.offset * e..][..own.len()]);
+            }
+        });
+        let block = BlockShape { rows: cols, cols: count, from_pitch: pitch, to_pitch: cols };
+        simd::transpose(scratch, chunk, block, e);
+    }
+
+    /// Returns the rows after chunk `c`, given the `slot - 1` rows after it or the first ones.
+    ///
+    /// After the last row of the matrix, the halo is its first rows, one column further. Its last
+    /// element then has no source, and is in no slot.
+    fn halo_after<'a>(&self, c: usize, halo: &'a [Byte]) -> &'a [Byte] {
+        let (first, count) = self.slots.chunk_rows(c);
+        let past_end = usize::from(first + count == self.slots.rows());
+        &halo[(past_end * self.elem_bytes).min(halo.len())..]
     }
 
     /// Returns the bytes of the slots of `columns` in chunk `c`, stored column by column.
@@ -136,11 +216,8 @@ impl ChunkGather {
         }
         let e = self.elem_bytes;
         let start = self.span(c, columns.start).offset;
-        let (first_row, count) = self.slots.chunk_rows(c);
-        // After the last row of the matrix, the halo is its first rows, one column further. Its
-        // last element then has no source, and is in no slot.
-        let past_end = usize::from(first_row + count == self.slots.rows());
-        let halo = &halo[(past_end * e).min(halo.len())..];
+        let (_, count) = self.slots.chunk_rows(c);
+        let halo = self.halo_after(c, halo);
         let window = count + self.slots.slot() - 1;
         let mut transposed = [Byte::uninit(); BLOCK_BYTES];
         self.for_columns(c, columns, |first, spans| {
@@ -239,7 +316,7 @@ impl ChunkGather {
         let cols = self.slots.cols();
         let tail = |j: usize| self.tail(c, j, self.slots.lead(c, j));
         // The ranges are scattered over the chunk, so the next block's are prefetched.
-        let block = self.block_cols();
+        let block = block_cols(self.elem_bytes);
         for first in (0..cols).step_by(block) {
             (first + block..(first + 2 * block).min(cols))
                 .for_each(|j| prefetch_all(&before[tail(j)]));
@@ -328,9 +405,14 @@ impl ChunkPass for ChunkGather {
         (self.slots.slot() - 1) * self.row_bytes()
     }
 
-    /// Returns the bytes of the longest chunk.
+    /// Returns the bytes of the longest chunk, and of a cache line per column of a narrow matrix.
     fn scratch_bytes(&self) -> usize {
-        self.slots.longest_chunk() * self.row_bytes()
+        let rows = self.slots.longest_chunk();
+        if is_narrow(self.slots.cols(), self.elem_bytes) {
+            let bytes = self.narrow_pitch(rows).saturating_mul(self.row_bytes());
+            return bytes.saturating_add(simd::CACHE_LINE);
+        }
+        rows * self.row_bytes()
     }
 
     fn save_halo(&self, c: usize, direction: Direction, neighbour: &[Byte], saved: &mut [Byte]) {
@@ -350,15 +432,30 @@ impl ChunkPass for ChunkGather {
         scratch: &mut [Byte],
     ) {
         let columns = 0..self.slots.cols();
+        let (Halo::Saved(rows) | Halo::Neighbour(rows)) = halo;
+        if is_narrow(self.slots.cols(), self.elem_bytes) {
+            return match direction {
+                Direction::Forward => {
+                    self.gather_narrow(c, chunk, &rows[..self.halo_bytes()], scratch)
+                }
+                Direction::Backward => self.scatter_narrow(c, chunk, halo, scratch),
+            };
+        }
         match direction {
             Direction::Forward => {
-                let (Halo::Saved(rows) | Halo::Neighbour(rows)) = halo;
-                self.gather_chunk(c, columns, chunk, &rows[..self.halo_bytes()], scratch);
+                self.gather_chunk(c, columns, chunk, &rows[..self.halo_bytes()], scratch)
             }
             Direction::Backward => self.scatter_chunk(c, columns, chunk, halo, scratch),
         }
         chunk.copy_from_slice(&scratch[..chunk.len()]);
     }
+}
+
+/// Returns the bytes from the first cache line on. Stores of vectors that cross lines take longer:
+/// gathers of 1000003 x 5 floats 2.2 ms instead of 1.6 (Xeon, November 2026).
+fn from_line(bytes: &mut [Byte]) -> &mut [Byte] {
+    let skip = bytes.as_ptr().addr().wrapping_neg() % simd::CACHE_LINE;
+    &mut bytes[skip..]
 }
 
 /// Prefetches all lines of `bytes`.

@@ -7,6 +7,7 @@ use turntile_perm::row_slide::SlideRound;
 use turntile_plan::cost_table::{CostSchema, Sample};
 use turntile_plan::{CostTable, Direction, StageMap};
 
+use crate::chunk_gather::is_narrow;
 use crate::kernel_config::{CpuKernel, CpuKernelConfig, SlideMethod};
 
 /// Defines an enum and the names of its variants in cost tables.
@@ -168,10 +169,11 @@ impl<'a> Estimate<'a> {
         let (map, elem_bytes) = (&config.map, config.elem_bytes);
         let flag = |is: bool| f64::from(u8::from(is));
         let (row, slot, backward) = match map {
-            // Rows count only if a chunk has whole rows, not strips of them.
+            // Rows count only in narrow matrices, whose chunks are transposed whole.
             StageMap::SlotGather { slots, direction, .. } => {
                 let is_whole = matches!(config.kernel(), CpuKernel::Gather(..));
-                let row = if is_whole { slots.cols() } else { 0 };
+                let is_narrow = is_whole && is_narrow(slots.cols(), elem_bytes);
+                let row = if is_narrow { slots.cols() } else { 0 };
                 (row, slots.slot(), *direction == Direction::Backward)
             }
             StageMap::RecordGather { slots, direction } => {

@@ -10,6 +10,7 @@ use turntile_plan::{
     SlotParams, Stage, StageMap, StageRequest,
 };
 
+use crate::chunk_gather::is_narrow;
 use crate::cost_model::{self, Estimate};
 use crate::cpuinfo;
 use crate::kernel_config::{CpuKernelConfig, KernelLimits};
@@ -85,9 +86,6 @@ fn nearest_preset<'a>(
 const MAX_SCRATCH: usize = 1 << 20;
 /// Minimum bytes of scratch per thread.
 const MIN_SCRATCH: usize = 256 << 10;
-
-/// Maximum bytes of a row of few columns, whose chunks fit a quarter of the scratch.
-const SHORT_ROW_BYTES: usize = 64;
 
 /// Maximum number of threads for which the default workspace cap includes 1 MiB each. More threads
 /// share these 32 MiB.
@@ -327,24 +325,23 @@ impl Device for CpuDevice {
     }
 
     /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits the scratch
-    /// with its halo. For rows of at most 64 bytes, the latter fits a quarter of the
-    /// scratch, if that has four slots. If `every`, returns all candidate chunk lengths.
-    ///
-    /// A chunk is gathered into scratch and copied back, both within the second-level cache. One
-    /// thread of a Xeon (Sapphire Rapids) under other load, November 2026, 1000003 x 5 floats in
-    /// slots of 128, gather pass as % of a copy with chunks of 1 MiB, 330, 160 and 80 KB, two runs:
-    /// 67-72, 86-89, 87-89, 86-88.
+    /// with its halo. In narrow matrices, the latter fits a quarter of the scratch, since a chunk
+    /// and its scratch are both in the second-level cache, and has four slots, since halos are
+    /// transposed twice, except in small matrices. If `every`, returns all candidate chunk lengths.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
         let scratch = self.limits.scratch;
         if every {
-            params.chunk_lengths(scratch).collect()
-        } else {
-            let within = |part| params.chunks_that_fit(scratch / part)[0];
-            let is_short = params.cols * params.elem_bytes <= SHORT_ROW_BYTES;
-            let short = within(4);
-            let is_short = is_short && short >= 4 * params.slot;
-            vec![params.slot, if is_short { short } else { within(1) }]
+            return params.chunk_lengths(scratch).collect();
         }
+        if !is_narrow(params.cols, params.elem_bytes) {
+            return vec![params.slot, params.chunks_that_fit(scratch)[0]];
+        }
+        let longest = params.longest_chunk();
+        let [shorter, chunk] = params.chunks_that_fit(scratch / 4);
+        // A single chunk would be the whole matrix, which route on-chip transposes.
+        let chunk = if chunk < longest { chunk } else { shorter };
+        let is_offered = chunk >= 4 * params.slot || longest < 8 * params.slot;
+        std::iter::once(params.slot).chain(is_offered.then_some(chunk)).collect()
     }
 
     fn implementations(

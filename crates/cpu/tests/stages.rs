@@ -214,7 +214,7 @@ fn maps_beyond_the_block_sizes_are_right_by_every_method() {
         check_all_methods(map, elem_bytes);
     }
     for (rows, cols, slot, chunk) in
-        [(1009, 251, 16, 64), (997, 300, 128, 128), (4001, 3, 512, 1536)]
+        [(1009, 251, 16, 64), (997, 300, 128, 128), (4001, 3, 512, 1536), (1501, 61, 256, 512)]
     {
         let by_columns = AlignedSlots::new(rows, cols, slot, chunk);
         for slots in by_columns.into_iter().chain(AlignedSlots::by_rows(rows, cols, slot)) {

@@ -9,6 +9,8 @@
 
 use crate::block::{BlockShape, Byte};
 use crate::trace::trace_path;
+#[cfg(target_arch = "x86_64")]
+use crate::vector::Permute;
 use crate::vector::Shuffle;
 
 /// Shuffle index that yields a zero byte.
@@ -110,6 +112,108 @@ unsafe fn shuffled<V: Shuffle, const W: usize, const C: usize, const JOIN: bool>
             group = next(i, 16 / W * V::LANES, count);
         }
     }
+}
+
+/// Transposes a block like [`transpose`], if its structures have 3, 5, 6 or 7 words of 4 or 8
+/// bytes, by permutations across lanes. 1000003 structures of 5 floats joined: 26 GB/s instead of 16
+/// (Xeon, November 2026).
+///
+/// `64 / W` structures of `C` words fill `C` vectors of 64 bytes. Each of their columns is a vector,
+/// which takes `C − 1` permutations of two vectors.
+///
+/// # Safety
+/// The requirements of [`transpose`].
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub unsafe fn permute<V: Permute, const W: usize>(
+    from: *const Byte,
+    to: *mut Byte,
+    block: BlockShape,
+) -> bool {
+    let BlockShape { rows, cols, from_pitch, to_pitch } = block;
+    let group = 16 / W * V::LANES;
+    macro_rules! dispatch {
+        ($join:literal, $words:expr, $count:expr, $pitch:expr) => {
+            match $words {
+                3 => permuted::<V, W, 3, $join>(from, to, $count, $pitch),
+                5 => permuted::<V, W, 5, $join>(from, to, $count, $pitch),
+                6 => permuted::<V, W, 6, $join>(from, to, $count, $pitch),
+                7 => permuted::<V, W, 7, $join>(from, to, $count, $pitch),
+                _ => return false,
+            }
+        };
+    }
+    if !matches!(W, 4 | 8) {
+        return false;
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (from_pitch == cols && rows >= group, to_pitch == rows && cols >= group) {
+            (true, _) => dispatch!(false, cols, rows, to_pitch),
+            (_, true) => dispatch!(true, rows, cols, from_pitch),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Splits `count` structures of `C` words into columns `pitch` words apart. If `JOIN`, joins
+/// columns into structures.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn permuted<V: Permute, const W: usize, const C: usize, const JOIN: bool>(
+    from: *const Byte,
+    to: *mut Byte,
+    count: usize,
+    pitch: usize,
+) {
+    trace_path(if JOIN { "join" } else { "split" }, C);
+    let (bytes, words) = (16 * V::LANES, 16 * V::LANES / W);
+    let register = |i: usize, k: usize| i * C * W + k * bytes;
+    let column = |i: usize, j: usize| j.wrapping_mul(pitch).wrapping_add(i).wrapping_mul(W);
+    let mut group = Some(0);
+    while let Some(i) = group {
+        // SAFETY: each group of structures, and its words in each column, are inside the caller's
+        // block. The caller guarantees the target features.
+        unsafe {
+            let all: [V; C] = std::array::from_fn(|k| {
+                V::load_all(from.wrapping_add(if JOIN { column(i, k) } else { register(i, k) }))
+            });
+            for (j, indices) in const { &indices::<W, C, JOIN>() }.iter().enumerate() {
+                let mut one = all[0];
+                for (index, &next) in indices.iter().zip(&all[1..]) {
+                    one = one.permute::<W>(V::load_all(index.as_ptr().cast()), next);
+                }
+                one.store(to.wrapping_add(if JOIN { register(i, j) } else { column(i, j) }));
+            }
+        }
+        group = next(i, words, count);
+    }
+}
+
+/// Returns the indices of the permutations between the vectors and the columns of a group of
+/// structures. `indices[j][k]` takes the words of column `j` from vector `k + 1`, and the others
+/// from the result of the permutation before it, the first from vector 0. If `JOIN`, it combines
+/// vector `j` from columns.
+#[cfg(target_arch = "x86_64")]
+const fn indices<const W: usize, const C: usize, const JOIN: bool>() -> [[[u8; 64]; C]; C] {
+    let words = 64 / W;
+    let mut indices = [[[0; 64]; C]; C];
+    let mut at = 0;
+    while at < words * C {
+        let (vector, column) = ((at / words, at % words), (at % C, at / C));
+        let (from, to) = if JOIN { (column, vector) } else { (vector, column) };
+        let mut k = 0;
+        while k + 1 < C {
+            // The first permutation takes all words that later ones do not replace.
+            let first = if k == 0 { from.1 } else { to.1 };
+            let index = if from.0 == k + 1 { words + from.1 } else { first };
+            indices[to.0][k][to.1 * W] = index as u8;
+            k += 1;
+        }
+        at += 1;
+    }
+    indices
 }
 
 /// Combines the bytes that each vector's mask selects.

@@ -88,7 +88,9 @@ pub mod avx512 {
     pub unsafe fn words<const W: usize>(from: *const Byte, to: *mut Byte, block: BlockShape) {
         // SAFETY: guaranteed by the caller; this function has the target features.
         unsafe {
-            if deinterleave::transpose::<__m512i, W>(from, to, block) {
+            if deinterleave::transpose::<__m512i, W>(from, to, block)
+                || deinterleave::permute::<__m512i, W>(from, to, block)
+            {
                 return;
             }
             if fits::<__m512i, W>(block) {

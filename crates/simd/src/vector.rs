@@ -77,9 +77,20 @@ pub unsafe trait Shuffle: Vector {
     unsafe fn store_lanes(self, to: *mut Byte, stride: usize);
 }
 
+/// SIMD vector with arbitrary permutations of the words of two vectors.
+///
+/// # Safety
+/// The requirements of [`Vector`].
+#[cfg(target_arch = "x86_64")]
+pub unsafe trait Permute: Vector {
+    /// Moves word `index[k]` of `self`, followed by `other`, to word `k`. Indices are words of `W`
+    /// bytes, 4 or 8.
+    unsafe fn permute<const W: usize>(self, index: Self, other: Self) -> Self;
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Byte, Shuffle, Vector};
+    use super::{Byte, Permute, Shuffle, Vector};
     use std::arch::x86_64::*;
 
     macro_rules! vector {
@@ -214,6 +225,20 @@ mod x86 {
         _mm512_castsi512_si128,
         _mm512_extracti32x4_epi32: 1 2 3
     );
+
+    // SAFETY: plain permutations.
+    unsafe impl Permute for __m512i {
+        #[inline(always)]
+        unsafe fn permute<const W: usize>(self, index: Self, other: Self) -> Self {
+            // SAFETY: the caller guarantees the target features.
+            unsafe {
+                match W {
+                    4 => _mm512_permutex2var_epi32(self, index, other),
+                    _ => _mm512_permutex2var_epi64(self, index, other),
+                }
+            }
+        }
+    }
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -85,6 +85,10 @@ fn blocks_of_words_use_vectors_when_they_fit() {
     let tiles = |lanes: [usize; 4]| lanes.map(|lanes| ("tiles", lanes));
     let columns = |steps: [usize; 4]| steps.map(|steps| ("few columns", steps));
     let rows = |steps: usize| [("few rows", steps); 4];
+    let permuted = |path, count, others: [CodePath; 4]| {
+        let [_, avx2, sse2, neon] = others;
+        [(path, count), avx2, sse2, neon]
+    };
     let words = |word: usize| [("plain", word); 4];
     let cases = [
         case(1, 64, 64, 0, tiles([4, 2, 1, 1])),
@@ -100,17 +104,22 @@ fn blocks_of_words_use_vectors_when_they_fit() {
         case(4, 4, 4, 0, tiles([1, 1, 1, 1])),
         case(4, 3, 4, 0, words(4)),
         // Few columns of words, in structures longer than 8 bytes.
-        case(4, 200, 3, 0, columns([12, 49, 49, 49])),
-        case(4, 33, 3, 0, columns([2, 8, 8, 8])),
-        case(4, 32, 3, 0, columns([1, 7, 7, 7])),
-        case(4, 31, 3, 0, columns([7, 7, 7, 7])),
+        case(4, 200, 3, 0, permuted("split", 3, columns([49; 4]))),
+        case(4, 16, 3, 0, permuted("split", 3, columns([3; 4]))),
+        case(4, 15, 3, 0, columns([3; 4])),
+        case(4, 16, 7, 0, permuted("split", 7, tiles([4, 2, 1, 1]))),
+        case(8, 7, 5, 0, tiles([2, 2, 1, 1])),
+        case(8, 8, 5, 0, permuted("split", 5, tiles([4, 2, 1, 1]))),
+        case(8, 8, 5, 1, tiles([4, 2, 1, 1])),
         case(4, 8, 3, 0, columns([1, 1, 1, 1])),
         case(4, 7, 3, 0, words(4)),
         case(4, 200, 3, 1, words(4)),
         case(4, 200, 1, 0, words(4)),
         case(2, 200, 5, 0, columns([6, 24, 24, 24])),
         // Few rows.
-        case(4, 3, 50, 0, rows(12)),
+        case(4, 3, 50, 0, permuted("join", 3, rows(12))),
+        case(4, 3, 15, 0, rows(3)),
+        case(8, 6, 8, 0, permuted("join", 6, tiles([2, 2, 1, 1]))),
         case(4, 3, 8, 0, rows(1)),
         case(4, 3, 7, 0, words(4)),
         case(4, 3, 50, 1, words(4)),
