@@ -39,6 +39,9 @@ pub struct Settings {
     /// Why the wisdom file that the environment names is ignored.
     #[arg(skip)]
     pub ignored: Option<String>,
+    /// Whether `--wisdom` names the file, not the environment.
+    #[arg(skip)]
+    names_wisdom: bool,
 }
 
 /// Environment variable that names a wisdom file.
@@ -84,9 +87,10 @@ impl Settings {
         }
     }
 
-    /// Returns whether an option is set that only applies if all data are in memory.
+    /// Returns whether an option is set that only applies if all data are in memory. A wisdom file
+    /// that only the environment names does not count: it applies to every call.
     pub fn need_memory(&self) -> bool {
-        self.route.is_some() || self.workspace_limit.is_some() || self.wisdom.is_some()
+        self.route.is_some() || self.workspace_limit.is_some() || self.names_wisdom
     }
 
     /// Returns the wisdom file, if there is one.
@@ -101,7 +105,10 @@ impl Settings {
         let name = self.wisdom.take().or_else(|| std::env::var_os(WISDOM));
         let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(()) };
         match is_usable(Path::new(&name), written) {
-            Ok(()) => self.wisdom = Some(name),
+            Ok(()) => {
+                self.wisdom = Some(name);
+                self.names_wisdom = is_named;
+            }
             Err(error) if is_named => return Err(error),
             Err(error) => {
                 let error = error::line(&error);

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use turntile::Transpose;
 use turntile::mode::Dynamic;
 use turntile::plan::{CpuDevice, GpuDevice, Plan, Planner, Problem, StaleWisdom, TileRule, Wisdom};
+use turntile::stored::OutOfCore;
 use turntile_plan::units::{bytes, duration};
 use turntile_plan::{Candidates, RejectedRoute, WisdomLookup};
 
@@ -22,11 +23,12 @@ use crate::bench::routes;
 use crate::device::{BenchDevice, cpu_only};
 use crate::file::{self, LockRequest, Locking};
 use crate::operation::{Axes, Operation};
-use crate::report::rate;
+use crate::report::{in_blocks, of_blocks, rate};
 use crate::say::{note, shown};
 use crate::source::Source;
 use crate::stored::StoredArray;
 use crate::values::{self, Dtype, Subject, dtype, positive, subject};
+use crate::work;
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
@@ -132,10 +134,29 @@ impl ProblemArgs {
     }
 
     fn of_file(&self, path: &Path) -> Result<Transpose> {
+        Ok(self.found(path)?.1)
+    }
+
+    /// Returns the array of a file, its transposition, and `true` unless it is in an archive.
+    fn found(&self, path: &Path) -> Result<(StoredArray, Transpose, bool)> {
         let (opened, _) = file::open(Some(path), None, &LockRequest::new(Locking::Off, true))?;
         let mut source = Source::new(path, opened, self.member.as_deref(), false)?;
         let found = StoredArray::find(&mut source, &Place::npy(), None)?;
-        Ok(self.operation().of(&found.array)?.1)
+        let (_, transpose) = self.operation().of(&found.array)?;
+        let in_files = source.part(0).is_some();
+        Ok((found, transpose, in_files))
+    }
+
+    /// Returns how `transpose` moves the file in blocks, or `None` if it does not, or if the problem
+    /// is a shape. `plan` is the plan in memory.
+    fn blocks(&self, plan: &Plan) -> Result<Option<OutOfCore>> {
+        let Subject::File(path) = &self.subject else { return Ok(None) };
+        if self.out_of_place || plan.passes() == 0 {
+            return Ok(None);
+        }
+        let (found, transpose, in_files) = self.found(path)?;
+        let sizes = (found.bytes, plan.workspace_bytes);
+        work::blocks_of(path, &transpose, sizes, &self.settings, in_files)
     }
 }
 
@@ -151,7 +172,7 @@ pub fn run(args: &mut PlanArgs) -> Result<String> {
     if args.all {
         let survey = planner.candidates(&problem);
         return Ok(if args.json {
-            json(&survey.candidates, &survey.rejected, "estimate", None)
+            json(&survey.candidates, &survey.rejected, "estimate", None).to_string()
         } else {
             table(&survey)
         });
@@ -159,10 +180,16 @@ pub fn run(args: &mut PlanArgs) -> Result<String> {
     let (remembered, rejected) = wisdom(settings, &args.device, &planner, &problem)?;
     let by = if remembered.is_some() { "wisdom" } else { "estimate" };
     let plan = remembered.map_or_else(|| planner.plan(&problem), Ok)?;
-    Ok(match (args.json, args.verbose) {
-        (true, _) => json(std::slice::from_ref(&plan), &plan.rejected, by, rejected),
-        (_, true) => format!("{}\n\n{plan:#}\nchosen by {by}", plan.summary()),
-        _ => plan.summary(),
+    let blocks = if args.device == "cpu" { args.problem.blocks(&plan)? } else { None };
+    if args.json {
+        let mut all = json(std::slice::from_ref(&plan), &plan.rejected, by, rejected);
+        all["blocks"] = blocks.as_ref().map(of_blocks).into();
+        return Ok(all.to_string());
+    }
+    Ok(match blocks {
+        Some(blocks) => format!("Moves {} in {}.", bytes(plan.problem.bytes()), in_blocks(&blocks)),
+        None if args.verbose => format!("{}\n\n{plan:#}\nchosen by {by}", plan.summary()),
+        None => plan.summary(),
     })
 }
 
@@ -265,7 +292,7 @@ fn json(
     rejected: &[RejectedRoute],
     chosen_by: &str,
     stale: Option<StaleWisdom>,
-) -> String {
+) -> Value {
     let rejected = rejected
         .iter()
         .map(|one| json!({ "route": one.route.name(), "why": one.reason.to_string() }));
@@ -275,5 +302,4 @@ fn json(
         "chosen_by": chosen_by,
         "wisdom_rejected": stale.map(|why| why.to_string()),
     })
-    .to_string()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use turntile::Transposer;
 use turntile::plan::Plan;
 use turntile::stored::OutOfCore;
@@ -107,9 +107,7 @@ impl Report {
             return text;
         }
         if let Some(blocks) = &done.blocks {
-            let passes = if blocks.passes() == 1 { "1 pass" } else { "2 passes" };
-            let [block, run] = [blocks.buffer_bytes(), blocks.shortest_run() as usize].map(bytes);
-            text += &format!("\n{passes} in blocks of {block}, runs of at least {run}");
+            text += &format!("\n{}", in_blocks(blocks));
         }
         if let Some(plan) = self.plan() {
             text += &format!("\n{plan}");
@@ -129,12 +127,9 @@ impl Report {
     /// as it does for `split`. Names that are not UTF-8 are replaced in part.
     pub fn json(&self) -> String {
         let blocks = |blocks: &OutOfCore| {
-            json!({
-                "memory": self.done.memory,
-                "block_bytes": blocks.buffer_bytes(),
-                "passes": blocks.passes(),
-                "shortest_run": blocks.shortest_run(),
-            })
+            let mut blocks = of_blocks(blocks);
+            blocks["memory"] = json!(self.done.memory);
+            blocks
         };
         let mut all = json!({
             "operation": self.operation,
@@ -162,6 +157,22 @@ impl Report {
         }
         all.to_string()
     }
+}
+
+/// Formats a move in blocks for people.
+pub fn in_blocks(blocks: &OutOfCore) -> String {
+    let passes = if blocks.passes() == 1 { "1 pass" } else { "2 passes" };
+    let [block, run] = [blocks.buffer_bytes(), blocks.shortest_run() as usize].map(bytes);
+    format!("{passes} in blocks of {block}, runs of at least {run}")
+}
+
+/// Formats a move in blocks as JSON.
+pub fn of_blocks(blocks: &OutOfCore) -> Value {
+    json!({
+        "block_bytes": blocks.buffer_bytes(),
+        "passes": blocks.passes(),
+        "shortest_run": blocks.shortest_run(),
+    })
 }
 
 /// Formats a path, or the stream that `-` stands for.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Write};
 use std::path::Path;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::Result;
 use turntile::stored::{OutOfCore, ReadAt, StoredError, WriteAt};
@@ -111,11 +111,12 @@ fn advise(file: &File, offset: u64, bytes: usize, fetch: bool) -> bool {
 /// later: 2.16 GB took 3.7 s, and 6.1 s with one sync at the end (two Xeon cores, 2026-11).
 const SYNCS: (u64, u64) = (8, 64 << 20);
 
-/// Moves `bytes` bytes from one part to the other. If `kept`, syncs the destination during the move. `scratch` creates the file between two passes.
+/// Moves `bytes` bytes from one part to the other. Meanwhile syncs the destination, on at most
+/// `most_syncs` threads at a time. `scratch` creates the file between two passes.
 pub fn in_blocks(
     stored: &OutOfCore,
     (from, mut onto): (Part<'_>, Part<'_>),
-    (bytes, kept): (usize, bool),
+    (bytes, most_syncs): (usize, usize),
     scratch: impl FnOnce(u64) -> Result<File>,
     progress: &Progress,
 ) -> Result<()> {
@@ -137,14 +138,17 @@ pub fn in_blocks(
     let (count, least) = SYNCS;
     // Each byte counts when it is read and when it is written.
     let step = 2 * (bytes as u64 / count).max(least);
-    let (file, mut moved, mut next) = (onto.file, 0, if kept { step } else { u64::MAX });
+    let (file, mut moved, mut next) = (onto.file, 0, if most_syncs > 0 { step } else { u64::MAX });
     let buffer = &mut buffer.bytes()[..need];
     let done = thread::scope(|scope| {
-        let mut syncs = Vec::new();
+        let mut syncs: Vec<ScopedJoinHandle<io::Result<()>>> = Vec::new();
         let done = stored.run_in(buffer, &from, &mut onto, between.as_mut(), |more| {
             moved += more;
-            if moved >= next && moved < all as u64 {
-                next += step;
+            let running = |syncs: &[ScopedJoinHandle<_>]| {
+                syncs.iter().filter(|sync| !sync.is_finished()).count()
+            };
+            if moved >= next && moved < all as u64 && running(&syncs) < most_syncs {
+                next = moved + step;
                 // Without a thread, all is synced at the end.
                 syncs.extend(thread::Builder::new().spawn_scoped(scope, || file.sync_data()));
             }

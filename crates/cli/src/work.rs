@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -84,6 +85,8 @@ pub struct Done {
     pub files: usize,
     /// Memory limit in bytes.
     pub memory: usize,
+    /// Limit of the threads, if one is set.
+    pub threads: Option<NonZeroUsize>,
     /// Whether nothing was written (`--dry-run`).
     pub dry: bool,
 }
@@ -100,7 +103,8 @@ pub fn apply(
     let in_files = target.is_some() && source.part(0).is_some();
     let (plan, blocks) = planned(source.path(), change, &common.settings, (memory, in_files))?;
     let moves = change.step.is_some();
-    let mut done = Done { memory, dry: common.dry_run, moves, ..Done::default() };
+    let (dry, threads) = (common.dry_run, common.settings.threads);
+    let mut done = Done { memory, threads, dry, moves, ..Done::default() };
     if !done.dry {
         let sink = Sink::begin(&source, target, change, common.quiet)?;
         let moved = match &blocks {
@@ -127,16 +131,13 @@ fn planned(
     let (bytes, room) = (change.bytes, memory::less_the_command(memory));
     let step = change.step.clone();
     let step = step.unwrap_or_else(|| Transpose::permute::<u8>(&[bytes], &[0]).itemsize(1));
-    let through_files = settings.on_threads(step.clone());
-    let is_large = (MAX_WHOLE + 1..=room).contains(&bytes);
-    if in_files && is_large && change.packed.is_none() && !settings.need_memory() {
-        let most = room.min(bytes / BLOCKS.0).min(BLOCKS.1);
-        if let Ok(blocks) = through_files.stored(most)
-            && blocks.passes() == 1
-        {
-            return Ok((None, Some(blocks)));
+    if in_files && change.packed.is_none() {
+        let blocks = faster_blocks(&step, bytes, settings, room);
+        if blocks.is_some() {
+            return Ok((None, blocks));
         }
     }
+    let through_files = settings.on_threads(step.clone());
     let plan = match change.step {
         Some(_) if bytes <= memory || settings.route.is_some() => {
             Some(settings.apply(step).plan()?)
@@ -157,6 +158,37 @@ fn planned(
         return Err(too_large(path, "--bits needs the data", (bytes, workspace), memory));
     }
     Ok((None, Some(through_files.stored(room)?)))
+}
+
+/// Returns how to move data from file to file in blocks, if that is faster than in memory. `room`
+/// is the number of bytes of memory that may be used.
+fn faster_blocks(
+    step: &Transpose,
+    bytes: usize,
+    settings: &Settings,
+    room: usize,
+) -> Option<OutOfCore> {
+    let is_large = (MAX_WHOLE + 1..=room).contains(&bytes) && !settings.need_memory();
+    let most = room.min(bytes / BLOCKS.0).min(BLOCKS.1);
+    let blocks = is_large.then(|| settings.on_threads(step.clone()).stored(most))?.ok()?;
+    (blocks.passes() == 1).then_some(blocks)
+}
+
+/// Returns how `transpose` moves the data of a file in blocks, or `None` if it does not.
+/// `workspace` is the number of bytes of workspace of the plan in memory.
+pub fn blocks_of(
+    path: &Path,
+    step: &Transpose,
+    (bytes, workspace): (usize, usize),
+    settings: &Settings,
+    in_files: bool,
+) -> Result<Option<OutOfCore>> {
+    let room = memory::less_the_command(allowed(path, bytes, None)?);
+    let faster = in_files.then(|| faster_blocks(step, bytes, settings, room)).flatten();
+    if faster.is_some() || settings.need_memory() || bytes.saturating_add(workspace) <= room {
+        return Ok(faster);
+    }
+    Ok(Some(settings.on_threads(step.clone()).stored(room)?))
 }
 
 /// The error for data that must be in memory and does not fit.
@@ -259,7 +291,9 @@ fn in_blocks(
         parts.0.fetch_in_order(bytes);
     }
     let kept = written.is_none();
-    transfer::in_blocks(stored, parts, (bytes, kept), |bytes| sink.scratch(bytes), progress)?;
+    // Without other threads, all is synced at the end.
+    let syncs = if kept { done.threads.map_or(usize::MAX, |threads| threads.get() - 1) } else { 0 };
+    transfer::in_blocks(stored, parts, (bytes, syncs), |bytes| sink.scratch(bytes), progress)?;
     drop(read);
     if let Some(new) = sink.file() {
         let mut to = new.file();

@@ -1,5 +1,9 @@
 //! Files larger than the memory limit.
 
+use std::fs::File;
+
+use serde_json::Value;
+
 use crate::{directory, noise, npy, pair, permuted, transposed};
 
 #[test]
@@ -42,12 +46,14 @@ fn large_files_are_moved_in_blocks_without_a_limit() {
         element[itemsize - 4..].copy_from_slice(&(number as u32).to_be_bytes());
     }
     directory.write("a.bin", &data);
+    directory.good("tune 30x50 --dtype f4 --budget 0 --wisdom w.json");
     let line = format!("transpose a.bin --raw --dtype V{itemsize} --shape");
     for (options, in_blocks) in [
         ("200x170 -i", true),
         ("200x170 -o b.bin --threads 1 --memory 1G", true),
         ("200x170 -i --workspace-limit 64M", false),
         ("200x170 -i --route aligned-slots", false),
+        ("200x170 -i --wisdom w.json", false),
         ("160x200 --offset 0 -i", false),
     ] {
         let report = directory.json(&format!("{line} {options} --dry-run --json"));
@@ -62,8 +68,39 @@ fn large_files_are_moved_in_blocks_without_a_limit() {
     assert!(block_bytes("") < data.len() as u64 / 4);
     assert!(block_bytes("--memory 100M") > data.len() as u64 / 2);
     let want = permuted(&data, &[rows, cols], &[1, 0], itemsize);
-    directory.good(&format!("{line} 200x170 -i"));
+    // A wisdom file that only the environment names does not matter, and one thread needs no other.
+    let mut command = directory.command(&format!("{line} 200x170 -i --json --threads 1"));
+    let output = command.env("TURNTILE_WISDOM", "w.json").output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["blocks"].is_object(), "{report}");
     assert!(directory.read("a.bin") == want);
+}
+
+/// `plan` prints what `transpose` does with a file, also in blocks.
+#[test]
+fn plans_of_large_files_are_in_blocks() {
+    let directory = directory();
+    for (name, shape, is_large) in
+        [("small.npy", [200, 1000], false), ("a.npy", [20_000, 3000], true)]
+    {
+        // The data are a hole.
+        directory.write(name, npy("'<f4'", 'C', &shape, &[]));
+        let file = File::options().write(true).open(directory.at(name)).unwrap();
+        let header = file.metadata().unwrap().len();
+        file.set_len(header + 4 * (shape[0] * shape[1]) as u64).unwrap();
+        for (options, in_blocks) in
+            [("", is_large), ("--threads 1", is_large), ("--route cut", false)]
+        {
+            let plan = directory.json(&format!("plan {name} --json {options}"));
+            let line = format!("transpose {name} -o b.npy --dry-run --json {options}");
+            let mut done = directory.json(&line)["blocks"].take();
+            assert_eq!(done.is_object(), in_blocks, "{name} {options}: {done}");
+            done.as_object_mut().map(|blocks| blocks.remove("memory"));
+            assert_eq!(plan["blocks"], done, "{name} {options}");
+            let text = directory.good(&format!("plan {name} {options}"));
+            assert_eq!(text.contains(" in 1 pass in blocks of "), in_blocks, "{text}");
+        }
+    }
 }
 
 #[test]

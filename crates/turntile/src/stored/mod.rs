@@ -42,7 +42,7 @@ use crate::error::{Reason, RunError};
 use crate::mode::Mode;
 use crate::record_conversion::LayoutError;
 use crate::stored::job::StridedCopy;
-use crate::stored::mover::PassContext;
+use crate::stored::mover::{PassContext, READERS};
 use crate::stored::passes::{Pass, PassKind};
 use crate::transpose::TransposeRequest;
 use crate::{Error, Transpose};
@@ -52,6 +52,8 @@ use crate::{Error, Transpose};
 pub struct OutOfCore {
     passes: Vec<Pass>,
     threads: usize,
+    /// Maximum number of threads that read storage, including the calling thread.
+    readers: usize,
     workspace: usize,
 }
 
@@ -66,8 +68,9 @@ impl<M: Mode> Transpose<M> {
     /// Plans an out-of-core operation, from one file or memory map into another, with at most
     /// `memory` bytes for two blocks and a workspace.
     ///
-    /// [`threads`](Self::threads) limits the threads that permute a block in memory. A block has at
-    /// least one element, even if the element is larger than `memory`.
+    /// [`threads`](Self::threads) limits the threads that permute a block in memory, and the threads
+    /// that read storage: with one thread, the calling thread does all work. By default up to 16
+    /// read. A block has at least one element, even if the element is larger than `memory`.
     ///
     /// # Errors
     /// - [`ErrorKind::TooLarge`] and [`ErrorKind::Shape`]: as in [`plan`](Self::plan).
@@ -85,15 +88,16 @@ impl<M: Mode> Transpose<M> {
         }
         let (workspace, threads) =
             (memory.min(MAX_MEMORY) / WORKSPACE_DIVISOR, request.host_threads());
+        let readers = request.threads.map_or(READERS, |_| threads.min(READERS));
         if problem.is_empty() {
-            return Ok(OutOfCore { passes: Vec::new(), threads, workspace });
+            return Ok(OutOfCore { passes: Vec::new(), threads, readers, workspace });
         }
         let extents: Vec<u64> = problem.extents().iter().map(|&extent| extent as u64).collect();
         let order: Vec<usize> = problem.order().collect();
         let job =
             StridedCopy::permuting(&extents, &order, &problem.flipped(), problem.itemsize() as u64);
         let passes = passes::passes(job, (memory.min(MAX_MEMORY) - workspace) as u64);
-        Ok(OutOfCore { passes, threads, workspace })
+        Ok(OutOfCore { passes, threads, readers, workspace })
     }
 }
 
@@ -187,8 +191,9 @@ impl OutOfCore {
             return Err(StoredError::Memory { need, have });
         }
         let no_scratch = || StoredError::NoScratch { bytes: self.scratch_bytes() };
-        let OutOfCore { threads, workspace, .. } = *self;
-        let mut context = PassContext { threads, workspace, buffer, progress: &mut progress };
+        let OutOfCore { threads, readers, workspace, .. } = *self;
+        let mut context =
+            PassContext { threads, readers, workspace, buffer, progress: &mut progress };
         for pass in &self.passes {
             match pass.kind {
                 PassKind::Direct => mover::run(pass, source, result, &mut context)?,

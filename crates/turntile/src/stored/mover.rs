@@ -14,7 +14,7 @@ use crate::{RawElements, Transpose, Transposer};
 
 /// Maximum number of threads that read storage at once. Storage serves many reads in about the time
 /// of one.
-const READERS: usize = 16;
+pub const READERS: usize = 16;
 
 /// Stack size of a reader thread in bytes. A reader calls the user's [`ReadAt`], which may
 /// decompress, decrypt or use a network. The size is below the system's default because there are
@@ -30,6 +30,9 @@ pub struct PassContext<'a> {
     /// Maximum number of threads that permute a block if the next is read ahead; otherwise only one
     /// does.
     pub threads: usize,
+    /// Maximum number of threads that read storage, including the calling thread. If there are
+    /// others, the calling thread does not read while it permutes and writes a block.
+    pub readers: usize,
     /// Maximum bytes of workspace for permuting a block in memory.
     pub workspace: usize,
     /// Buffer for one block, or for two if the next is read ahead.
@@ -106,7 +109,8 @@ pub fn run(
     dest: &mut (impl WriteAt + ?Sized),
     context: &mut PassContext<'_>,
 ) -> Result<(), StoredError> {
-    let &Pass { ref job, ref blocks, ahead, .. } = pass;
+    let Pass { job, blocks, .. } = pass;
+    let (ahead, readers) = (pass.ahead && context.readers > 1, context.readers);
     let from = Side {
         job,
         order: (0..job.axes.len()).collect(),
@@ -128,7 +132,8 @@ pub fn run(
     let (mut now, mut next) =
         context.buffer.split_at_mut((blocks.bytes as usize).min(context.buffer.len()));
     if let Some(first) = each.peek() {
-        read(source, &mut now[..bytes_of(first)], &from.runs(first)).map_err(StoredError::Read)?;
+        let room = &mut now[..bytes_of(first)];
+        read(source, room, &from.runs(first), readers).map_err(StoredError::Read)?;
     }
     let threads = if ahead { context.threads } else { 1 };
     while let Some(block) = each.next() {
@@ -149,12 +154,12 @@ pub fn run(
         if !ahead {
             let is_prefetched = prefetch(source, bytes, &runs);
             write_block()?;
-            let (room, read) =
-                (&mut now[..bytes], if is_prefetched { read_sequential } else { read });
-            read(source, room, &runs).map_err(StoredError::Read)?;
+            let readers = if is_prefetched { 1 } else { readers };
+            read(source, &mut now[..bytes], &runs, readers).map_err(StoredError::Read)?;
         } else {
             let room = &mut next[..bytes];
-            overlapped(|| read(source, room, &runs), write_block)?;
+            let readers = if readers < READERS { readers - 1 } else { readers };
+            overlapped(|| read(source, room, &runs, readers), write_block)?;
             std::mem::swap(&mut now, &mut next);
         }
     }
@@ -222,19 +227,14 @@ fn write(
     Ok(())
 }
 
-/// Reads a block from storage run by run, on the calling thread.
-fn read_sequential(
+/// Reads the runs of a block from storage, on up to `readers` threads at the same time, including
+/// the calling thread.
+fn read(
     source: &(impl ReadAt + ?Sized),
     block: &mut [u8],
     runs: &Runs,
+    readers: usize,
 ) -> io::Result<()> {
-    let mut numbered = block.chunks_mut(runs.bytes).enumerate();
-    numbered.try_for_each(|(number, run)| source.read_exact_at(run, runs.offset(number as u64)))
-}
-
-/// Reads the runs of a block from storage, on up to [`READERS`] threads at the same time, including
-/// the calling thread.
-fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::Result<()> {
     let chunk_bytes = (block.len() / READERS).clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end());
     let group = (chunk_bytes / runs.bytes).max(1);
     let chunks = block.len().div_ceil(group * runs.bytes);
@@ -251,7 +251,7 @@ fn read(source: &(impl ReadAt + ?Sized), block: &mut [u8], runs: &Runs) -> io::R
     thread::scope(|scope| {
         let start =
             |_| thread::Builder::new().stack_size(READER_STACK).spawn_scoped(scope, reader).ok();
-        let others: Vec<_> = (1..READERS.min(chunks)).filter_map(start).collect();
+        let others: Vec<_> = (1..readers.min(chunks)).filter_map(start).collect();
         others.into_iter().fold(reader(), |read, other| read.and(join(other)))
     })
 }

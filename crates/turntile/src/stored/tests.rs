@@ -120,7 +120,7 @@ fn check_flipped(
     if elem == 3 && extents.len() == 3 {
         let mut two = passes.clone();
         two.iter_mut().for_each(|pass| pass.ahead = pass.blocks.bytes < pass.job.bytes());
-        let stored = OutOfCore { passes: two, threads: 1, workspace: 1 << 12 };
+        let stored = OutOfCore { passes: two, threads: 1, readers: READERS, workspace: 1 << 12 };
         let (mut buffer, mut result) = (vec![0; stored.buffer_bytes()], Counted::new(bytes));
         let mut scratch = Counted::new(stored.scratch_bytes() as usize);
         stored.run_in(&mut buffer, &data[..], &mut result, Some(&mut scratch), |_| ()).unwrap();
@@ -130,7 +130,7 @@ fn check_flipped(
             stored.passes
         );
     }
-    let stored = OutOfCore { passes, threads: 1, workspace: 1 << 12 };
+    let stored = OutOfCore { passes, threads: 1, readers: READERS, workspace: 1 << 12 };
     let mut buffer = vec![0; stored.buffer_bytes()];
     let room = stored.scratch_bytes() as usize;
     let (mut result, mut scratch, mut moved) = (Counted::new(bytes), Counted::new(room), 0);
@@ -242,7 +242,7 @@ fn run_fails_when_storage_is_too_short() {
 fn run_fails_when_block_read_ahead_is_incomplete() {
     let mut pass = passes::one(&unreversed(&[30, 50], &[1, 0], 4), 1000);
     pass.ahead = true;
-    let stored = OutOfCore { passes: vec![pass], threads: 1, workspace: 1 << 12 };
+    let stored = OutOfCore { passes: vec![pass], threads: 1, readers: READERS, workspace: 1 << 12 };
     let mut result = vec![0; 6000];
     let error = stored.run(&[0; 5999][..], &mut result[..]);
     assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
@@ -278,9 +278,22 @@ fn run_fails_when_one_reader_fails() {
     let source = FailsOnOtherThreads { here, failed: AtomicBool::new(false), until };
     let mut result = vec![0; 1 << 20];
     let passes = vec![passes::one(&unreversed(&[512, 512], &[1, 0], 4), 1 << 19)];
-    let stored = OutOfCore { passes, threads: 1, workspace: 1 << 16 };
+    let stored = OutOfCore { passes, threads: 1, readers: READERS, workspace: 1 << 16 };
     let error = stored.run(&source, &mut result[..]);
     assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
+}
+
+/// Checks that a run limited to one thread reads on the calling thread only.
+#[test]
+fn one_thread_reads_when_threads_are_limited_to_one() {
+    let mut result = vec![0; 16 << 20];
+    for (threads, is_alone) in [(1, true), (2, false)] {
+        let stored = Transpose::new::<u32>(2048, 2048).threads(threads).stored(12 << 20).unwrap();
+        assert!(stored.passes[0].ahead);
+        let (here, until) = (thread::current().id(), Instant::now());
+        let source = FailsOnOtherThreads { here, failed: AtomicBool::new(false), until };
+        assert_eq!(stored.run(&source, &mut result[..]).is_ok(), is_alone, "{threads} threads");
+    }
 }
 
 /// Checks that options that only apply to in-memory plans are rejected, not ignored.
