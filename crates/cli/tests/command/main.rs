@@ -178,22 +178,32 @@ fn npy(descr: &str, order: char, shape: &[usize], data: &[u8]) -> Vec<u8> {
 
 /// Returns `count` bytes without a pattern.
 fn noise(count: usize) -> Vec<u8> {
-    let mix = |k: usize| (k as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
-    (0..count).map(|k| mix(k) as u8).collect()
+    let mut bytes = vec![0; count.next_multiple_of(8)];
+    for (k, word) in bytes.chunks_exact_mut(8).enumerate() {
+        let mixed = (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word.copy_from_slice(&(mixed ^ mixed >> 32).to_le_bytes());
+    }
+    bytes.truncate(count);
+    bytes
 }
 
 /// Returns the data of `a.transpose(axes)` in C order, of an array `a` in C order.
 fn permuted(data: &[u8], shape: &[usize], axes: &[usize], itemsize: usize) -> Vec<u8> {
     let stride = |axis: usize| shape[axis + 1..].iter().product::<usize>();
-    let all: Vec<(usize, usize)> = axes.iter().map(|&axis| (shape[axis], stride(axis))).collect();
+    let mut outer: Vec<(usize, usize)> =
+        axes.iter().map(|&axis| (shape[axis], stride(axis))).collect();
+    let (inner, step) = outer.pop().unwrap_or((1, 0));
     let mut result = Vec::with_capacity(data.len());
-    for number in 0..shape.iter().product() {
+    for number in 0..outer.iter().map(|(extent, _)| extent).product() {
         let (mut rest, mut from) = (number, 0);
-        for (extent, stride) in all.iter().rev() {
+        for (extent, stride) in outer.iter().rev() {
             from += rest % extent * stride;
             rest /= extent;
         }
-        result.extend_from_slice(&data[from * itemsize..][..itemsize]);
+        for _ in 0..inner {
+            result.extend_from_slice(&data[from * itemsize..][..itemsize]);
+            from += step;
+        }
     }
     result
 }
