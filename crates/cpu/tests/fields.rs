@@ -1,6 +1,8 @@
 //! Tests of layout changes of records: every stage by every method, and every plan, against a list
 //! of their words.
 
+use std::env;
+
 use turntile_cpu::{CpuDevice, Executor, Workspace};
 use turntile_perm::{AOS, FieldSlots, LayoutChange, RecordSchema};
 use turntile_plan::{Direction, Planner, Problem, StageMap};
@@ -55,7 +57,9 @@ fn record_slots_are_right_by_every_method() {
             {
                 let Some(slots) = FieldSlots::new(fields, tile, slot, chunk) else { continue };
                 for direction in [Direction::Forward, Direction::Backward] {
-                    let sections = (1..chunk).filter_map(|section| slots.in_sections(section));
+                    let step = if env::var_os("TURNTILE_EXHAUSTIVE").is_some() { 1 } else { 3 };
+                    let sections = (1 + records % step..chunk).step_by(step);
+                    let sections = sections.filter_map(|section| slots.in_sections(section));
                     for slots in sections.filter(|slots| slots.section().is_some()) {
                         check_all_methods(
                             StageMap::RecordGather { slots: slots.clone(), direction },

@@ -12,7 +12,7 @@ use crate::cases::{
     AXES_ELSEWHERE, BLOCK, DIRECTIONS, ELEMENTS_ELSEWHERE, MATRICES, alignments, at, axes, drawn,
     elsewhere, flipped, shapes, swap, turned, ways,
 };
-use crate::follow::{agrees, follow};
+use crate::follow::{agrees, exhaustive, follow};
 use crate::replay;
 
 #[test]
@@ -470,9 +470,14 @@ fn rows_slide_both_ways() {
                 Strategy::Blocks { block: 48_384 },
             ] {
                 for elem in [1, 4, 12] {
+                    let bytes = slide.change().span() * elem;
+                    // Every byte is followed through every launch.
+                    if !exhaustive() && elem > 1 && bytes > 50_000 {
+                        continue;
+                    }
                     let calls = lower(&shape, way, at(elem, 1)).unwrap();
                     agrees(&calls, &shape, elem, 1);
-                    nothing_is_lost(&calls, slide.change().span() * elem, |memory| {
+                    nothing_is_lost(&calls, bytes, |memory| {
                         for k in (0..slide.from().len()).map(|k| slide.from().offset(k)) {
                             assert_eq!(
                                 memory[slide.change().dest(k) * elem],

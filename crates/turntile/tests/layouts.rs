@@ -85,7 +85,7 @@ fn conversion_is_correct_for_all_small_records() {
 
 #[test]
 fn conversion_is_correct_for_any_workspace_and_threads() {
-    let records = if crate::largest_side() > 20 { 10_007 } else { 2_003 };
+    let records = if crate::largest_side() > 20 { 10_007 } else { 1_009 };
     for sizes in [&[4, 12, 1, 8][..], &[4; 7], &[3, 3, 2]] {
         for (from, to) in layouts() {
             for (threads, cap) in [(1, 0), (2, 0), (3, 1 << 20)] {

@@ -256,6 +256,10 @@ fn plans_for_every_device_run_on_the_host() {
             {
                 let problem = Problem::with_batch(batch, rows, cols, elem_bytes).unwrap();
                 let problem = problem.out_of_place().unwrap().with_alignment(alignment);
+                // By default not all sizes of the large matrix.
+                if largest_side() <= 20 && problem.bytes() > 2 << 20 {
+                    continue;
+                }
                 let candidates = planner.candidates(&problem).candidates;
                 assert!(!candidates.is_empty(), "{problem}");
                 crate::common::check_all(candidates, 2);
@@ -316,7 +320,7 @@ fn tuning_records_out_of_place_plans() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if largest_side() > 20 { 256 } else { 64 }))]
+    #![proptest_config(ProptestConfig::with_cases(if largest_side() > 20 { 256 } else { 24 }))]
 
     #[test]
     fn run_is_correct_for_any_shape(batch in 1usize..4, rows in 0usize..400, cols in 0usize..400, threads in 1usize..5) {

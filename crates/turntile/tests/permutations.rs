@@ -140,7 +140,7 @@ fn out_of_place_plans_are_correct() {
 /// Checks arrays that are large enough for several threads.
 #[test]
 fn plans_are_correct_for_larger_arrays() {
-    for (extents, order) in [
+    for (n, (extents, order)) in [
         (&[60, 70, 80][..], &[2, 1, 0][..]),
         (&[61, 67, 71], &[2, 1, 0]),
         (&[16, 60, 7, 90], &[2, 0, 3, 1]),
@@ -149,8 +149,15 @@ fn plans_are_correct_for_larger_arrays() {
         (&[96, 96, 96], &[2, 1, 0]),
         (&[300, 200, 3, 2], &[2, 3, 0, 1]),
         (&[12, 14, 16, 18, 20], &[4, 3, 2, 1, 0]),
-    ] {
-        for (elem_bytes, threads) in [(1, 3), (4, 1), (12, 3)] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (k, (elem_bytes, threads)) in [(1, 3), (4, 1), (12, 3)].into_iter().enumerate() {
+            // By default one of these sizes per shape.
+            if crate::largest_side() <= 20 && k != n % 3 {
+                continue;
+            }
             let problem = Problem::permuted(extents, order, elem_bytes).unwrap();
             check_all(
                 Planner::new(CpuDevice::new(threads)).candidates(&problem).candidates,

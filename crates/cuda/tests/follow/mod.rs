@@ -2,7 +2,7 @@
 
 mod offsets;
 
-pub use offsets::offsets;
+pub use offsets::{exhaustive, offsets};
 use turntile_cuda::args::SecondPointer;
 use turntile_cuda::launch::{CheckedLaunch, Launch, widest_word};
 use turntile_cuda::lower::lower;

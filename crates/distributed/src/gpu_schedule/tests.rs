@@ -450,7 +450,12 @@ fn core_swaps_give_the_result_of_ranks_for_parts_of_almost_equal_sizes() {
         [(2, 131, 257), (2, 260, 1038), (3, 401, 590), (4, 1027, 522), (5, 643, 641)]
     {
         for cut in [Partition::balanced, Partition::blocks] {
-            for elem in [4, 8, 16] {
+            for (k, elem) in [4, 8, 16].into_iter().enumerate() {
+                // By default one of these sizes per matrix.
+                let exhaustive = std::env::var_os("TURNTILE_EXHAUSTIVE").is_some();
+                if !exhaustive && k != (ranks + m) % 3 {
+                    continue;
+                }
                 let change =
                     Redistribution::transpose(cut(m, ranks), cut(n, ranks), elem).threads(1);
                 let cores = change.core_squares().count();
