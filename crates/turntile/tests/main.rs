@@ -8,6 +8,7 @@ mod bits;
 mod children;
 mod common;
 mod decisions;
+pub mod derive;
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 #[path = "../../cuda/tests/driver_function.rs"]
 mod driver_function;
@@ -18,6 +19,7 @@ mod layouts;
 mod leading;
 mod library;
 mod methods;
+mod misuse;
 mod out_of_place;
 mod permutations;
 mod records;

@@ -1,4 +1,4 @@
-//! Uses the derive in a crate that forbids unsafe code and denies warnings.
+//! Uses the derive in a module that forbids unsafe code and denies warnings.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs)]
 
