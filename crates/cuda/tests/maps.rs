@@ -223,7 +223,7 @@ fn barriers_over_clusters_and_the_grid() {
         (1000, 12),
         (4000, 3000),
         (5100, 2500),
-        // With elements of 4 bytes, of which some are in the workspace.
+        // With elements of 4 bytes, some rows are in the workspace.
         (4500, 3500),
         (3001, 5003),
     ] {

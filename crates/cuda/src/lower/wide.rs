@@ -77,7 +77,7 @@ pub(crate) fn grid_register_bytes(limits: &DeviceLimits) -> usize {
     if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
 }
 
-/// Bytes of the workspace in which a barrier over the grid keeps rows that do not fit on chip. They mostly stay in the L2 cache,
+/// Bytes of the workspace in which a barrier over the grid keeps rows that do not fit on chip. They usually stay in the L2 cache,
 /// which has 50 MB on an H100 and an H200.
 const KEPT_BYTES: usize = 16 << 20;
 
@@ -203,7 +203,7 @@ fn rectangles(
             // Steps are powers of two.
             let block =
                 [(rows, row_step), (cols, col_step)].map(|(n, step)| (n + step - 1) & !(step - 1));
-            // Whatever is kept moves twice more.
+            // Kept rows move twice more.
             let bytes = cost(block);
             if bytes < least
                 && let Some(fitting) = fit(block)
