@@ -195,7 +195,7 @@ impl Prepared {
         for (before, ((call, spots), kernel)) in steps.enumerate() {
             let [first, second] = spots.map(|spot| spot.of(&buffers));
             // Between kernels this takes 2 to 3 us on an H200 (benches/records/h200/launches.csv). To save it, most kernels would
-            // need the address of the next one's flags. Dependent launches would save 1 us more per launch, but need PTX of sm_90.
+            // need the address of the next kernel's flags. Dependent launches would save 1 us more per launch, but need PTX of sm_90.
             let cleared = match call.workspace {
                 // SAFETY: `check` verified the workspace length, and the context is current.
                 WorkspacePart::Flags(bytes) => unsafe { driver::clear(stream, second, bytes) },

@@ -83,7 +83,7 @@ impl<'a> Suite<'a> {
         self.way_within(shape, elem, way, &limits);
     }
 
-    /// As [`way`](Self::way), with launches for less than the device has.
+    /// Does what [`way`](Self::way) does, with launches for the given limits.
     pub fn way_within(
         &mut self,
         shape: StageMap,
