@@ -77,9 +77,14 @@ pub(crate) fn grid_register_bytes(limits: &DeviceLimits) -> usize {
     if fits { GRID_THREADS * GRID_REGISTERS * 4 } else { 0 }
 }
 
-/// Bytes of the workspace in which a barrier over the grid keeps rows that do not fit on chip. They usually stay in the L2 cache,
-/// which has 50 MB on an H100 and an H200.
+/// Maximum bytes of the workspace in which a barrier over the grid keeps rows that do not fit on chip: the least default limit
+/// of the workspace. They usually stay in the L2 cache, which has 50 MB on an H100 and an H200.
 const KEPT_BYTES: usize = 16 << 20;
+
+/// Returns the bytes of the workspace per block: whole cache lines, so that all blocks together use at most `KEPT_BYTES`.
+fn kept_bytes(limits: &DeviceLimits) -> usize {
+    KEPT_BYTES / limits.units.max(1) / LINE * LINE
+}
 
 /// Returns the bytes of a matrix that a barrier over the grid can hold: in shared memory, registers and the workspace.
 pub(crate) fn grid_bytes(limits: &DeviceLimits) -> usize {
@@ -113,8 +118,9 @@ enum Layout {
 }
 
 /// Returns the split into at most `blocks` rectangles that moves the fewest bytes; each run of a row or column costs 64 more,
-/// or 128 more if it starts within a cache line. Rows that exceed shared memory are in registers, and rows that exceed those in
-/// the workspace, which they enter and leave; `[shared_bytes, register_bytes, kept_bytes]` limit each block.
+/// or 128 more if it starts within a cache line. A block stores the rows of its rectangle in at most `shared_bytes` of shared
+/// memory, then in at most `register_bytes` of registers, then in at most `kept_bytes` of workspace. A split that needs no
+/// workspace is preferred, because the caller may not allow any.
 ///
 /// Also returns whether narrow words are loaded and stored 4 bytes at a time; rectangles then start at multiples of 4 bytes.
 fn rectangles(
@@ -133,7 +139,7 @@ fn rectangles(
     };
     let wide @ [wide_loads, _] = [e.cols, e.rows].map(aligned);
     let granule = if wide_loads { 4 } else { word };
-    // One byte or two at a time, other routes are faster (`grid` in the cost table).
+    // If loads have fewer than 4 bytes, other routes are faster than a workspace (`grid` in the cost table).
     let kept_bytes = if granule < 4 { 0 } else { kept_bytes };
     let vector = VECTOR_BYTES / word;
     let steps = match layout {
@@ -196,21 +202,22 @@ fn rectangles(
     choices.dedup();
     let have = blocks * (shared_bytes + register_bytes + kept_bytes);
     let need = e.rows * e.cols * unit_bytes;
-    let (mut split, mut least) = (None, usize::MAX);
+    let (mut split, mut least) = (None, (true, usize::MAX));
     for down in 1..=blocks {
         let (rows, cols) = (e.rows.div_ceil(down), e.cols.div_ceil(blocks / down));
         for &[col_step, row_step] in &choices {
             // Steps are powers of two.
             let block =
                 [(rows, row_step), (cols, col_step)].map(|(n, step)| (n + step - 1) & !(step - 1));
-            // Kept rows move twice more.
             let bytes = cost(block);
-            if bytes < least
+            if (false, bytes) < least
                 && let Some(fitting) = fit(block)
-                && let cost = bytes + 2 * fitting.kept_rows * block[1] * unit_bytes
-                && cost < least
+                // Rows in the workspace are written and read once more.
+                && let kept = 2 * fitting.kept_rows * block[1] * unit_bytes
+                && let key = (kept > 0, bytes + kept)
+                && key < least
             {
-                (split, least) = (Some(fitting), cost);
+                (split, least) = (Some(fitting), key);
             }
         }
     }
@@ -231,7 +238,8 @@ fn team_layout(e: &Elementary, word: usize, at: TargetParams) -> Layout {
     }
 }
 
-/// Returns the launch: each instance in a cluster's or a team's shared memory, or in the grid's shared memory and registers.
+/// Returns the launch: each instance in a cluster's or a team's shared memory, or in the grid's shared memory, registers and
+/// workspace.
 pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
     at.barrier(scope)?;
     let (e, word) = at.in_words(e);
@@ -243,7 +251,7 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
         }
         Scope::Grid if e.batch == 1 => {
             let registers = grid_register_bytes(at.limits);
-            let on_chip = [shared_bytes, registers, KEPT_BYTES / at.limits.units];
+            let on_chip = [shared_bytes, registers, kept_bytes(at.limits)];
             (Family::GridBarrier, GRID, at.limits.units, on_chip)
         }
         _ => return Err(LowerError::NoKernel),
@@ -341,9 +349,30 @@ mod tests {
             let kept = call.workspace.bytes();
             assert!(kept > 0 && kept <= KEPT_BYTES, "{rows}x{cols}: {call:?}");
         }
+        // A split with fewer runs would need a workspace, but one without exists.
+        for (rows, cols, elem_bytes) in [(6680, 506, 16), (9679, 701, 8), (751, 18063, 4)] {
+            let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+            let at = TargetParams { elem_bytes, alignment: 16, limits: &DeviceLimits::H200 };
+            let call = call(e, Scope::Grid, at).unwrap();
+            assert_eq!(call.workspace, WorkspacePart::None, "{rows}x{cols}: {call:?}");
+        }
         let e = Elementary { batch: 1, rows: 8000, mid: 1, cols: 8000, unit: 1 };
         let at = TargetParams { elem_bytes: 4, alignment: 16, limits: &DeviceLimits::H200 };
         assert!(matches!(call(e, Scope::Grid, at), Err(LowerError::OnChip { .. })));
+    }
+
+    /// Checks matrices that nearly fill the workspace: parts of blocks are rounded up to whole cache lines.
+    #[test]
+    fn workspace_of_the_grid_is_at_most_the_default_limit() {
+        for (rows, cols, elem_bytes) in
+            [(853, 10_396, 8), (165, 53_698, 8), (79, 220_689, 4), (54, 80_633, 16)]
+        {
+            let e = Elementary { batch: 1, rows, mid: 1, cols, unit: 1 };
+            let at = TargetParams { elem_bytes, alignment: 16, limits: &DeviceLimits::H200 };
+            if let Ok(call) = call(e, Scope::Grid, at) {
+                assert!(call.workspace.bytes() <= KEPT_BYTES, "{rows}x{cols}: {call:?}");
+            }
+        }
     }
 
     #[test]
