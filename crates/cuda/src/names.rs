@@ -65,7 +65,7 @@ named! {
         // rows: in how many of source and result rows begin within a 16-byte vector.
         Straddle = "straddle",
         Units = "units",
-        // Fraction of the tiles' sides that is inside the matrix.
+        // Fraction of the tiles' sides that is inside the matrix; for a barrier over the grid, fraction of the rows that is on chip.
         Used = "used",
         Vectors = "vectors",
         // Bytes of a block's part of a chunk, and of a column of a chunk.

@@ -6,7 +6,7 @@ use turntile_plan::{Direction, StageMap};
 use super::fit::{TargetParams, VECTOR_BYTES};
 use super::tiles::{LINE, small_tile};
 use super::{barrier, teams, wide};
-use crate::args::Args;
+use crate::args::{Args, GridArgs};
 use crate::family::Family;
 use crate::launch::{CheckedLaunch, widest_word};
 use crate::names::{Operation, Quantity as Q};
@@ -194,6 +194,10 @@ impl Quantities {
                 let each = match call.params {
                     Args::Team(team) if call.entry == wide::TEAM_COLUMNS => {
                         each.bytes(Q::RowBytes, team.rectangle.block_cols as usize * word)
+                    }
+                    Args::Grid(GridArgs { held_rows, rectangle, .. }) => {
+                        let on_chip = f64::from(rectangle.shared_rows + held_rows);
+                        each.with(Q::Used, on_chip / f64::from(rectangle.block_rows))
                     }
                     _ => each,
                 };
