@@ -1,5 +1,5 @@
-// Barrier-sync transposition by several thread blocks: each block reads a rectangle of a matrix into shared memory and
-// registers, all blocks wait, then each block writes its rectangle transposed.
+// Barrier-sync transposition by several thread blocks: each block reads a rectangle of a matrix into shared memory,
+// registers and workspace, all blocks wait, then each block writes its rectangle transposed.
 #pragma once
 #include "columns.cuh"
 #include "micro_region.cuh"
@@ -12,7 +12,7 @@ struct WideArgs {
     u32 block_rows, block_cols; // sides of a rectangle, in super-elements
     u32 across;                 // rectangles across an instance
     u32 pitch;
-    u32 shared_rows;            // rows of a rectangle in shared memory; the others are in registers
+    u32 shared_rows;            // rows of a rectangle in shared memory; the others are in registers or the workspace
     u32 wide;
     Divisor<u32> unit;          // words of a super-element
 };
@@ -28,7 +28,7 @@ struct Rectangle {
           cols(c0 < a.cols && rows > 0 ? min(a.block_cols, a.cols - c0) : 0) {}
 };
 
-// Rows of a rectangle beyond those in shared memory and registers, in the workspace of its block: without padding.
+// The block's part of the workspace: rows of its rectangle beyond those in shared memory and registers, contiguous.
 struct Kept {
     char *rows;
     u32 held_rows; // rows in registers
@@ -96,7 +96,8 @@ template <int G> __device__ void keep_rows(char *to, const char *from, u64 strid
 }
 
 // Transposes rectangle `block` of an instance. `all_wait` orders all blocks' reads before all writes. Reads granules of
-// G bytes: 4 bytes of narrow words if alignment allows. With `Keep`, rows beyond shared memory and registers are in `kept`.
+// G bytes: 4 bytes of narrow words if alignment allows. With `Keep`, rows beyond shared memory and registers pass through
+// `kept`.
 template <int W, int G, int K, bool Keep, class Wait>
 __device__ void transpose_together(const WideArgs &a, char *instance, u32 block, char *tile, Kept kept, Wait all_wait) {
     const Rectangle r(a, block);

@@ -145,7 +145,8 @@ pub trait Device: fmt::Debug + Send + Sync {
     /// cluster of them that can synchronise while others do the same.
     fn on_chip_bytes(&self) -> [usize; 2];
 
-    /// Returns the on-chip capacity in bytes of the whole device, if all of it can synchronise.
+    /// Returns the on-chip capacity in bytes of the whole device, if all of it can synchronise,
+    /// including workspace in which a pass may keep the rest of its data.
     ///
     /// Arrays up to this size can be permuted in one pass. The default is the second of
     /// [`on_chip_bytes`](Self::on_chip_bytes).
