@@ -81,15 +81,18 @@ pub(crate) fn grid_register_bytes(limits: &DeviceLimits) -> usize {
 /// of the workspace. They usually stay in the L2 cache, which has 50 MB on an H100 and an H200.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// Returns the bytes of the workspace per block: whole cache lines, so that all blocks together use at most `KEPT_BYTES`.
-fn kept_bytes(limits: &DeviceLimits) -> usize {
-    KEPT_BYTES / limits.units.max(1) / LINE * LINE
+/// Returns the bytes in which a block of the grid kernel can hold rows: in shared memory, registers and the workspace. Rows in
+/// registers and in the workspace pass through shared memory, so neither can exceed it. The workspace consists of whole cache
+/// lines, so that all blocks together use at most `KEPT_BYTES`.
+fn grid_block_bytes(limits: &DeviceLimits) -> [usize; 3] {
+    let kept = KEPT_BYTES / limits.units.max(1) / LINE * LINE;
+    [limits.shared_bytes, grid_register_bytes(limits), kept].map(|n| n.min(limits.shared_bytes))
 }
 
 /// Returns the bytes of a matrix that a barrier over the grid can hold: in shared memory, registers and the workspace.
 pub(crate) fn grid_bytes(limits: &DeviceLimits) -> usize {
-    let on_chip = limits.units * (limits.shared_bytes + grid_register_bytes(limits));
-    if limits.cooperative { on_chip + KEPT_BYTES } else { 0 }
+    let block = grid_block_bytes(limits).iter().sum::<usize>();
+    if limits.cooperative { limits.units * block } else { 0 }
 }
 
 /// Split of a matrix into `down x across` rectangles, one per thread block.
@@ -250,9 +253,7 @@ pub fn call(e: Elementary, scope: Scope, at: TargetParams) -> Lowered {
             (Family::GridBarrier, TEAM, most, [MATRICES.shared_bytes(at.limits), 0, 0])
         }
         Scope::Grid if e.batch == 1 => {
-            let registers = grid_register_bytes(at.limits);
-            let on_chip = [shared_bytes, registers, kept_bytes(at.limits)];
-            (Family::GridBarrier, GRID, at.limits.units, on_chip)
+            (Family::GridBarrier, GRID, at.limits.units, grid_block_bytes(at.limits))
         }
         _ => return Err(LowerError::NoKernel),
     };
@@ -322,6 +323,9 @@ mod tests {
         assert_eq!(grid_register_bytes(&DeviceLimits::H200), 88 * 512 * 4);
         let half = DeviceLimits { registers: 32 << 10, ..DeviceLimits::H200 };
         assert_eq!(grid_register_bytes(&half), 0);
+        // On 16 multiprocessors, the workspace is limited by shared memory.
+        let part = DeviceLimits { units: 16, ..DeviceLimits::H200 };
+        assert_eq!(grid_bytes(&part), 16 * (2 * part.shared_bytes + 88 * 512 * 4));
     }
 
     /// Checks that the thesis's six shapes in f32, and an equally large shape of primes, fit an H200, and larger ones with a workspace.
