@@ -174,8 +174,8 @@ fn faster_blocks(
     (blocks.passes() == 1).then_some(blocks)
 }
 
-/// Returns how `transpose` moves the data of a file in blocks, or `None` if it does not.
-/// `workspace` is the number of bytes of workspace of the plan in memory.
+/// Returns how `transpose` moves the data of a file in blocks, or `None` if it does not. `workspace` is the number of bytes of
+/// workspace of the plan in memory. A route is only used in memory; other settings do not prevent blocks if memory is too small.
 pub fn blocks_of(
     path: &Path,
     step: &Transpose,
@@ -185,7 +185,7 @@ pub fn blocks_of(
 ) -> Result<Option<OutOfCore>> {
     let room = memory::less_the_command(allowed(path, bytes, None)?);
     let faster = in_files.then(|| faster_blocks(step, bytes, settings, room)).flatten();
-    if faster.is_some() || settings.need_memory() || bytes.saturating_add(workspace) <= room {
+    if faster.is_some() || settings.route.is_some() || bytes.saturating_add(workspace) <= room {
         return Ok(faster);
     }
     Ok(Some(settings.on_threads(step.clone()).stored(room)?))

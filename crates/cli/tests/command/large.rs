@@ -103,6 +103,26 @@ fn plans_of_large_files_are_in_blocks() {
     }
 }
 
+/// A workspace limit keeps data in memory only if they fit.
+#[cfg(target_os = "linux")]
+#[test]
+fn plans_of_files_larger_than_the_memory_are_in_blocks() {
+    let directory = directory();
+    directory.write("a.npy", npy("'<f4'", 'C', &[1_000_001, 1_000_000], &[]));
+    let file = File::options().write(true).open(directory.at("a.npy")).unwrap();
+    let header = file.metadata().unwrap().len();
+    // The data are a hole of 4 TB, which not all file systems support.
+    if file.set_len(header + 4_000_004_000_000).is_err() {
+        return;
+    }
+    for options in ["", "--workspace-limit 64M"] {
+        for line in ["plan a.npy --json", "transpose a.npy -i --dry-run --json"] {
+            let report = directory.json(&format!("{line} {options}"));
+            assert!(report["blocks"].is_object(), "{line} {options}: {report}");
+        }
+    }
+}
+
 #[test]
 fn headerless_batches_are_moved_in_blocks() {
     let directory = directory();
