@@ -129,8 +129,10 @@ fn records() -> Vec<PathBuf> {
 /// measured again.
 const NEWER: [&str; 2] = ["barrier/team ", "pieces"];
 
-/// Returns whether a plan uses a kernel that is newer than the record. Slots of matrices with rows or columns of at most 256
-/// bytes are: their chunks are transposed whole since November 2026.
+/// Returns `true` if a plan uses a kernel that is newer than the record.
+///
+/// Kernels for slots of matrices with rows or columns of at most 256 bytes are: since November 2026
+/// they transpose whole chunks.
 fn newer(plan: &Plan, rows: &[Row]) -> bool {
     let text = plan.to_string();
     let narrow = number(&rows[0], "rows").min(number(&rows[0], "cols"));

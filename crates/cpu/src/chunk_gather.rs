@@ -2,8 +2,9 @@
 //! the size of `slot - 1` rows: the rows after it (forward), or slot ends in the chunk before
 //! (backward).
 //!
-//! A chunk of a narrow matrix is transposed whole into scratch, and the columns' spans are copied
-//! back. Chunks of wider ones are transposed block by block.
+//! Forward, a chunk of a narrow matrix is transposed whole into scratch, and the columns' spans are
+//! copied back. Backward, the spans are copied into scratch and transposed back. Chunks of other
+//! matrices are transposed block by block.
 
 use std::ops::Range;
 
@@ -34,8 +35,8 @@ fn block_cols(elem_bytes: usize) -> usize {
     (BLOCK_ROW_BYTES / elem_bytes).clamp(1, MAX_BLOCK_COLUMNS)
 }
 
-/// Returns `true` if a matrix with `cols` columns is narrow: all columns are one block of rows of
-/// at most 256 bytes, and chunks are transposed whole.
+/// Returns `true` if a matrix with `cols` columns is narrow: its rows have at most 256 bytes and 128
+/// elements. Chunks of narrow matrices are transposed whole.
 pub fn is_narrow(cols: usize, elem_bytes: usize) -> bool {
     cols <= block_cols(elem_bytes) && elem_bytes <= BLOCK_ROW_BYTES
 }
@@ -121,14 +122,14 @@ impl ChunkGather {
         self.elem_bytes > BLOCK_BYTES
     }
 
-    /// Returns the elements from column to column of a transposed chunk of `count` rows. Without
-    /// the additional cache line, columns of slots of powers of two would share cache sets.
+    /// Returns the elements from one column to the next of a transposed chunk of `count` rows: the
+    /// rows, and a cache line. Without it, columns whose length is a power of two would share cache
+    /// sets.
     fn narrow_pitch(&self, count: usize) -> usize {
         count + simd::CACHE_LINE.div_ceil(self.elem_bytes)
     }
 
-    /// Replaces chunk `c` of a narrow matrix by its slots. `halo` contains the `slot - 1` rows after
-    /// it.
+    /// Replaces chunk `c` of a narrow matrix by its slots. `halo` contains the next `slot - 1` rows.
     fn gather_narrow(&self, c: usize, chunk: &mut [Byte], halo: &[Byte], scratch: &mut [Byte]) {
         let (e, cols) = (self.elem_bytes, self.slots.cols());
         let (_, count) = self.slots.chunk_rows(c);
@@ -160,7 +161,8 @@ impl ChunkGather {
         });
     }
 
-    /// Replaces the slots in chunk `c` of a narrow matrix by the rows.
+    /// Replaces the slots in chunk `c` of a narrow matrix by its rows, whose first elements are in
+    /// `tails`: the ends of slots in the chunk before.
     fn scatter_narrow(&self, c: usize, chunk: &mut [Byte], tails: Halo, scratch: &mut [Byte]) {
         let (e, cols) = (self.elem_bytes, self.slots.cols());
         let (_, count) = self.slots.chunk_rows(c);
@@ -182,7 +184,8 @@ impl ChunkGather {
         simd::transpose(scratch, chunk, block, e);
     }
 
-    /// Returns the rows after chunk `c`, given the `slot - 1` rows after it or the first ones.
+    /// Returns the elements after chunk `c`, as rows. `halo` contains the next `slot - 1` rows, or
+    /// the first ones if `c` is the last chunk.
     ///
     /// After the last row of the matrix, the halo is its first rows, one column further. Its last
     /// element then has no source, and is in no slot.
@@ -405,7 +408,8 @@ impl ChunkPass for ChunkGather {
         (self.slots.slot() - 1) * self.row_bytes()
     }
 
-    /// Returns the bytes of the longest chunk, and of a cache line per column of a narrow matrix.
+    /// Returns the bytes of the longest chunk. For narrow matrices, adds a cache line per column and
+    /// one to align the first.
     fn scratch_bytes(&self) -> usize {
         let rows = self.slots.longest_chunk();
         if is_narrow(self.slots.cols(), self.elem_bytes) {
@@ -451,7 +455,7 @@ impl ChunkPass for ChunkGather {
     }
 }
 
-/// Returns the bytes from the first cache line on. Stores of vectors that cross lines take longer:
+/// Returns the bytes from the first start of a cache line on. Stores of vectors that cross lines take longer:
 /// gathers of 1000003 x 5 floats 2.2 ms instead of 1.6 (Xeon, November 2026).
 fn from_line(bytes: &mut [Byte]) -> &mut [Byte] {
     let skip = bytes.as_ptr().addr().wrapping_neg() % simd::CACHE_LINE;

@@ -325,9 +325,12 @@ impl Device for CpuDevice {
     }
 
     /// Returns the chunk lengths to try, in rows: one slot, and the longest that fits the scratch
-    /// with its halo. In narrow matrices, the latter fits a quarter of the scratch, since a chunk
-    /// and its scratch are both in the second-level cache, and has four slots, since halos are
-    /// transposed twice, except in small matrices. If `every`, returns all candidate chunk lengths.
+    /// with its halo. If `every`, returns all candidate chunk lengths.
+    ///
+    /// For narrow matrices, the second is the longest that fits a quarter of the scratch without
+    /// its halo, so that a chunk and its scratch are both in the second-level cache. Halos are
+    /// transposed twice: if it is shorter than four slots, and the matrix is not shorter than
+    /// eight, it is not returned.
     fn chunk_lengths(&self, params: &SlotParams, every: bool) -> Vec<usize> {
         let scratch = self.limits.scratch;
         if every {

@@ -192,9 +192,9 @@ unsafe fn permuted<V: Permute, const W: usize, const C: usize, const JOIN: bool>
 }
 
 /// Returns the indices of the permutations between the vectors and the columns of a group of
-/// structures. `indices[j][k]` takes the words of column `j` from vector `k + 1`, and the others
-/// from the result of the permutation before it, the first from vector 0. If `JOIN`, it combines
-/// vector `j` from columns.
+/// structures. Permutation `indices[j][k]`, with `k` below `C − 1`, takes words of column `j` from
+/// vector `k + 1`, and all others from the result of permutation `k − 1`, or from vector 0 if `k` is
+/// 0. If `JOIN`, it takes words of vector `j` from columns.
 #[cfg(target_arch = "x86_64")]
 const fn indices<const W: usize, const C: usize, const JOIN: bool>() -> [[[u8; 64]; C]; C] {
     let words = 64 / W;
