@@ -43,7 +43,7 @@ use crate::mode::Mode;
 use crate::record_conversion::LayoutError;
 use crate::stored::job::StridedCopy;
 use crate::stored::mover::{PassContext, READERS};
-use crate::stored::passes::{Pass, PassKind};
+use crate::stored::passes::{BlockMemory, Pass, PassKind};
 use crate::transpose::TransposeRequest;
 use crate::{Error, Transpose};
 
@@ -66,7 +66,7 @@ const MAX_MEMORY: usize = if usize::BITS > 32 { (1_u64 << 32) as usize } else { 
 
 impl<M: Mode> Transpose<M> {
     /// Plans an out-of-core operation, from one file or memory map into another, with at most
-    /// `memory` bytes for two blocks and a workspace.
+    /// `memory` bytes for one or two blocks and a workspace.
     ///
     /// [`threads`](Self::threads) limits the threads that permute a block in memory, and the threads
     /// that read storage: with one thread, the calling thread does all work. By default up to 16
@@ -96,7 +96,9 @@ impl<M: Mode> Transpose<M> {
         let order: Vec<usize> = problem.order().collect();
         let job =
             StridedCopy::permuting(&extents, &order, &problem.flipped(), problem.itemsize() as u64);
-        let passes = passes::passes(job, (memory.min(MAX_MEMORY) - workspace) as u64);
+        let bytes = (memory.min(MAX_MEMORY) - workspace) as u64;
+        let room = BlockMemory { bytes, ahead: readers > 1 };
+        let passes = passes::passes(job, room);
         Ok(OutOfCore { passes, threads, readers, workspace })
     }
 }
@@ -134,8 +136,8 @@ impl OutOfCore {
     }
 
     /// Returns the required bytes of the buffer of [`run_in`](Self::run_in): those of the largest
-    /// block, or of two if the memory for blocks exceeds 8 MiB and a pass moves more than fits in
-    /// it.
+    /// block, or of two if the memory for blocks exceeds 8 MiB, a pass moves more than fits in it,
+    /// and [`threads`](Transpose::threads) is not 1.
     pub fn buffer_bytes(&self) -> usize {
         self.passes.iter().map(Pass::buffer_bytes).max().unwrap_or(0) as usize
     }

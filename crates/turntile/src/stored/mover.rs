@@ -109,8 +109,8 @@ pub fn run(
     dest: &mut (impl WriteAt + ?Sized),
     context: &mut PassContext<'_>,
 ) -> Result<(), StoredError> {
-    let Pass { job, blocks, .. } = pass;
-    let (ahead, readers) = (pass.ahead && context.readers > 1, context.readers);
+    let &Pass { ref job, ref blocks, ahead, .. } = pass;
+    let readers = context.readers;
     let from = Side {
         job,
         order: (0..job.axes.len()).collect(),

@@ -24,6 +24,15 @@ const MAX_SCRATCH: u64 = 1 << 28;
 /// passes. For arrays of more than 35 TB, parts exceed [`MAX_SCRATCH`].
 const MAX_PARTS: u64 = 1 << 17;
 
+/// Memory for blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockMemory {
+    /// Bytes.
+    pub bytes: u64,
+    /// `true` if another thread may read the next block while one is permuted and written.
+    pub ahead: bool,
+}
+
 /// Storage that a pass reads and storage that it writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassKind {
@@ -49,9 +58,10 @@ pub struct Pass {
 }
 
 impl Pass {
-    fn new(kind: PassKind, job: StridedCopy, memory: u64) -> Self {
-        let ahead = job.bytes() > memory && memory > MAX_SINGLE_BLOCK;
-        let blocks = BlockTiling::of(&job, if ahead { memory / 2 } else { memory });
+    fn new(kind: PassKind, job: StridedCopy, memory: BlockMemory) -> Self {
+        let BlockMemory { bytes, ahead } = memory;
+        let ahead = ahead && job.bytes() > bytes && bytes > MAX_SINGLE_BLOCK;
+        let blocks = BlockTiling::of(&job, if ahead { bytes / 2 } else { bytes });
         Pass { kind, job, blocks, ahead }
     }
 
@@ -61,8 +71,8 @@ impl Pass {
     }
 }
 
-/// Returns the cheapest passes that perform `job` with `memory` bytes for blocks, in order.
-pub fn passes(job: StridedCopy, memory: u64) -> Vec<Pass> {
+/// Returns the cheapest passes that perform `job` with `memory` for blocks, in order.
+pub fn passes(job: StridedCopy, memory: BlockMemory) -> Vec<Pass> {
     let last = job.axes.last().map_or(1, |axis| axis.extent);
     let widths = (0..63).map(|k| 1 << k).take_while(|&width| width < last);
     let two = widths.map(|width| by_panels(&job, width, memory, MAX_SCRATCH));
@@ -72,7 +82,7 @@ pub fn passes(job: StridedCopy, memory: u64) -> Vec<Pass> {
 }
 
 /// Returns the pass that performs all of `job`, from the source to the result.
-pub fn one(job: &StridedCopy, memory: u64) -> Pass {
+pub fn one(job: &StridedCopy, memory: BlockMemory) -> Pass {
     Pass::new(PassKind::Direct, job.clone(), memory)
 }
 
@@ -93,7 +103,7 @@ fn cost(passes: &[Pass]) -> f64 {
 /// Columns that do not fill a panel form a narrower one. A part has the panels that fit in
 /// `scratch` bytes, in whole blocks, but at least those of one block, and at least those that limit
 /// the parts to `MAX_PARTS`.
-pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Vec<Pass> {
+pub fn by_panels(job: &StridedCopy, width: u64, memory: BlockMemory, scratch: u64) -> Vec<Pass> {
     let last = *job.axes.last().expect("the copy has an axis");
     let panel_count = last.extent / width;
     let part = |first: u64, panels: u64, width: u64| {
@@ -113,8 +123,8 @@ pub fn by_panels(job: &StridedCopy, width: u64, memory: u64, scratch: u64) -> Ve
     };
     let each = if panel_count > 0 {
         let [all, _] = part(0, panel_count, width);
-        let read =
-            panels_read(&BlockTiling::of(&all, memory), &all, &last, width).clamp(1, panel_count);
+        let blocks = BlockTiling::of(&all, memory.bytes);
+        let read = panels_read(&blocks, &all, &last, width).clamp(1, panel_count);
         match scratch / (all.bytes() / panel_count) {
             room if room >= panel_count => panel_count,
             // Round the panels down to whole blocks, at least one.
@@ -173,6 +183,7 @@ mod tests {
 
     #[test]
     fn two_passes_are_chosen_when_memory_is_small() {
+        let of = |bytes| BlockMemory { bytes, ahead: true };
         let job = || unreversed(&[100_003, 99_991], &[1, 0], 4);
         for (memory, kinds) in [
             (1 << 30, &[PassKind::Direct][..]),
@@ -187,7 +198,7 @@ mod tests {
                 ],
             ),
         ] {
-            let passes = passes(job(), memory);
+            let passes = passes(job(), of(memory));
             let got: Vec<PassKind> =
                 passes.iter().map(|pass| pass.kind).take(kinds.len()).collect();
             assert_eq!(got, kinds, "{memory}");
@@ -195,10 +206,16 @@ mod tests {
                 assert!(pass.buffer_bytes() <= memory);
             }
         }
+        // A single reader's block has all the memory.
+        for ahead in [true, false] {
+            let pass = one(&job(), BlockMemory { bytes: 16 << 20, ahead });
+            assert_eq!(pass.ahead, ahead);
+            assert!(pass.buffer_bytes() > 15 << 20 && pass.buffer_bytes() <= 16 << 20);
+        }
         // The list of passes has a bounded length for any size.
-        let huge = passes(unreversed(&[2_147_483_647, 548_101_761], &[1, 0], 1), 0);
+        let huge = passes(unreversed(&[2_147_483_647, 548_101_761], &[1, 0], 1), of(0));
         assert!(huge.len() <= 2 * MAX_PARTS as usize + 2, "{}", huge.len());
         // An array that fits in memory takes one pass, even with short runs.
-        assert_eq!(passes(unreversed(&[3, 5], &[1, 0], 4), 60).len(), 1);
+        assert_eq!(passes(unreversed(&[3, 5], &[1, 0], 4), of(60)).len(), 1);
     }
 }

@@ -168,7 +168,8 @@ fn arrays_are_permuted_with_any_memory_size() {
     for extents in [&[7, 5][..], &[3, 4, 5], &[5, 1, 6, 2], &[2, 3, 2, 3], &[11]] {
         for order in orders(extents.len()) {
             for elem in [1, 3, 8] {
-                for memory in [elem as u64, 20, 64, 300] {
+                for bytes in [elem as u64, 20, 64, 300] {
+                    let memory = BlockMemory { bytes, ahead: true };
                     check(extents, &order, elem, |job| vec![passes::one(job, memory)]);
                     for (width, scratch) in
                         [1, 2, 3, 4].into_iter().flat_map(|width| [(width, 1), (width, 1 << 20)])
@@ -240,7 +241,8 @@ fn run_fails_when_storage_is_too_short() {
 /// Checks the error if a byte is missing in a block that is read while the previous one is written.
 #[test]
 fn run_fails_when_block_read_ahead_is_incomplete() {
-    let mut pass = passes::one(&unreversed(&[30, 50], &[1, 0], 4), 1000);
+    let mut pass =
+        passes::one(&unreversed(&[30, 50], &[1, 0], 4), BlockMemory { bytes: 1000, ahead: true });
     pass.ahead = true;
     let stored = OutOfCore { passes: vec![pass], threads: 1, readers: READERS, workspace: 1 << 12 };
     let mut result = vec![0; 6000];
@@ -277,7 +279,8 @@ fn run_fails_when_one_reader_fails() {
     let (here, until) = (thread::current().id(), Instant::now() + Duration::from_secs(20));
     let source = FailsOnOtherThreads { here, failed: AtomicBool::new(false), until };
     let mut result = vec![0; 1 << 20];
-    let passes = vec![passes::one(&unreversed(&[512, 512], &[1, 0], 4), 1 << 19)];
+    let memory = BlockMemory { bytes: 1 << 19, ahead: true };
+    let passes = vec![passes::one(&unreversed(&[512, 512], &[1, 0], 4), memory)];
     let stored = OutOfCore { passes, threads: 1, readers: READERS, workspace: 1 << 16 };
     let error = stored.run(&source, &mut result[..]);
     assert!(matches!(error, Err(StoredError::Read(_))), "{error:?}");
@@ -289,7 +292,7 @@ fn one_thread_reads_when_threads_are_limited_to_one() {
     let mut result = vec![0; 16 << 20];
     for (threads, is_alone) in [(1, true), (2, false)] {
         let stored = Transpose::new::<u32>(2048, 2048).threads(threads).stored(12 << 20).unwrap();
-        assert!(stored.passes[0].ahead);
+        assert_eq!(stored.passes[0].ahead, !is_alone);
         let (here, until) = (thread::current().id(), Instant::now());
         let source = FailsOnOtherThreads { here, failed: AtomicBool::new(false), until };
         assert_eq!(stored.run(&source, &mut result[..]).is_ok(), is_alone, "{threads} threads");
