@@ -1,5 +1,5 @@
 // Transposes matrices of any shape in place (cooperative launch). A matrix is read into the shared memory and registers of
-// all multiprocessors, and what does not fit into a workspace that stays in the L2 cache; or into the shared memory of a team
+// all multiprocessors, and what does not fit into a workspace; or into the shared memory of a team
 // of blocks.
 #include "team.cuh"
 #include "wide_barrier.cuh"

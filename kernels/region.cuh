@@ -32,32 +32,40 @@ struct Walk {
     }
 };
 
+// Copies `rows` rows of `granules` granules of G bytes, `stride` bytes apart, to rows `pitch` bytes apart. Each thread has
+// `Batch` loads in flight.
+template <int G, int Batch>
+__device__ void copy_rows(char *to, u32 pitch, const char *from, u64 stride, u32 rows, u32 granules) {
+    const u32 total = rows * granules, step = blockDim.x;
+    Walk w(threadIdx.x, step, granules, pitch, G, stride, G);
+    for (u32 e = threadIdx.x; e < total; e += Batch * step) {
+        Word<G> x[Batch];
+        u32 at[Batch];
+#pragma unroll
+        for (int k = 0; k < Batch; k++) {
+            at[k] = w.a;
+            if (e + k * step < total) x[k] = *(const Word<G> *)(from + w.b);
+            w.advance();
+        }
+#pragma unroll
+        for (int k = 0; k < Batch; k++)
+            if (e + k * step < total) *(Word<G> *)(to + at[k]) = x[k];
+    }
+}
+
 // Loads `rows` rows of `granules` granules of G bytes, `stride` bytes apart, into shared memory.
 template <int G>
 __device__ void load_rows(char *tile, u32 pitch, const char *from, u64 stride, u32 rows, u32 granules) {
-    const u32 total = rows * granules, step = blockDim.x;
-    Walk w(threadIdx.x, step, granules, pitch, G, stride, G);
     if constexpr (G >= 4) {
+        const u32 total = rows * granules, step = blockDim.x;
+        Walk w(threadIdx.x, step, granules, pitch, G, stride, G);
 #pragma unroll 4
         for (u32 e = threadIdx.x; e < total; e += step) {
             copy_async<G>(tile + w.a, from + w.b);
             w.advance();
         }
     } else {
-        constexpr int kBatch = 4; // loads in flight
-        for (u32 e = threadIdx.x; e < total; e += kBatch * step) {
-            Word<G> x[kBatch];
-            u32 to[kBatch];
-#pragma unroll
-            for (int k = 0; k < kBatch; k++) {
-                to[k] = w.a;
-                if (e + k * step < total) x[k] = *(const Word<G> *)(from + w.b);
-                w.advance();
-            }
-#pragma unroll
-            for (int k = 0; k < kBatch; k++)
-                if (e + k * step < total) *(Word<G> *)(tile + to[k]) = x[k];
-        }
+        copy_rows<G, 4>(tile, pitch, from, stride, rows, granules);
     }
 }
 

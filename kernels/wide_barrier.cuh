@@ -75,26 +75,6 @@ u32 word = threadIdx.x;
     }
 };
 
-// Copies `rows` rows of `granules` granules of G bytes, `stride` bytes apart, to contiguous rows.
-template <int G> __device__ void keep_rows(char *to, const char *from, u64 stride, u32 rows, u32 granules) {
-    const u32 total = rows * granules, step = blockDim.x;
-    Walk w(threadIdx.x, step, granules, granules * G, G, stride, G);
-    constexpr int kBatch = 8; // loads in flight
-    for (u32 e = threadIdx.x; e < total; e += kBatch * step) {
-        Word<G> x[kBatch];
-        u32 at[kBatch];
-#pragma unroll
-        for (int k = 0; k < kBatch; k++) {
-            at[k] = w.a;
-            if (e + k * step < total) x[k] = *(const Word<G> *)(from + w.b);
-            w.advance();
-        }
-#pragma unroll
-        for (int k = 0; k < kBatch; k++)
-            if (e + k * step < total) *(Word<G> *)(to + at[k]) = x[k];
-    }
-}
-
 // Transposes rectangle `block` of an instance. `all_wait` orders all blocks' reads before all writes. Reads granules of
 // G bytes: 4 bytes of narrow words if alignment allows. With `Keep`, rows beyond shared memory and registers pass through
 // `kept`.
@@ -116,7 +96,7 @@ __device__ void transpose_together(const WideArgs &a, char *instance, u32 block,
     Held<G, K> held;
     if (any) {
         load_rows<G>(tile, a.pitch, from, row_bytes, low, granules);
-        if (Keep) keep_rows<G>(kept.rows, from + (low + high) * row_bytes, row_bytes, over, granules);
+        if (Keep) copy_rows<G, 8>(kept.rows, granules * G, from + (low + high) * row_bytes, row_bytes, over, granules);
         held.clear();
         if (K > 0 && high > 0)
             held.each(high * granules, walk, [&](int k, u32 shift, const Walk &w) {
